@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, 
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import Once, OnceParser
+from .cli.options import Once, OnceParser, integer, number
 from .cli.terminal import called_as, say, show
 
 SUCCESS = "_SUCCESS"
@@ -130,10 +131,12 @@ def parser() -> OnceParser:
     add(
         "--value-of-time",
         "units of the column toll per unit of time; without it tolls do not count",
-        type=float,
+        type=number,
         metavar="X",
     )
-    add("--distance-weight", "units of time per unit of the column length", type=float, metavar="X")
+    add(
+        "--distance-weight", "units of time per unit of the column length", type=number, metavar="X"
+    )
     add(
         "--classes",
         "table of several classes, Parquet or CSV: a row each, with the columns volume (a column of the "
@@ -146,9 +149,9 @@ def parser() -> OnceParser:
         "below FIRST THRU NODE of a TNTP file)",
         metavar="ID,ID,...|FILE",
     )
-    add("--gap", "relative gap to reach (default: 1e-6)", type=float, metavar="X")
+    add("--gap", "relative gap to reach (default: 1e-6)", type=number, metavar="X")
     add("--method", "how (default: paths)", choices=("paths", "frank_wolfe"))
-    add("--max-iterations", "most searches (default: 1000)", type=int, metavar="N")
+    add("--max-iterations", "most searches (default: 1000)", type=integer, metavar="N")
     add(
         "--skims",
         "columns of the links, or time: their sums along the shortest path of each pair",
@@ -210,21 +213,22 @@ def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 def _name_or_number(text: str) -> str | float:
     try:
-        return float(text)
-    except ValueError:
+        return number(text)
+    except ArgumentTypeError:
         return text
 
 
 def _rows(text: str | None) -> list[int | None] | None:
     from kepler_traverse.errors import InputError
-    from kepler_traverse.formats.ids import integer_id
 
     if text is None:
         return None
-    rows = [integer_id(each) for each in text.split(",")]
-    if None in rows:
-        raise InputError(f"--select-link {text[:40]!r}: give rows of the links, such as 3,17")
-    return rows
+    try:
+        return [integer(each.strip()) for each in text.split(",")]
+    except ArgumentTypeError:
+        raise InputError(
+            f"--select-link {text[:40]!r}: give rows of the links, such as 3,17"
+        ) from None
 
 
 def _write(given: dict[str, Any]) -> int:

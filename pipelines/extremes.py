@@ -20,7 +20,15 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, 
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
+from .cli.options import (
+    OPTIONS,
+    Once,
+    OnceParser,
+    add_option,
+    edge_columns,
+    flag_text,
+    integer,
+)
 from .cli.terminal import called_as, say, show
 
 RESULTS = ("extremes", "top-closeness")
@@ -102,7 +110,12 @@ def parser() -> OnceParser:
     for option in _SHARED:
         add_option(result, option)
     result.add_argument(
-        "-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)"
+        "-k",
+        "--k",
+        dest="k",
+        action=Once,
+        type=integer,
+        help="vertices of top-closeness (default: 10)",
     )
     result.add_argument(
         "--output",

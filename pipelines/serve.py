@@ -256,7 +256,7 @@ def _serve(parsed: Any) -> int:
     from kepler_traverse.errors import options_spelled
 
     given = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)
-    if not given["port"].isdecimal() or int(given["port"]) > 65535:
+    if not (given["port"].isascii() and given["port"].isdigit()) or int(given["port"]) > 65535:
         raise InputError(f"--port {given['port']!r} must be a number up to 65535")
     with options_spelled(flag_text):
         began = time.perf_counter()

@@ -14,7 +14,7 @@ from .._uninterrupted import load
 from ..cpu.breadth_first_order import breadth_first_order
 from ..errors import InputError, option_text
 from ..formats.column_names import end_pairs, listed
-from ..graph.ids import VertexIds, ends_of_one_type
+from ..graph.ids import ENDS_OF_LINKS, VertexIds, ends_of_one_type
 from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
@@ -196,9 +196,10 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
     columns = ends_of_one_type("links", ends)
     if isinstance(columns[0], list):
         names = sorted({*columns[0], *columns[1]}, key=str.encode)
-        ids = VertexIds(load("pyarrow").array(names, load("pyarrow").string()))
+        array = load("pyarrow").array(names, load("pyarrow").string())
     else:
-        ids = VertexIds(np.unique(np.concatenate(columns)))
+        array = np.unique(np.concatenate(columns))
+    ids = VertexIds(array, limited_by=ENDS_OF_LINKS)
     tails, heads = (ids.to_numbers(each, "end of a link") for each in columns)
     return ids, tails, heads
 

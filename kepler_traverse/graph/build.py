@@ -120,7 +120,9 @@ def graph_from_numbers(
     backend = _backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
+    limited_by = "" if only_vertices is None else "only_vertices"
     if largest_component:
+        limited_by = "largest_component"
         # of a graph that has the same edges, and no row of them is asked for
         whole = graph_from_numbers(
             src,
@@ -155,7 +157,7 @@ def graph_from_numbers(
         loops = _find_negative_loops(src, dst, weight, integers)
     split = None
     if closed is not None:
-        split, ids, loops = _split(ids, closed, weight, loops)
+        split, ids, loops = _split(ids, closed, weight, loops, limited_by)
         if not directed:
             # Both directions of an edge of a closed vertex join different numbers.
             selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
@@ -190,6 +192,7 @@ def graph_from_numbers(
             weight_source=weight_source,
             reverse_weight_column="" if reverse_weight is None else "reverse_weight",
             closed_directions=closed_directions,
+            limited_by=limited_by,
         ),
         integer_weights=integers,
         float_distances=integers and weight_type != "auto",
@@ -422,7 +425,7 @@ def _find_edges_of_rows(
 
 
 def _split(
-    ids: Any, closed: Any, weight: Any, loops: dict[int, Any]
+    ids: Any, closed: Any, weight: Any, loops: dict[int, Any], limited_by: str
 ) -> tuple[Split, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
 
@@ -434,7 +437,7 @@ def _split(
         raise InputError(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
         )
-    is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id")
+    is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
     split = split_numbers(is_closed, namespace(weight))
     first = to_host(split.first)
     loops = {int(first[vertex]): value for vertex, value in loops.items() if not is_closed[vertex]}
@@ -443,10 +446,10 @@ def _split(
     return split, ids.take(pyarrow.array(split.names)), loops
 
 
-def _mark_chosen(ids: Any, chosen: Any, role: str) -> np.ndarray:
+def _mark_chosen(ids: Any, chosen: Any, role: str, limited_by: str = "") -> np.ndarray:
     """Return which of the vertices of some ids, ascending, are among those chosen."""
     flags = np.zeros(len(ids), bool)
-    flags[VertexIds(ids).to_numbers(chosen, role)] = True
+    flags[VertexIds(ids, limited_by=limited_by).to_numbers(chosen, role)] = True
     return flags
 
 

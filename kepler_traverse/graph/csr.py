@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
 # fields of a report that are recorded only where they are set
-_ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions")
+_ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions", "limited_by")
 
 
 def no_edge(n_vertices: int) -> int:
@@ -66,6 +66,8 @@ class BuildReport:
         Directions of records that a weight of that column, or of the other one, closes.
     where : str
         The filter of rows, ``""`` without one.
+    limited_by : str
+        What has left out vertices: ``"only_vertices"``, ``"largest_component"`` or ``""``.
     row_labels : str
         What identifies the labels of the rows, if the edges are a data frame with an index of its
         own. Only a graph that was built with ``edge_ids=True`` has it.
@@ -98,6 +100,7 @@ class BuildReport:
     where: str = ""
     reverse_weight_column: str = ""
     closed_directions: int = 0
+    limited_by: str = ""
     row_labels: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
@@ -474,7 +477,7 @@ class Graph:
 
     @cached_property
     def _vertex_ids(self) -> VertexIds:
-        return VertexIds(self.ids, self.closed)
+        return VertexIds(self.ids, self.closed, self.report.limited_by)
 
     def to(self, device: str, edges: str = "device") -> Graph:
         """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.

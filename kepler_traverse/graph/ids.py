@@ -91,12 +91,16 @@ def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
     return in_one_integer_type(dict(zip(ends, arrays, strict=True)))
 
 
+ENDS_OF_LINKS = "links"  # of an assignment, whose network has no other vertices
+
+
 class VertexIds:
     """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending,
     each once, but that of a closed vertex twice.
     """
 
-    def __init__(self, array: Any, closed: np.ndarray | None = None) -> None:
+    def __init__(self, array: Any, closed: np.ndarray | None = None, limited_by: str = "") -> None:
+        self._limited_by = limited_by  # as a ``BuildReport`` has it
         self.all = array  # of each number
         self.array = array  # each once
         self.are_strings = not hasattr(array, "dtype")
@@ -182,10 +186,26 @@ class VertexIds:
             )
             raise UnknownVertexError(
                 f"{several(len(missing), role)} {'are' if len(missing) > 1 else 'is'} not in the graph: {shown}. "
-                f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
-                f"an edge by {option_text('vertices')}."
+                f"{self._nearest_ids(missing[:_EXPLAINED])}{self._advice()}"
             )
         return numbers
+
+    def _advice(self) -> str:
+        """Say which ids there are."""
+        if self._limited_by == "largest_component":
+            option = option_text("largest_component")
+            return (
+                f"By {option} the graph has the largest component alone; leave out all other ids."
+            )
+        if self._limited_by == ENDS_OF_LINKS:
+            return "Take ids that are ends of links."
+        if self._limited_by:
+            option = option_text(self._limited_by)
+            return f"The graph has the vertices of {option} alone; leave out all other ids."
+        return (
+            "Take ids that occur in the edge list, or add vertices without an edge by "
+            f"{option_text('vertices')}."
+        )
 
     def _nearest_ids(self, missing: list[Any]) -> str:
         """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers

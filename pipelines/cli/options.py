@@ -101,7 +101,7 @@ def _listed(what: str, text: str) -> list[str]:
     return pieces
 
 
-def _integer(text: str) -> int:
+def integer(text: str) -> int:
     """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of
     any script.
     """
@@ -110,7 +110,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return float(text)
@@ -224,8 +224,8 @@ def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
 def _exact_number(text: str) -> int | float:
     """Return an integer as it is: floats lack some beyond 2^53."""
     if _INTEGER.fullmatch(text):
-        return _integer(text)
-    return _number(text)
+        return integer(text)
+    return number(text)
 
 
 def _numbers(text: str) -> list[int | float]:
@@ -247,15 +247,15 @@ KINDS = {
     "folder": Kind(str, "DIR"),
     "file": Kind(str, "FILE"),
     "choice": Kind(str),
-    "integer": Kind(_integer, "N", int),
-    "number": Kind(_number, "X", float),
+    "integer": Kind(integer, "N", int),
+    "number": Kind(number, "X", float),
     "exact_number": Kind(_exact_number, "X", int | float),
     "size": Kind(_size, "SIZE"),
     "integer_or_auto": Kind(
-        functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]
+        functools.partial(_or_auto, integer, "a whole number"), "auto|N", int | Literal["auto"]
     ),
     "number_or_auto": Kind(
-        functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]
+        functools.partial(_or_auto, number, "a number"), "auto|X", float | Literal["auto"]
     ),
     "ids": Kind(_ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
     "columns": Kind(_columns, "ROLE=NAME,...", dict[str, str]),

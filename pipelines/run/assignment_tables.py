@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +106,7 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     """Return the vertices through which no path leads: those given, or those of the file."""
     if text is None:
         return links.closed or None
-    if os.path.isfile(text):
+    if Path(text).is_file():
         return read_ids(text, "closed").ids(links.has_string_ids)
     ids = [each.strip() for each in text.split(",")]
     if links.has_string_ids:
@@ -115,7 +114,7 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     numbers = [integer_id(each) for each in ids]
     if None in numbers:
         raise InputError(
-            f"--closed {text[:40]!r} is no file, and no list of ids; ids of these links are integers"
+            f"--closed {text[:40]!r}: ids of these links are integers; nor is there a file of that name"
         )
     return numbers
 

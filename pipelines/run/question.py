@@ -5,12 +5,14 @@ again to verify them.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from kepler_traverse import arguments
 from kepler_traverse._arrays import MAX_INTEGER, as_distance
@@ -18,7 +20,7 @@ from kepler_traverse.arguments import describe
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.formats.log_tables import refuse_log_table
-from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.graph import Graph, find_vertices, has_vertex
 from kepler_traverse.kinds.question import Question, Targets, digest_of_ids
 from kepler_traverse.kinds.result_kinds import PLAIN
 from kepler_traverse.labels import VERTEX
@@ -121,8 +123,14 @@ def _integer(value: object, role: str) -> int:
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
-    ids, columns = read_vertex_columns(str(settings.vertices), names)
-    return {VERTEX: ids.ids(graph.has_string_ids), **columns}
+    found, columns = read_vertex_columns(str(settings.vertices), names)
+    ids = found.ids(graph.has_string_ids)
+    if settings.largest_component or settings.only_vertices:
+        # All are vertices, since they are in the table, and some are left out.
+        kept = find_vertices(graph, ids) >= 0
+        ids = list(itertools.compress(ids, kept))
+        columns = {name: column.filter(pa.array(kept)) for name, column in columns.items()}
+    return {VERTEX: ids, **columns}
 
 
 # Functions that read what settings name, by the field of ``Question`` or the option of a kind:

@@ -193,6 +193,30 @@ def test_paths_and_flows_lead_through_no_closed_vertex(case):
 
 
 @EACH
+@pytest.mark.parametrize("targets", ["all by default", "all by name"])
+def test_flows_to_all_vertices_count_a_closed_one_once(case, targets):
+    graph = case.graph()
+    weights = np.arange(1, len(case.ids) + 1)
+    options = {"source_weights": weights, "target_weights": weights[::-1]}
+    if targets == "all by name":
+        options["targets"] = case.ids
+    passed, lost = {}, [0, 0]
+    for s, leaving in zip(case.ids, weights.tolist(), strict=True):
+        for t, arriving in zip(case.ids, weights[::-1].tolist(), strict=True):
+            volume = leaving * arriving
+            if t not in case.found[s][1]:
+                lost = [lost[0] + 1, lost[1] + volume]
+                continue
+            for v in walk_back(case.found[s][1], t):
+                passed[v] = passed.get(v, 0) + volume
+    flows = sssp_many(graph, case.ids, result="flows", of="vertices", **options)
+    assert dict(zip(flows.vertex, flows.volume, strict=True)) == passed
+    assert list(flows.attrs["kepler_traverse.lost"].values()) == lost
+    edges = sssp_many(graph, case.ids, result="flows", **options)
+    assert list(edges.attrs["kepler_traverse.lost"].values()) == lost
+
+
+@EACH
 @pytest.mark.parametrize("with_hierarchy", [False, True])
 def test_results_per_source(case, with_hierarchy):
     graph = case.graph()

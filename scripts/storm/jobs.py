@@ -397,11 +397,12 @@ def _without(table: Table, name: str) -> Table:
 
 def _given_pairs(run: Run, question: Question) -> Table:
     """Return the table of pairs, with ids as the question has them: a CSV file has texts."""
-    table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", "distance"])
-    found = _arrow_rows(table.rename_columns(["source", "target", "distance"]))
+    names = ["distance", *question.options.get("along", ())]
+    table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", *names])
+    found = _arrow_rows(table.rename_columns(["source", "target", *names]))
     kind = type((question.pairs or [("", "")])[0][0])
     return Table(
-        found.columns, [(kind(origin), kind(end), distance) for origin, end, distance in found.rows]
+        found.columns, [(kind(origin), kind(end), *rest) for origin, end, *rest in found.rows]
     )
 
 

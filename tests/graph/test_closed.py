@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import (
@@ -370,6 +371,23 @@ def test_verify_knows_the_rows_of_closed_vertices(case, result, tmp_path, capsys
         assert verify.main([str(out), str(edges)]) == 0, capsys.readouterr().out
         checksums[tuple(chosen)] = [each["checksum"] for each in manifest_of(out)["parts"]]
     assert [checksums[(each,)][0] for each in sources] == checksums[tuple(sources)]
+
+
+@pytest.mark.parametrize("result", ["distances", "flows"])
+def test_verify_knows_that_each_vertex_is_one_of_all_sources(result, tmp_path, capsys):
+    (case, *_) = CASES
+    edges = tmp_path / "edges.parquet"
+    case.table.to_parquet(edges)
+    closed = tmp_path / "closed.txt"
+    closed.write_text("".join(f"{vertex}\n" for vertex in case.closed))
+    out = tmp_path / "out"
+    options = {"algorithm": "sssp", "result": result, "device": "cpu", "report": False}
+    run_job(edges, output=out, closed=str(closed), sources="all", **options)
+    assert verify.main([str(out), str(edges)]) == 0, capsys.readouterr().out
+    if result == "flows":
+        loads = pq.read_table(out / "_loads.pq").drop_columns(["edge"]).to_pydict()
+        expected = sssp_many(case.graph(), "all", result="flows").drop(columns="edge")
+        assert loads == expected.to_dict("list")
 
 
 @pytest.mark.parametrize(("source", "own"), [(0, 7), (1, 0)])

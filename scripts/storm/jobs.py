@@ -141,6 +141,9 @@ def make_run(edges: EdgeList, question: Question, folder: Path, draw: Random, de
     _add_vertices(settings, edges, question, folder, draw)
     if along:
         settings["along"] = list(along)
+    if edges.closed:
+        settings["closed"] = folder / "closed.txt"
+        settings["closed"].write_text("\n".join(map(str, edges.closed)), encoding="utf-8")
     if "through" in question.options:
         settings["through"] = _write_table(
             folder / "through", {"edge": question.options["through"]}, draw

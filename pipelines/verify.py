@@ -16,11 +16,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.closed import where_paths_begin
 from kepler_traverse.kinds.question import digest_of_ids
 from kepler_traverse.runtime.regular_files import irregular, size_and_digest
 from kepler_traverse.search.exact import describe_distances
@@ -147,7 +147,7 @@ def prove_output(
     question = read_question(graph, settings, identity)
     if settings.all_sources:
         sample = getattr(question.options, "sources", None)
-        right = get_names(graph, np.arange(graph.n_vertices) if sample is None else sample)
+        right = get_names(graph, where_paths_begin(graph) if sample is None else sample)
         if digest_of_ids(right) != identity["sources"]:
             if sample is None:
                 what = "all vertices"

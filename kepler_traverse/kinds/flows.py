@@ -22,6 +22,7 @@ from ..cpu.tree_flows import Decay, Served, Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text
 from ..formats.tables import column_tuple, holds_rows
 from ..graph import Graph
+from ..graph.closed import count_listed, listed_vertices, where_paths_end
 from ..graph.csr import no_edge
 from ..search.algorithms import ALGORITHMS
 from ..search.query import PairTable, SourceValues, compute_digest
@@ -266,7 +267,9 @@ def _amounts_and_unit(
             of_sources = question.source_weights.values
         of_targets = question.target_weights
         name = "target_weights"
-        size, each = (graph.n_vertices, "vertex") if targets is None else (targets.size, "target")
+        size, each = (
+            (count_listed(graph), "vertex") if targets is None else (targets.size, "target")
+        )
         if targets is not None and sort_distinct(targets).size < size:
             raise InputError(
                 "a target is given twice, and its flows would count twice; give it once"
@@ -313,10 +316,11 @@ class Flows(Loads):
         )
         super().__init__(asked, of or question.of, exponent)
         self._question = question
-        if asked.targets is None:
+        self._targets = asked.targets
+        if self._targets is None:
+            self._targets = listed_vertices(self.graph)
+        if self._targets is None:
             self._targets = np.arange(self.graph.n_vertices)
-        else:
-            self._targets = asked.targets
         self._named = np.zeros(0, np.uint8)  # as ``tree_flows.carry`` has it
         if question.through is not None and not is_whole:
             # not empty, also if the graph has no edge
@@ -410,10 +414,13 @@ class Flows(Loads):
             [1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype
         )
 
+        # The path from a closed vertex to itself has no edge.
+        sources = to_host(group.sources)
+        own_ends = where_paths_end(self.graph, sources)
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
         def select_volumes(i: int, row: np.ndarray) -> Any:
-            own = self._targets
+            own = np.where(self._targets == own_ends[i], sources[i], self._targets)
             amount = amounts
             rows = None
             if table is not None:

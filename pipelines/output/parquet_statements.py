@@ -62,13 +62,13 @@ class Statements:
         self._path = path
         with path.open("rb") as file:
             self._footer = parse_footer(read_footer(file))
-        self._groups = _value(self._footer, parquet.FILE_GROUPS).values
 
     def wrong(self, group: int, rows: pa.Table) -> str:
         """Describe what the file states falsely of a row group with these rows; ``""`` if nothing."""
         try:
+            stated = _value(self._footer, parquet.FILE_GROUPS).values[group]
             with self._path.open("rb") as file:
-                return next(self._faults(file, self._groups[group], rows), "")
+                return next(self._faults(file, stated, rows), "")
         except MALFORMED as error:
             return f"what it states cannot be read ({type(error).__name__})"
 

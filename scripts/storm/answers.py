@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -242,7 +242,9 @@ def _k_nearest(asked: Asked) -> Table:
 
 def _backward(asked: Asked, back: Lengths, source: Any, target: Any) -> Any:
     # With negative weights searches begin at the sources, as a cycle may lie behind the targets.
-    if asked.lengths.may_be_negative or not is_about_floats(asked.question, asked.network):
+    # So they do for sums along paths.
+    begins_at_sources = asked.lengths.may_be_negative or "along" in asked.question.options
+    if begins_at_sources or not is_about_floats(asked.question, asked.network):
         return asked.distances(source).get(target)
     key = ("back", target)
     if key not in asked.known:
@@ -376,7 +378,8 @@ class _Loads:
         self.of_edges: dict[Any, Any] = {}
         self.of_vertices: dict[Any, Any] = {}
         self.of_pairs: list[tuple[Any, ...]] = []
-        self._is_directed = asked.network.edges.directed
+        edges = asked.network.edges
+        self._is_directed = edges.directed or bool(edges.closed)  # then graphs are directed
 
     def add(self, pair: int, way: list[Any], steps: list[tuple[Any, Any]], amount: Any) -> None:
         if not amount:
@@ -577,12 +580,32 @@ def _searched(asked: Asked) -> None:
         asked.distances(source)
 
 
+def _with_sums(asked: Asked, table: Table) -> Table:
+    """Return a table with the sums of columns along the path of each row, null without a path."""
+    along = asked.question.options["along"]
+    end = "target" if "target" in table.columns else "vertex"
+    places = [table.columns.index(name) for name in ("source", end, "distance")]
+    rows = []
+    for row in table.rows:
+        source, target, distance = (row[place] for place in places)
+        sums: list[Any] = [None] * len(along)
+        if distance is not None:
+            way = path_to(target, asked.predecessors(source))
+            edges = [asked.network.row_of[step] for step in pairwise(way)]
+            sums = [sum(values[edge] for edge in edges) for values in along.values()]
+        rows.append((*row, *sums))
+    return replace(table, columns=(*table.columns, *along), rows=rows)
+
+
 def expected(question: Question, network: Network) -> Expected:
     """Return the table that a question has, or the errors of which one must come."""
     asked = Asked(question, network)
     try:
         _searched(asked)
-        return ANSWERS[question.kind](asked)
+        answer = ANSWERS[question.kind](asked)
+        if "along" in question.options and question.kind != "paths" and isinstance(answer, Table):
+            return _with_sums(asked, answer)
+        return answer
     except NegativeCycle as error:
         return Refused(("NegativeCycleError", "InputError"), str(error))
     except Unrepresentable as error:

@@ -29,6 +29,10 @@ class EdgeList:
         Vertices that may have no edge.
     about : str
         What was drawn, in a few words.
+    back : list of weights, or None
+        The weight of each row in the other direction; None closes that.
+    closed : set of ids
+        Vertices through which no path leads.
     """
 
     rows: list[Row]
@@ -36,6 +40,8 @@ class EdgeList:
     weights: str
     more_vertices: list[Id] = field(default_factory=list)
     about: str = ""
+    back: list[Any] | None = None
+    closed: frozenset[Any] = frozenset()
 
     @property
     def is_weighted(self) -> bool:
@@ -274,3 +280,17 @@ def draw_edges(draw: Random, largest: int = 10**9) -> EdgeList:
     way = "directed" if is_directed else "undirected"
     about = f"{shape} of {n}, {way}, {len(rows)} rows, weights {weighing} ({kind}), ids {id_kind}"
     return EdgeList(rows, is_directed, kind, more, about)
+
+
+def closed_in_part(draw: Random, edges: EdgeList) -> EdgeList:
+    """Return an edge list with a weight per row and direction, or with closed vertices, now and then."""
+    if edges.has_negative_weights or draw.random() < 0.7:
+        return edges
+    weights = [weight for _, _, weight in edges.rows]
+    if edges.directed and edges.weights in (INTEGERS, "float64"):
+        back = [draw.choice([None, *weights[:5]]) for _ in weights]
+        edges = replace(edges, back=back, about=f"{edges.about}, back {back[:12]}")
+    if edges.is_weighted and all(weights) and draw.random() < 0.6:
+        closed = frozenset(end for end, _, _ in draw.choices(edges.rows, k=3))
+        edges = replace(edges, closed=closed, about=f"{edges.about}, closed {sorted(closed)}")
+    return edges

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from scripts.storm import faults, jobs
 from scripts.storm.answers import Expected, Refused, expected
 from scripts.storm.case import Case, shown_edges, shown_question
-from scripts.storm.edges import EdgeList, draw_edges
+from scripts.storm.edges import EdgeList, closed_in_part, draw_edges
 from scripts.storm.jobs import Ended, Run
 from scripts.storm.oracle import Network
 from scripts.storm.questions import OF_LIBRARY_ALONE, QUESTIONS, Question, draw_question
@@ -39,9 +39,11 @@ class Task:
 
 def _draw_task(case: Case, kinds: list[str], largest: int = 10**9) -> Task:
     draw = case.draw
-    edges = draw_edges(draw, largest)
+    edges = replace(closed_in_part(draw, draw_edges(draw, largest)), back=None)
     network = Network(edges)
     question = jobs.for_job(draw_question(draw, network, kinds))
+    if edges.closed:
+        question.options.pop("direction", None)  # such jobs search outwards only
     return _task_of(case, edges, network, question)
 
 

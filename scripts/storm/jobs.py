@@ -141,6 +141,9 @@ def make_run(edges: EdgeList, question: Question, folder: Path, draw: Random, de
     _add_vertices(settings, edges, question, folder, draw)
     if along:
         settings["along"] = list(along)
+    if edges.closed:
+        settings["closed"] = folder / "closed.txt"
+        settings["closed"].write_text("\n".join(map(str, edges.closed)), encoding="utf-8")
     if "through" in question.options:
         settings["through"] = _write_table(
             folder / "through", {"edge": question.options["through"]}, draw
@@ -397,11 +400,12 @@ def _without(table: Table, name: str) -> Table:
 
 def _given_pairs(run: Run, question: Question) -> Table:
     """Return the table of pairs, with ids as the question has them: a CSV file has texts."""
-    table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", "distance"])
-    found = _arrow_rows(table.rename_columns(["source", "target", "distance"]))
+    names = ["distance", *question.options.get("along", ())]
+    table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", *names])
+    found = _arrow_rows(table.rename_columns(["source", "target", *names]))
     kind = type((question.pairs or [("", "")])[0][0])
     return Table(
-        found.columns, [(kind(origin), kind(end), distance) for origin, end, distance in found.rows]
+        found.columns, [(kind(origin), kind(end), *rest) for origin, end, *rest in found.rows]
     )
 
 

@@ -54,6 +54,11 @@ def make_graph(edges: EdgeList, folder: Path, draw: Random) -> tuple[Any, str]:
     common: dict[str, Any] = {"directed": edges.directed, "edge_ids": True}
     if vertices is not None:
         common["vertices"] = vertices
+    if edges.closed:
+        common["closed"] = sorted(edges.closed)
+    if edges.back is not None:
+        table = containers.arrow_table(edges, {"back": edges.back})
+        return kt.graph_from_edges(table, reverse_weight="back", **common), "two weights"
     if draw.random() < 0.5:
         name = draw.choice(list(containers.IN_MEMORY))
         made = containers.IN_MEMORY[name](edges, draw)
@@ -185,6 +190,8 @@ def _options(question: Question) -> dict[str, Any]:
     options = dict(question.options)
     if "values" in options:
         options["values"] = _values(options["values"])
+    if "along" in options:
+        options["along"] = pd.DataFrame(options["along"])
     return options
 
 
@@ -260,14 +267,12 @@ def _columns(question: Question, way: Way) -> tuple[Any, Any]:
 
 def _ask_pairs(graph: Any, question: Question, way: Way) -> Table:
     function: Callable[..., Any] = kt.bfs_pairs if question.algorithm == "bfs" else kt.sssp_pairs
-    return table_of(function(graph, *_columns(question, way), **_limit(question), **way.options))
+    options = _options(question) | _limit(question) | way.options
+    return table_of(function(graph, *_columns(question, way), **options))
 
 
 def _ask_paths(graph: Any, question: Question, way: Way) -> Table:
-    options = dict(question.options)
-    if "along" in options:
-        options["along"] = pd.DataFrame(options["along"])
-    options |= {"algorithm": question.algorithm, "edges": True}
+    options = _options(question) | {"algorithm": question.algorithm, "edges": True}
     pairs: Any = _columns(question, way)
     # A tuple of two tuples would be two pairs, and one of two iterators has no columns.
     if way.ids == "tuple":

@@ -8,7 +8,7 @@ from typing import Any
 from scripts.storm import library
 from scripts.storm.answers import Refused, Table, difference, expected
 from scripts.storm.case import Case, shown_edges, shown_question
-from scripts.storm.edges import draw_edges
+from scripts.storm.edges import closed_in_part, draw_edges
 from scripts.storm.oracle import Network
 from scripts.storm.questions import QUESTIONS, Question, draw_question
 
@@ -20,7 +20,7 @@ _IF_LIMITED = ("CapacityError",)
 def ask_library(case: Case) -> None:
     """Ask the library some questions about one graph."""
     draw = case.draw
-    edges = draw_edges(draw)
+    edges = closed_in_part(draw, draw_edges(draw))
     network = Network(edges)
     graph = None
     try:
@@ -30,7 +30,8 @@ def ask_library(case: Case) -> None:
         return
     case.count("graphs")
     words = f"{shown_edges(edges)}; as {container}"
-    if library.plain_ids(graph) != network.ids:
+    # A closed vertex has two numbers.
+    if list(dict.fromkeys(library.plain_ids(graph))) != network.ids:
         case.report(
             "build",
             "wrong",
@@ -39,7 +40,7 @@ def ask_library(case: Case) -> None:
         )
         return
     if draw.random() < 0.25:
-        words += _build_hierarchy(case, graph, draw)
+        words += _build(case, graph, draw)
     kinds = list(QUESTIONS)
     for _ in range(draw.randrange(2, 8)):
         question = draw_question(draw, network, kinds)
@@ -49,16 +50,16 @@ def ask_library(case: Case) -> None:
         )
 
 
-def _build_hierarchy(case: Case, graph: Any, draw: Random) -> str:
+def _build(case: Case, graph: Any, draw: Random) -> str:
+    """Build a hierarchy, or hub labels over one."""
+    what = draw.choice(["hierarchy", "labels"])
     metric = draw.choice(["hops", "weights"])
     try:
-        graph.hierarchy(metric)
+        getattr(graph, what)(metric)
     except Exception as error:
-        case.check_error(
-            "hierarchy", error, None, f"hierarchy({metric!r})", ("HierarchyError", "InputError")
-        )
+        case.check_error(what, error, None, f"{what}({metric!r})", ("HierarchyError", "InputError"))
         return ""
-    return f"; hierarchy {metric}"
+    return f"; {what} {metric}"
 
 
 def _ask_once(

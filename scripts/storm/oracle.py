@@ -9,6 +9,7 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -53,6 +54,8 @@ class Network:
         self.negative_loops: set[Any] = set()
         for row, (u, v, weight) in enumerate(edges.rows):
             self._add(row, u, v, 1 if weight is None else weight + 0)  # -0.0 + 0 is 0.0
+            if edges.back is not None and edges.back[row] is not None:
+                self._add(row, v, u, edges.back[row] + 0)
 
     def _add(self, row: int, u: Any, v: Any, weight: Any) -> None:
         if u == v:
@@ -69,8 +72,7 @@ class Network:
     def reversed(self) -> Network:
         """Return the same graph with each edge in the other direction."""
         rows = [(v, u, weight) for u, v, weight in self.edges.rows]
-        other = self.edges
-        return Network(EdgeList(rows, other.directed, other.weights, other.more_vertices))
+        return Network(replace(self.edges, rows=rows))
 
     def lengths(self, algorithm: str) -> Lengths:
         """Return how an algorithm adds up edges."""
@@ -129,6 +131,7 @@ class Lengths:
     def _by_heap(self, sources: Iterable[Any]) -> dict[Any, Any]:
         rank = self.network.rank
         best = dict.fromkeys(sources, self.zero)
+        roots = set(best)
         heap = [(self.zero, rank[source], source) for source in best]
         heapq.heapify(heap)
         done = set()
@@ -137,6 +140,8 @@ class Lengths:
             if u in done:
                 continue
             done.add(u)
+            if u in self.network.edges.closed - roots:
+                continue
             for v, weight in self.network.arcs[u].items():
                 through = self.add(distance, weight)
                 if v not in best or through < best[v]:
@@ -209,7 +214,11 @@ class Lengths:
         self, roots: set[Any], distance: dict[Any, Any]
     ) -> tuple[dict[Any, Any], list[Any]]:
         before: dict[Any, Any] = {root: root for root in roots if distance[root] == 0}
-        tight = {vertex: self.tight_arcs_into(vertex, distance) for vertex in distance}
+        shut = self.network.edges.closed - roots
+        tight = {
+            vertex: [u for u in self.tight_arcs_into(vertex, distance) if u not in shut]
+            for vertex in distance
+        }
         for vertex, starts in tight.items():
             nearer = [u for u in starts if distance[u] < distance[vertex]]
             if vertex not in before and nearer and not self.has_negative_arcs:

@@ -147,10 +147,7 @@ def _targets(asked: Drawing) -> Question:
 
 def _summary(asked: Drawing) -> Question:
     sources = asked.sources()
-    options = {"direction": "in"} if asked.chance(0.3) else {}
-    return Question(
-        "summary", asked.algorithm, sources, limit=_limits_of(asked, sources), options=options
-    )
+    return Question("summary", asked.algorithm, sources, limit=_limits_of(asked, sources))
 
 
 def _levels(asked: Drawing) -> Question:
@@ -211,8 +208,6 @@ def _opportunities(asked: Drawing) -> Question:
         }
     sources = asked.sources(may_repeat=False)
     options: dict[str, Any] = {"values": values, "cutoffs": asked.cutoffs()}
-    if asked.chance(0.2):
-        options["direction"] = "in"
     if asked.chance(0.25):
         options["decay"] = _decay(asked)
     if sources != ALL and asked.chance(0.2):
@@ -221,10 +216,9 @@ def _opportunities(asked: Drawing) -> Question:
 
 
 def _within(asked: Drawing) -> Question:
-    options: dict[str, Any] = {"cutoffs": asked.cutoffs()}
-    if asked.chance(0.3):
-        options["direction"] = "in"
-    return Question("within", asked.algorithm, asked.sources(), options=options)
+    return Question(
+        "within", asked.algorithm, asked.sources(), options={"cutoffs": asked.cutoffs()}
+    )
 
 
 def _isochrones(asked: Drawing) -> Question:
@@ -247,13 +241,7 @@ def _pairs(asked: Drawing) -> Question:
 
 
 def _paths(asked: Drawing) -> Question:
-    pairs = _some_pairs(asked)
-    options: dict[str, Any] = {}
-    if asked.chance(0.4):
-        options["along"] = {
-            "toll": [asked.draw.randrange(-5, 50) for _ in asked.network.edges.rows]
-        }
-    return Question("paths", asked.algorithm, None, pairs=pairs, options=options)
+    return Question("paths", asked.algorithm, None, pairs=_some_pairs(asked))
 
 
 def _through(asked: Drawing) -> list[int]:
@@ -344,13 +332,29 @@ QUESTIONS: dict[str, Callable[[Drawing], Question]] = {
     "extremes": _extremes,
 }
 OF_LIBRARY_ALONE = ("one", "plan")
+# Kinds that lead to their sources as well, and kinds with sums along paths.
+TURNED = (
+    "matrix", "summary", "levels", "targets", "nearest", "k_nearest", "nearest_targets", "opportunities",
+    "within", "isochrones", "pairs",
+)  # fmt: skip
+NOT_OF_CLOSED = ("matrix", "reachable", "levels", "betweenness", "plan", "extremes")
+ALONG = ("targets", "pairs", "nearest", "k_nearest", "nearest_targets", "paths")
 
 
 def draw_question(draw: Random, network: Network, kinds: list[str]) -> Question:
     """Return a question at random, of one of some kinds."""
     algorithm = draw.choice(["bfs", "sssp"]) if network.edges.is_weighted else "bfs"
+    if network.edges.closed:
+        algorithm = "sssp"
+        kinds = [kind for kind in kinds if kind not in NOT_OF_CLOSED]
     kind = draw.choice(kinds)
-    return QUESTIONS[kind](Drawing(draw, network, algorithm))
+    asked = Drawing(draw, network, algorithm)
+    question = QUESTIONS[kind](asked)
+    if kind in TURNED and asked.chance(0.25):
+        question.options["direction"] = "in"
+    if kind in ALONG and asked.chance(0.3) and not asked.lengths.may_be_negative:
+        question.options["along"] = {"toll": [draw.randrange(-5, 50) for _ in network.edges.rows]}
+    return question
 
 
 def is_about_floats(question: Question, network: Network) -> bool:

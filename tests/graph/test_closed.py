@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import (
@@ -193,6 +194,30 @@ def test_paths_and_flows_lead_through_no_closed_vertex(case):
 
 
 @EACH
+@pytest.mark.parametrize("targets", ["all by default", "all by name"])
+def test_flows_to_all_vertices_count_a_closed_one_once(case, targets):
+    graph = case.graph()
+    weights = np.arange(1, len(case.ids) + 1)
+    options = {"source_weights": weights, "target_weights": weights[::-1]}
+    if targets == "all by name":
+        options["targets"] = case.ids
+    passed, lost = {}, [0, 0]
+    for s, leaving in zip(case.ids, weights.tolist(), strict=True):
+        for t, arriving in zip(case.ids, weights[::-1].tolist(), strict=True):
+            volume = leaving * arriving
+            if t not in case.found[s][1]:
+                lost = [lost[0] + 1, lost[1] + volume]
+                continue
+            for v in walk_back(case.found[s][1], t):
+                passed[v] = passed.get(v, 0) + volume
+    flows = sssp_many(graph, case.ids, result="flows", of="vertices", **options)
+    assert dict(zip(flows.vertex, flows.volume, strict=True)) == passed
+    assert list(flows.attrs["kepler_traverse.lost"].values()) == lost
+    edges = sssp_many(graph, case.ids, result="flows", **options)
+    assert list(edges.attrs["kepler_traverse.lost"].values()) == lost
+
+
+@EACH
 @pytest.mark.parametrize("with_hierarchy", [False, True])
 def test_results_per_source(case, with_hierarchy):
     graph = case.graph()
@@ -346,6 +371,23 @@ def test_verify_knows_the_rows_of_closed_vertices(case, result, tmp_path, capsys
         assert verify.main([str(out), str(edges)]) == 0, capsys.readouterr().out
         checksums[tuple(chosen)] = [each["checksum"] for each in manifest_of(out)["parts"]]
     assert [checksums[(each,)][0] for each in sources] == checksums[tuple(sources)]
+
+
+@pytest.mark.parametrize("result", ["distances", "flows"])
+def test_verify_knows_that_each_vertex_is_one_of_all_sources(result, tmp_path, capsys):
+    (case, *_) = CASES
+    edges = tmp_path / "edges.parquet"
+    case.table.to_parquet(edges)
+    closed = tmp_path / "closed.txt"
+    closed.write_text("".join(f"{vertex}\n" for vertex in case.closed))
+    out = tmp_path / "out"
+    options = {"algorithm": "sssp", "result": result, "device": "cpu", "report": False}
+    run_job(edges, output=out, closed=str(closed), sources="all", **options)
+    assert verify.main([str(out), str(edges)]) == 0, capsys.readouterr().out
+    if result == "flows":
+        loads = pq.read_table(out / "_loads.pq").drop_columns(["edge"]).to_pydict()
+        expected = sssp_many(case.graph(), "all", result="flows").drop(columns="edge")
+        assert loads == expected.to_dict("list")
 
 
 @pytest.mark.parametrize(("source", "own"), [(0, 7), (1, 0)])

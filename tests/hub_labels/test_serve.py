@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -156,8 +155,8 @@ raise SystemExit(signals.run_heeding(serve.main))
 
 def test_an_open_call_does_not_keep_the_service_from_ending(town):
     words = [f"{town[1]}/out", "--inward", f"{town[1]}/in", "--port", "0"]
-    with started([sys.executable, "-c", STOPPED, *words], stderr=subprocess.STDOUT) as child:
-        port = child.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0]
+    with started([sys.executable, "-c", STOPPED, *words]) as child:
+        port = child.stderr.readline().partition("127.0.0.1:")[2].partition(",")[0]
         with flight.connect(f"grpc://127.0.0.1:{port}") as client:
             batch = pairs_of([0], [0])
             writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(b"pairs"))
@@ -165,7 +164,7 @@ def test_an_open_call_does_not_keep_the_service_from_ending(town):
             writer.write_batch(batch)
             assert reader.read_chunk().data.column(0).to_pylist() == [0]
             child.send_signal(signal.SIGINT)
-            code, said, _ = finish(child)
+            code, _, said = finish(child)
             assert (code, said) == (130, "interrupted\n")
             with pytest.raises(pa.ArrowException):
                 writer.close()

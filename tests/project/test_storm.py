@@ -22,7 +22,7 @@ from scripts.storm.edges import EdgeList, draw_edges
 from tests.support.devices import FIRST, on_a_device, running
 from tests.support.processes import ROOT, ran
 
-OF_LIBRARY = Settings(3, doors=("library",))
+OF_LIBRARY = Settings(12, doors=("library",))
 OF_JOB = Settings(3, doors=("job",))
 MANY = {"bfs_many": kepler_traverse.bfs_many, "sssp_many": kepler_traverse.sssp_many}
 

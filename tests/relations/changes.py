@@ -9,10 +9,10 @@ from typing import Any
 
 from scripts.storm.answers import Table
 from scripts.storm.edges import NO_WEIGHTS, EdgeList
-from scripts.storm.questions import ALL, Question
+from scripts.storm.questions import ALL, ALONG, TURNED, Question
 
 ID_COLUMNS = ("source", "vertex", "target", "predecessor", "src", "dst")
-OF_EDGES = ("paths", "flows", "betweenness")
+OF_EDGES = (*ALONG, "flows", "betweenness")
 FACTOR = 4
 MULTIPLIED = ("distance", "eccentricity", "sum", "mean", "cutoff", "band")
 DIVIDED = ("closeness", "harmonic")
@@ -134,7 +134,7 @@ def with_weights_multiplied(edges: EdgeList, question: Question, _draw: Random) 
 
 def turned(edges: EdgeList, question: Question, _draw: Random) -> Changed | None:
     """Return each edge in the other direction, and the other direction asked."""
-    if question.kind not in ("summary", "opportunities", "within"):
+    if question.kind not in TURNED:
         return None
     options = dict(question.options)
     options["direction"] = "out" if options.get("direction") == "in" else "in"

@@ -43,6 +43,7 @@ from scripts.measure import record as measurements
 from scripts.measure.cells import per_source
 from scripts.measure.environment import commit, machine
 from scripts.measure.work import OURS as LIBRARY
+from scripts.pages import suite_of, tests_in
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
@@ -203,9 +204,9 @@ def pytest_command(
     ]
 
 
-def modules_missing(suite: xml.Element | None) -> list[str]:
+def modules_missing(suite: xml.Element) -> list[str]:
     """Return the modules of other projects that a file of tests could not import, if nothing else went wrong."""
-    wrong = [] if suite is None else [*suite.iter("error"), *suite.iter("failure")]
+    wrong = [*suite.iter("error"), *suite.iter("failure")]
     found = [
         re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong
     ]
@@ -218,32 +219,18 @@ def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
         report = folder / f"{name}.xml"
         if not report.exists():
             return FAILED, f"ended with {status} and without a report"
-        suite = xml.parse(report).getroot().find("testsuite")
-        count = (
-            {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")}
-            if suite is not None
-            else {}
-        )
-        ran, failed = (
-            count.get("tests", 0) - count.get("skipped", 0),
-            count.get("failures", 0) + count.get("errors", 0),
-        )
-        said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
+        suite = suite_of(report)
+        count = tests_in(suite)
+        said = f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped"
         missing = modules_missing(suite)
         if missing:
             return NOT_RUN, f"missing: {', '.join(missing)}"
-        if failed or status not in (0, 5):
-            return FAILED, said if failed else f"{said}, ended with {status}"
-        reasons = (
-            {str(skip.get("message")) for skip in suite.iter("skipped")}
-            if suite is not None
-            else set()
-        )
-        return (
-            (PASSED, said)
-            if ran
-            else (NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected")
-        )
+        if count.failed or status not in (0, 5):
+            return FAILED, said if count.failed else f"{said}, ended with {status}"
+        reasons = {str(skip.get("message")) for skip in suite.iter("skipped")}
+        if count.passed:
+            return PASSED, said
+        return NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected"
 
     return judge
 

@@ -20,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.measure.environment import ROOT, about
-from scripts.pages import between, put, read_record, write_record
+from scripts.pages import between, put, read_record, suite_of, tests_in, write_record
 
 RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
 BEGIN, END = "<!-- surroundings: begin -->", "<!-- surroundings: end -->"
@@ -145,15 +144,7 @@ def counts_of(report: Path) -> dict[str, int] | None:
     """Count the tests in a report of pytest (JUnit XML); None without one."""
     if not report.exists():
         return None
-    suite = xml.parse(report).getroot().find("testsuite")
-    tests, failures, errors, skipped = (
-        int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped")
-    )
-    return {
-        "passed": tests - failures - errors - skipped,
-        "failed": failures + errors,
-        "skipped": skipped,
-    }
+    return tests_in(suite_of(report))._asdict()
 
 
 def table_of(records: dict[str, dict]) -> str:

@@ -33,6 +33,7 @@ LOGS, REPORT = ROOT / "out/surroundings", ROOT / "out/tests.xml"
 CHECKS = ["bash", "scripts/check.sh"]
 COMMANDS = ("bash", "git")  # and python3: what the head of check.sh names
 OTHER_USER = 1000
+MADE = ("command", "date", "commit", "machine", "versions")  # of a run, which others share
 _CLONE_NEWUSER = 0x10000000
 
 
@@ -178,11 +179,22 @@ def page_with(text: str, records: dict[str, dict]) -> str:
 
 
 def recorded() -> dict[str, dict]:
-    return read_record(RECORD)
+    """Return the record of each surrounding; what several have in common is in the file once."""
+    content = read_record(RECORD)
+    return {
+        name: each | content["made"][each.pop("made")] for name, each in content["runs"].items()
+    }
 
 
 def write(records: dict[str, dict]) -> None:
-    write_record(RECORD, records)
+    made: list[dict] = []
+    runs = {}
+    for name, each in records.items():
+        common = {key: each[key] for key in MADE}
+        made += [] if common in made else [common]
+        own = {key: value for key, value in each.items() if key not in MADE}
+        runs[name] = own | {"made": made.index(common)}
+    write_record(RECORD, {"made": made, "runs": runs})
     PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), records), encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ("networkit", "igraph", "networkx")
@@ -37,7 +38,7 @@ CLOSENESS = f"top {TOP} by closeness"
 
 def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     """The edges of a graph by vertex numbers, without self-loops; of an undirected graph each once."""
-    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    src = tails_of(graph)
     dst = graph.targets.astype(np.int64)
     kept = src != dst if graph.directed else src < dst
     return src[kept], dst[kept]
@@ -69,8 +70,7 @@ def kepler(part: Any) -> dict[str, Call]:
 def networkit(part: Any) -> dict[str, Call]:
     import networkit as nk
 
-    ends = tuple(each.astype(np.uint64) for each in edges_of(part))
-    graph = nk.GraphFromCoo(ends, n=part.n_vertices, directed=part.directed)
+    graph = networkit_graph(part.n_vertices, *edges_of(part), directed=part.directed)
 
     def diameter() -> int:
         search = nk.distance.Diameter(graph, nk.distance.DiameterAlgo.EXACT)
@@ -86,10 +86,7 @@ def networkit(part: Any) -> dict[str, Call]:
 
 
 def igraph(part: Any) -> dict[str, Call]:
-    import igraph as ig
-
-    edges = np.stack(edges_of(part), 1).tolist()
-    graph = ig.Graph(n=part.n_vertices, edges=edges, directed=part.directed)
+    graph = igraph_graph(part.n_vertices, *edges_of(part), directed=part.directed)
 
     def vertices_with(chosen: Callable[[list[float]], float]) -> list[int]:
         of_all = graph.eccentricity(mode="out")

@@ -48,10 +48,9 @@ def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 def connected_part(inputs: Inputs, name: str) -> Any:
     """The largest (strongly) connected component of a graph, as a graph of its own whose ids are vertex numbers."""
     from kepler_traverse import graph_from_edges, read_graph
-    from kepler_traverse.extremes.eccentricities import _induced, _largest_component
 
-    graph = read_graph(inputs.file(name), directed=GRAPHS[name], weighted=False, device="cpu")
-    part = _induced(graph, _largest_component(graph))
+    given = {"weighted": False, "device": "cpu", "largest_component": True}
+    part = read_graph(inputs.file(name), directed=GRAPHS[name], **given)
     return graph_from_edges(*edges_of(part), directed=GRAPHS[name])
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = ROOT / "scripts" / "templates"
@@ -117,3 +119,38 @@ def put(
     for path in superfluous:
         path.unlink()
     return 0
+
+
+def command(
+    program: str, make: Callable[[], Mapping[Path, str]], arguments: list[str] | None = None
+) -> int:
+    """Write the files that a program generates, or with ``--check`` say which are stale; return the exit code."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if one is stale"
+    )
+    return put(make(), program, parser.parse_args(arguments).check)
+
+
+class Tests(NamedTuple):
+    """The numbers of tests in a report of pytest."""
+
+    passed: int
+    failed: int
+    skipped: int
+
+
+def tests_in(suite: xml.Element) -> Tests:
+    """Return what an element ``testsuite`` of a report (JUnit XML) says."""
+    tests, failures, errors, skipped = (
+        int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")
+    )
+    failed = failures + errors
+    return Tests(tests - failed - skipped, failed, skipped)
+
+
+def suite_of(report: Path) -> xml.Element:
+    suite = xml.parse(report).getroot().find("testsuite")
+    if suite is None:
+        raise ValueError(f"{report} has no testsuite")
+    return suite

@@ -10,7 +10,6 @@ ends. The plain table has the seconds alone. All have their hierarchy, and the s
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -19,8 +18,8 @@ import pandas as pd
 
 from kepler_traverse import Graph, graph_from_edges, sssp_many
 from kepler_traverse.cpu import threads
-from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work
+from scripts.measure.clock import with_processor
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
 PACKAGES = ("pytraf",)
 TOLERANCE = 1e-2  # of the sum of flows
@@ -99,12 +98,6 @@ def pytraf(case: tuple[Any, Any, Network], gap: float) -> Call:
 def difference(expected: np.ndarray, found: np.ndarray) -> str:
     share = np.abs(expected - found).sum() / expected.sum()
     return "" if share <= TOLERANCE else f"flows differ by {share:.1e} of their sum"
-
-
-def with_processor(call: Call) -> Timed:
-    used = time.process_time()
-    found, seconds = timed(call)
-    return Timed(found, seconds, {"processor": round(time.process_time() - used, 4)})
 
 
 def facts(case: tuple[Any, Any, Network]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ("networkit", "igraph", "networkx")
@@ -37,7 +38,7 @@ CLOSENESS = f"top {TOP} by closeness"
 
 def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     """The edges of a graph by vertex numbers, without self-loops; of an undirected graph each once."""
-    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    src = tails_of(graph)
     dst = graph.targets.astype(np.int64)
     kept = src != dst if graph.directed else src < dst
     return src[kept], dst[kept]
@@ -47,10 +48,9 @@ def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 def connected_part(inputs: Inputs, name: str) -> Any:
     """The largest (strongly) connected component of a graph, as a graph of its own whose ids are vertex numbers."""
     from kepler_traverse import graph_from_edges, read_graph
-    from kepler_traverse.extremes.eccentricities import _induced, _largest_component
 
-    graph = read_graph(inputs.file(name), directed=GRAPHS[name], weighted=False, device="cpu")
-    part = _induced(graph, _largest_component(graph))
+    given = {"weighted": False, "device": "cpu", "largest_component": True}
+    part = read_graph(inputs.file(name), directed=GRAPHS[name], **given)
     return graph_from_edges(*edges_of(part), directed=GRAPHS[name])
 
 
@@ -69,8 +69,7 @@ def kepler(part: Any) -> dict[str, Call]:
 def networkit(part: Any) -> dict[str, Call]:
     import networkit as nk
 
-    ends = tuple(each.astype(np.uint64) for each in edges_of(part))
-    graph = nk.GraphFromCoo(ends, n=part.n_vertices, directed=part.directed)
+    graph = networkit_graph(part.n_vertices, *edges_of(part), directed=part.directed)
 
     def diameter() -> int:
         search = nk.distance.Diameter(graph, nk.distance.DiameterAlgo.EXACT)
@@ -86,10 +85,7 @@ def networkit(part: Any) -> dict[str, Call]:
 
 
 def igraph(part: Any) -> dict[str, Call]:
-    import igraph as ig
-
-    edges = np.stack(edges_of(part), 1).tolist()
-    graph = ig.Graph(n=part.n_vertices, edges=edges, directed=part.directed)
+    graph = igraph_graph(part.n_vertices, *edges_of(part), directed=part.directed)
 
     def vertices_with(chosen: Callable[[list[float]], float]) -> list[int]:
         of_all = graph.eccentricity(mode="out")

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kepler_traverse import cuda
 from scripts.make_graphs import rmat
 from scripts.measure.cells import by_work
 from scripts.measure.environment import ROOT
@@ -138,9 +139,7 @@ def searching(folder: Folder, result: tuple[str, str, int, str], workers: int) -
 def count_workers(device: str) -> int:
     if device == "cpu":
         return 2
-    import cupy
-
-    return min(MAX_WORKERS, cupy.cuda.runtime.getDeviceCount())
+    return min(MAX_WORKERS, cuda.cp.cuda.runtime.getDeviceCount()) if cuda.cp else 1
 
 
 def works(inputs: Inputs) -> Iterator[Work]:

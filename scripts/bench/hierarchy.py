@@ -29,6 +29,8 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
 from scripts import make_graphs
+from scripts.bench.libraries import tails_of
+from scripts.bench.pandana_network import network_of
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.work import (
     OURS,
@@ -246,7 +248,7 @@ class Network(NamedTuple):
 
 def edges_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the edges of an undirected graph once each, as numbers."""
-    tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    tails = tails_of(graph)
     once = tails < graph.targets
     return tails[once], graph.targets[once].astype(np.int64), graph.weights[once].astype(np.int64)
 
@@ -266,16 +268,12 @@ def of_kepler(graph: Graph) -> Network:
 
 
 def of_pandana(graph: Graph) -> Network:
-    import pandas as pd
     from pandana import Network as Pandana
 
-    tails, heads, weights = edges_of(graph)
-    nothing = pd.Series(np.zeros(graph.n_vertices), index=np.arange(graph.n_vertices))
-    edges = pd.DataFrame({"weight": weights.astype(np.float64)})
-    network = Pandana(nothing, nothing, pd.Series(tails), pd.Series(heads), edges, twoway=True)
+    network = network_of(graph, Pandana)
 
     def pairs(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        return np.array(network.shortest_path_lengths(origins, ends, "weight"))
+        return np.array(network.shortest_path_lengths(origins, ends))
 
     def table(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
         found = pairs(np.repeat(origins, ends.size), np.tile(ends, origins.size))

@@ -4,7 +4,8 @@ python -m scripts.bench.level_traces FOLDER [--only GRAPH ...]    traces searche
 python -m scripts.measure write                                   then draws
 
 docs/benchmarks/levels.json holds per graph and algorithm the origin and date of the trace, for BFS the counts of Walked,
-and the iterations in at most POINTS rows, a list per column. A row sums the iterations of one kind among some adjacent ones:
+and the iterations in at most POINTS rows, a list per column; the first three are differences of ``at``, ``iterations`` and
+``what``, each as values with how often they follow. A row sums the iterations of one kind among some adjacent ones:
 
     at              level (BFS) or number of the iteration (SSSP), from 0, of the first of them
     iterations      number of iterations
@@ -17,8 +18,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from kepler_traverse.cuda.kernel_trace import ITERATIONS
 from scripts.bench import svg_plots
@@ -130,11 +134,23 @@ def write_levels(levels: dict) -> None:
     content: dict[str, dict] = {}
     for graph, found in levels.items():
         for algorithm, trace in sorted(found.items()):
-            rows = [row._replace(what=ITERATIONS.index(row.what)) for row in trace["rows"]]
+            at, iterations, what, microseconds = zip(*trace["rows"], strict=True)
+            steps = np.diff(at, prepend=0).tolist()
+            kinds = map(ITERATIONS.index, what)
+            columns = {"rows": [*map(runs_of, (steps, iterations, kinds)), list(microseconds)]}
             walked = {"walked": trace["walked"]._asdict()} if "walked" in trace else {}
-            columns = {"rows": [list(column) for column in zip(*rows, strict=True)]}
             content.setdefault(graph, {})[algorithm] = trace | walked | columns
     write_record(LEVELS, content)
+
+
+def runs_of(values: Iterable[int]) -> list[int]:
+    """Return each value and how often it follows, one after the other."""
+    runs = ((value, sum(1 for _ in same)) for value, same in itertools.groupby(values))
+    return [each for run in runs for each in run]
+
+
+def values_of(runs: list[int]) -> np.ndarray:
+    return np.repeat(runs[::2], runs[1::2])
 
 
 def read_levels() -> dict:
@@ -142,8 +158,10 @@ def read_levels() -> dict:
     levels = read_record(LEVELS) if LEVELS.exists() else {}
     for found in levels.values():
         for trace in found.values():
-            rows = (Row(*row) for row in zip(*trace["rows"], strict=True))
-            trace["rows"] = [row._replace(what=ITERATIONS[row.what]) for row in rows]
+            steps, iterations, kinds = (values_of(runs).tolist() for runs in trace["rows"][:3])
+            what = (ITERATIONS[kind] for kind in kinds)
+            columns = np.cumsum(steps).tolist(), iterations, what, trace["rows"][3]
+            trace["rows"] = [Row(*row) for row in zip(*columns, strict=True)]
             if "walked" in trace:
                 trace["walked"] = Walked(**trace["walked"])
     return levels

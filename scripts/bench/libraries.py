@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from kepler_traverse.cpu import threads
 from scripts.measure.environment import timed
 
 
@@ -79,26 +80,44 @@ def ours(rows: Rows, algorithm: str, directed: bool):
     return run
 
 
+def tails_of(graph) -> np.ndarray:
+    """Return the number of the vertex that each edge of a graph leaves."""
+    return np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+
+
+def networkit_graph(n: int, src, dst, weights=None, directed: bool = True):
+    """Return a graph of NetworKit, which then uses as many threads as this library."""
+    import networkit as nk
+
+    nk.setNumberOfThreads(threads.count())
+    ends = src.astype(np.int64), dst.astype(np.int64)
+    if weights is None:
+        return nk.GraphFromCoo(ends, n=n, directed=directed)
+    triples = weights.astype(np.float64), ends
+    return nk.GraphFromCoo(triples, n=n, directed=directed, weighted=True)
+
+
+def igraph_graph(n: int, src, dst, directed: bool = True):
+    import igraph
+
+    return igraph.Graph(n=n, edges=np.stack([src, dst], axis=1), directed=directed)
+
+
 def scipy(rows: Rows, algorithm: str, _directed: bool):
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
-    matrix = csr_matrix(
-        (rows.weights.astype(np.float64), rows.targets, rows.offsets), shape=(rows.n, rows.n)
-    )
-    return lambda sources: dijkstra(matrix, indices=sources, unweighted=algorithm == "bfs").reshape(
-        len(sources), -1
-    )
+    arrays = rows.weights.astype(np.float64), rows.targets, rows.offsets
+    matrix = csr_matrix(arrays, shape=(rows.n, rows.n))
+    call = partial(dijkstra, matrix, unweighted=algorithm == "bfs")
+    return lambda sources: call(indices=sources).reshape(len(sources), -1)
 
 
 def networkit(rows: Rows, algorithm: str, _directed: bool):
     import networkit as nk
 
-    nk.setNumberOfThreads(len(os.sched_getaffinity(0)))
-    src, dst = rows.edges()
     weighted = algorithm == "sssp"
-    ends = (rows.weights.astype(np.float64), (src, dst)) if weighted else (src, dst)
-    graph = nk.GraphFromCoo(ends, n=rows.n, directed=True, weighted=weighted)
+    graph = networkit_graph(rows.n, *rows.edges(), rows.weights if weighted else None)
     one = nk.distance.Dijkstra if weighted else nk.distance.BFS
 
     def run(sources):
@@ -114,58 +133,54 @@ def networkit(rows: Rows, algorithm: str, _directed: bool):
 
 
 def igraph(rows: Rows, algorithm: str, _directed: bool):
-    import igraph as ig
-
-    graph = ig.Graph(n=rows.n, edges=np.stack(rows.edges(), axis=1), directed=True)
+    graph = igraph_graph(rows.n, *rows.edges())
     weights = rows.weights.tolist() if algorithm == "sssp" else None
-    return lambda sources: graph.distances(
-        source=[int(source) for source in sources], weights=weights, mode="out"
-    )
+    call = partial(graph.distances, weights=weights, mode="out")
+    return lambda sources: call(source=[int(source) for source in sources])
+
+
+def one_by_one(rows: Rows, algorithm: str, make, search):
+    """Return the distances of a library that returns a mapping of them per source."""
+    src, dst = rows.edges()
+    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
+    graph = make(rows.n, list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)))
+
+    def run(sources):
+        distances = np.full((len(sources), rows.n), np.inf)
+        for row, source in zip(distances, sources, strict=True):
+            found = search(graph, int(source))
+            row[list(found.keys())] = list(found.values())
+            row[source] = 0
+        return distances
+
+    return run
 
 
 def networkx(rows: Rows, algorithm: str, _directed: bool):
     import networkx as nx
 
-    src, dst = rows.edges()
-    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(rows.n))
-    graph.add_weighted_edges_from(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True))
+    def make(n, edges):
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(n))
+        graph.add_weighted_edges_from(edges)
+        return graph
 
-    def run(sources):
-        distances = np.full((len(sources), rows.n), np.inf)
-        for row, source in zip(distances, sources, strict=True):
-            for vertex, distance in nx.single_source_dijkstra_path_length(
-                graph, int(source)
-            ).items():
-                row[vertex] = distance
-        return distances
-
-    return run
+    return one_by_one(rows, algorithm, make, nx.single_source_dijkstra_path_length)
 
 
 def rustworkx(rows: Rows, algorithm: str, _directed: bool):
     import rustworkx as rx
 
-    src, dst = rows.edges()
-    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
-    graph = rx.PyDiGraph()
-    graph.add_nodes_from(range(rows.n))
-    graph.extend_from_weighted_edge_list(
-        list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True))
-    )
+    def make(n, edges):
+        graph = rx.PyDiGraph()
+        graph.add_nodes_from(range(n))
+        graph.extend_from_weighted_edge_list(edges)
+        return graph
 
-    def run(sources):
-        distances = np.full((len(sources), rows.n), np.inf)
-        for row, source in zip(distances, sources, strict=True):
-            row[source] = 0
-            for vertex, distance in rx.dijkstra_shortest_path_lengths(
-                graph, int(source), float
-            ).items():
-                row[vertex] = distance
-        return distances
+    def search(graph, source):
+        return rx.dijkstra_shortest_path_lengths(graph, source, float)
 
-    return run
+    return one_by_one(rows, algorithm, make, search)
 
 
 GAPBS = Path(os.environ.get("GAPBS", "/tmp/gapbs"))  # a checkout of the GAP Benchmark Suite
@@ -196,7 +211,7 @@ def gapbs(rows: Rows, algorithm: str, directed: bool):
         return built.search_weights(pointer(graph), source, delta)
 
     source = int(rows.sources[0])
-    delta = min(DELTAS, key=lambda each: least_seconds(functools.partial(search, source, each)))
+    delta = min(DELTAS, key=lambda each: least_seconds(partial(search, source, each)))
     return _Gapbs([*arrays, edges], rows.n, lambda source: search(source, delta), _or_unreached)
 
 

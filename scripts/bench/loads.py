@@ -8,7 +8,6 @@ library; igraph has one. ``processor`` is the time of the processor, which other
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -18,8 +17,9 @@ import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from kepler_traverse.cpu import threads
-from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Timed, Work
+from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
+from scripts.measure.clock import with_processor
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
 
 PACKAGES = ("igraph", "networkit", "aequilibrae")
 # directed?
@@ -83,12 +83,6 @@ def case_of(inputs: Inputs, name: str, weighted: bool) -> Case:
     return Case(edges.assign(weight=weights), GRAPHS[name], weighted)
 
 
-def clocked(call: Call) -> Timed:
-    used = time.process_time()
-    found, seconds = timed(call)
-    return Timed(found, seconds, {"processor": round(time.process_time() - used, 4)})
-
-
 def differences(expected: np.ndarray, found: np.ndarray, tolerance: float = TOLERANCE) -> str:
     error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
     return "" if error.max() <= tolerance else f"values differ by {error.max():.1e}"
@@ -103,10 +97,7 @@ def of_sources(case: Case, count: int | None) -> Call:
 
 
 def of_igraph(case: Case, count: int) -> Call:
-    import igraph
-
-    ends = case.edges[["src", "dst"]].to_numpy()
-    other = igraph.Graph(n=case.n, edges=ends, directed=case.directed)
+    other = igraph_graph(case.n, case.edges["src"], case.edges["dst"], case.directed)
     weights = case.weights.tolist() if case.weighted else None
     options = {"directed": case.directed, "weights": weights, "sources": case.some(count).tolist()}
     return lambda: np.array(other.betweenness(**options))
@@ -116,11 +107,9 @@ def of_networkit(case: Case, name: str, *arguments: Any, scale: float = 1.0) -> 
     """Prepare a class of NetworKit, whose scores are multiplied by ``scale``."""
     import networkit
 
-    networkit.setNumberOfThreads(threads.count())
-    rows = case.edges["src"].to_numpy(), case.edges["dst"].to_numpy()
-    triples = (case.weights, rows) if case.weighted else rows
-    given = {"n": case.n, "directed": case.directed, "weighted": case.weighted}
-    other = networkit.GraphFromCoo(triples, **given)
+    ends = (case.edges[name].to_numpy() for name in ("src", "dst"))
+    weights = case.weights if case.weighted else None
+    other = networkit_graph(case.n, *ends, weights, directed=case.directed)
 
     def run() -> np.ndarray:
         found = getattr(networkit.centrality, name)(other, *arguments)
@@ -172,7 +161,7 @@ def betweenness() -> Iterator[Work]:
             case=partial(case_of, name=graph, weighted=weighted),
             peers=beside(weighted, count),
             check=differences,
-            clock=clocked,
+            clock=with_processor,
         )
     # NetworKit's scores of an undirected graph are twice the betweenness.
     kadabra = networkit("KadabraBetweenness", EPSILON, DELTA, scale=0.5)
@@ -198,7 +187,7 @@ def betweenness() -> Iterator[Work]:
             peers=peers,
             check=partial(differences, tolerance=FLOAT_SUMS),
             facts=lambda case: {"size": case.n},
-            clock=clocked,
+            clock=with_processor,
         )
 
 
@@ -219,7 +208,7 @@ class Flows:
         self.graph = graph
         self.pairs = np.repeat(some, ends), np.ascontiguousarray(to).ravel()
         self.volumes = random.integers(1, 100, origins * ends)
-        self.src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+        self.src = tails_of(graph)
         edges = pd.MultiIndex.from_arrays([ids[self.src], ids[graph.targets]])
         self.weights = pd.Series(graph.weights, edges)
 
@@ -301,7 +290,7 @@ def flows() -> Iterator[Work]:
             case=partial(flows_of, origins=origins, ends=ends),
             peers={OURS: our_flows} | square,
             check=lambda *_: "",  # the calls compare their sums with that over pairs
-            clock=clocked,
+            clock=with_processor,
         )
 
 

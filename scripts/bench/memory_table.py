@@ -6,9 +6,9 @@ it is stale. Nothing is measured, and no GPU is needed: the planner's functions 
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
+from functools import partial
 from typing import NamedTuple
 
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
@@ -18,7 +18,7 @@ from kepler_traverse.search.query import Query
 from kepler_traverse.search.strategy import MultiSourceStrategy, Shape
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp.tuning import SourcePerBlockTuning
-from scripts.pages import ROOT, filled, put
+from scripts.pages import ROOT, command, filled
 
 PAGE = ROOT / "docs/memory.md"
 CARDS = (8, 16, 24, 48, 80, 141)  # GB
@@ -137,11 +137,7 @@ def page() -> str:
     return filled("memory.md", filters, works=WORKS, shapes=SHAPES, sizes=SIZES)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write docs/memory.md from the planner.")
-    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-    check = parser.parse_args(arguments).check
-    return put({PAGE: page()}, "scripts.bench.memory_table", check=check)
+main = partial(command, "scripts.bench.memory_table", lambda: {PAGE: page()})
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kepler_traverse import Graph, read_graph
+from scripts.bench.libraries import tails_of
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ("pandana", "pandas")
@@ -26,7 +27,7 @@ BUILT = 300  # origins after which this library has built its hierarchy
 def network_of(graph: Graph, kind: Any) -> Any:
     """Build a network of pandana's class or ours. Vertices lie on a line: the nearest node of a point is its own."""
     place = pd.Series(np.arange(graph.n_vertices, dtype=float))
-    tails = pd.Series(np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)))
+    tails = pd.Series(tails_of(graph))
     weights = pd.DataFrame({"weight": graph.weights.astype(np.float64)})
     heads = pd.Series(graph.targets.astype(np.int64))
     return kind(place, place * 0, tails, heads, weights, twoway=False)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
+from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
 from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
@@ -112,20 +113,13 @@ def sources_of(graph: Graph, count: int) -> np.ndarray:
     return np.random.default_rng(2).integers(0, graph.n_vertices, count)
 
 
-def tails_of(graph: Graph) -> np.ndarray:
-    return np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-
-
 def neighborhoods(graph: Graph, count: int) -> Call:
     ids = graph.ids[sources_of(graph, count)]
     return lambda: bfs_many(graph, ids, result="within", cutoffs=[HOPS])["vertices"].to_numpy()
 
 
 def neighborhoods_of_igraph(graph: Graph) -> Call:
-    import igraph
-
-    edges = np.stack([tails_of(graph), graph.targets], axis=1)
-    other = igraph.Graph(n=graph.n_vertices, edges=edges, directed=True)
+    other = igraph_graph(graph.n_vertices, tails_of(graph), graph.targets)
     sources = sources_of(graph, NEIGHBORS_OF).tolist()
     return lambda: np.array(other.neighborhood_size(sources, order=HOPS, mode="out"))
 
@@ -133,8 +127,7 @@ def neighborhoods_of_igraph(graph: Graph) -> Call:
 def neighborhoods_of_networkit(graph: Graph) -> Call:
     import networkit
 
-    ends = tails_of(graph), graph.targets.astype(np.int64)
-    other = networkit.GraphFromCoo(ends, n=graph.n_vertices, directed=True)
+    other = networkit_graph(graph.n_vertices, tails_of(graph), graph.targets)
 
     def counts() -> np.ndarray:
         search = networkit.distance.SPSP(other, sources_of(graph, WHOLE_SEARCHES).tolist())

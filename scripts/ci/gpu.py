@@ -40,9 +40,10 @@ from typing import Any, NamedTuple
 from pipelines import doctor
 from scripts.bench import gpus
 from scripts.measure import record as measurements
-from scripts.measure.cells import per_source
+from scripts.measure.cells import number, per_source
 from scripts.measure.environment import commit, machine
 from scripts.measure.work import OURS as LIBRARY
+from scripts.pages import suite_of, table, tests_in
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
@@ -197,20 +198,13 @@ def pytest_command(
 ) -> list[str]:
     """Return the command that runs tests by ``run_pytest``."""
     numbers = [str(number) for number in (part, parts, every, seconds, int(driver))]
-    return [
-        sys.executable,
-        "-m",
-        "scripts.ci.gpu",
-        "--pytest",
-        str(OUT / f"{name}.xml"),
-        *numbers,
-        *given,
-    ]
+    module = [sys.executable, "-m", "scripts.ci.gpu", "--pytest"]
+    return [*module, str(OUT / f"{name}.xml"), *numbers, *given]
 
 
-def modules_missing(suite: xml.Element | None) -> list[str]:
+def modules_missing(suite: xml.Element) -> list[str]:
     """Return the modules of other projects that a file of tests could not import, if nothing else went wrong."""
-    wrong = [] if suite is None else [*suite.iter("error"), *suite.iter("failure")]
+    wrong = [*suite.iter("error"), *suite.iter("failure")]
     found = [
         re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong
     ]
@@ -223,32 +217,18 @@ def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
         report = folder / f"{name}.xml"
         if not report.exists():
             return FAILED, f"ended with {status} and without a report"
-        suite = xml.parse(report).getroot().find("testsuite")
-        count = (
-            {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")}
-            if suite is not None
-            else {}
-        )
-        ran, failed = (
-            count.get("tests", 0) - count.get("skipped", 0),
-            count.get("failures", 0) + count.get("errors", 0),
-        )
-        said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
+        suite = suite_of(report)
+        count = tests_in(suite)
+        said = f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped"
         missing = modules_missing(suite)
         if missing:
             return NOT_RUN, f"missing: {', '.join(missing)}"
-        if failed or status not in (0, 5):
-            return FAILED, said if failed else f"{said}, ended with {status}"
-        reasons = (
-            {str(skip.get("message")) for skip in suite.iter("skipped")}
-            if suite is not None
-            else set()
-        )
-        return (
-            (PASSED, said)
-            if ran
-            else (NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected")
-        )
+        if count.failed or status not in (0, 5):
+            return FAILED, said if count.failed else f"{said}, ended with {status}"
+        reasons = {str(skip.get("message")) for skip in suite.iter("skipped")}
+        if count.passed:
+            return PASSED, said
+        return NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected"
 
     return judge
 
@@ -286,16 +266,8 @@ def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
         ("parity", ("pylibcugraph",), (("equal", "results"), ("certified", "results"))),
         ("gpu_bits", (), (("equal", "distances"), ("equal_predecessors", "predecessors"))),
     ):
-        command = [
-            sys.executable,
-            "-m",
-            "scripts.evidence",
-            "measure",
-            "--only",
-            key,
-            "--output",
-            str(OUT / f"{key}.json"),
-        ]
+        command = [sys.executable, "-m", "scripts.evidence", "measure", "--only", key]
+        command += ["--output", str(OUT / f"{key}.json")]
         command += ["--parity-seconds", "60", "--commit", commit()]
 
         def judge(status: int, folder: Path, key=key, equal=equal) -> tuple[str, str]:
@@ -359,25 +331,10 @@ def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
     for tool in options.tool:
         given = [*SANITIZED, "-vv", "-k", options.k or f"({SMALL}){NOT_SANITIZED.get(tool, '')}"]
         sample = pytest_command(tool, *given, every=SAMPLE, seconds=SANITIZER_SECONDS, driver=True)
-        command = [
-            found,
-            "--tool",
-            tool,
-            "--error-exitcode",
-            "9",
-            "--print-limit",
-            "20",
-            *SANITIZER_OPTIONS.get(tool, ()),
-            *sample,
-        ]
-        yield Job(
-            "sanitize",
-            tool,
-            command,
-            judge_tests(tool),
-            ("pytest",),
-            seconds=SANITIZER_SECONDS + 120,
-        )
+        command = [found, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20"]
+        command += [*SANITIZER_OPTIONS.get(tool, ()), *sample]
+        seconds = SANITIZER_SECONDS + 120
+        yield Job("sanitize", tool, command, judge_tests(tool), ("pytest",), seconds=seconds)
 
 
 def measuring(suite: str, file: str, *given: str) -> list[str]:
@@ -564,14 +521,9 @@ def run_job(job: Job, gpu: str, ends: float, threads: int) -> Row:
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             # What it has measured until then counts.
-            verdict, detail = (
-                FAILED,
-                "; ".join(
-                    filter(
-                        None, [f"stopped after {left:.0f} s", job.judge(-signal.SIGKILL, OUT)[1]]
-                    )
-                ),
-            )
+            verdict = FAILED
+            said = [f"stopped after {left:.0f} s", job.judge(-signal.SIGKILL, OUT)[1]]
+            detail = "; ".join(filter(None, said))
         else:
             verdict, detail = job.judge(status, OUT)
     if verdict == FAILED:
@@ -607,35 +559,25 @@ def count_gpus() -> tuple[int, str]:
 
 
 def print_works(works: list[dict[str, Any]]) -> None:
-    if works:
-        print(f"\n{'work':<52} {'ms':>10} {'recorded':>10} {'ratio':>6} {'cuGraph':>10}")
+    rows = []
     for work in works:
-        numbers = [
-            f"{work[key]:.4g}" if work[key] else "-" for key in ("ms", "recorded_ms", "cugraph_ms")
-        ]
-        ratio = f"{work['ratio']:.2f}" if work["ratio"] else "-"
-        verdict = (
-            work["verdict"]
-            if work["verdict"] != "information"
-            else f"recorded on {work['recorded_on']}"
-        )
-        print(
-            f"{work['work']:<52} {numbers[0]:>10} {numbers[1]:>10} {ratio:>6} {numbers[2]:>10}  {verdict}"
-        )
+        numbers = [work[key] for key in ("ms", "recorded_ms", "ratio", "cugraph_ms")]
+        is_other = work["verdict"] == "information"
+        verdict = f"recorded on {work['recorded_on']}" if is_other else work["verdict"]
+        rows.append([work["work"], *map(number, numbers), verdict])
+    if rows:
+        print(f"\n{table(['work', 'ms', 'recorded', 'ratio', 'cuGraph', ''], rows)}")
 
 
 def print_stages(rows: list[Row]) -> None:
-    print(
-        f"\n{'stage':<10} {'passed':>6} {'failed':>6} {'not run':>7} {'seconds':>8}  of processes"
-    )
+    verdicts = (PASSED, FAILED, NOT_RUN)
+    counted = []
     for stage, group in itertools.groupby(rows, lambda row: row.stage):
         own = list(group)
-        counts = [
-            sum(row.verdict == verdict for row in own) for verdict in (PASSED, FAILED, NOT_RUN)
-        ]
-        print(
-            f"{stage:<10} {counts[0]:>6} {counts[1]:>6} {counts[2]:>7} {sum(row.seconds for row in own):>8.0f}"
-        )
+        counts = [sum(row.verdict == verdict for row in own) for verdict in verdicts]
+        seconds = sum(row.seconds for row in own)
+        counted.append([stage, *map(str, counts), f"{seconds:.0f}"])
+    print(f"\n{table(['stage', *verdicts, 'seconds of processes'], counted)}")
     for row in rows:
         if row.verdict != PASSED:
             print(f"{row.verdict}: {row.stage}, {row.name}: {row.detail}")
@@ -716,8 +658,6 @@ def main(arguments: list[str]) -> int:
         "machine": here,
         "gpus": n_gpus,
         "seconds": seconds,
-    }
-    record |= {
         "passed": not is_failed,
         "tolerance": TOLERANCE,
         "works": options.works,

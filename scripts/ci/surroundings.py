@@ -20,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.measure.environment import ROOT, about
-from scripts.pages import between, put, read_record, write_record
+from scripts.pages import between, put, read_record, suite_of, tests_in, write_record
 
 RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
 BEGIN, END = "<!-- surroundings: begin -->", "<!-- surroundings: end -->"
@@ -34,6 +33,7 @@ LOGS, REPORT = ROOT / "out/surroundings", ROOT / "out/tests.xml"
 CHECKS = ["bash", "scripts/check.sh"]
 COMMANDS = ("bash", "git")  # and python3: what the head of check.sh names
 OTHER_USER = 1000
+MADE = ("command", "date", "commit", "machine", "versions")  # of a run, which others share
 _CLONE_NEWUSER = 0x10000000
 
 
@@ -145,15 +145,7 @@ def counts_of(report: Path) -> dict[str, int] | None:
     """Count the tests in a report of pytest (JUnit XML); None without one."""
     if not report.exists():
         return None
-    suite = xml.parse(report).getroot().find("testsuite")
-    tests, failures, errors, skipped = (
-        int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped")
-    )
-    return {
-        "passed": tests - failures - errors - skipped,
-        "failed": failures + errors,
-        "skipped": skipped,
-    }
+    return tests_in(suite_of(report))._asdict()
 
 
 def table_of(records: dict[str, dict]) -> str:
@@ -187,11 +179,22 @@ def page_with(text: str, records: dict[str, dict]) -> str:
 
 
 def recorded() -> dict[str, dict]:
-    return read_record(RECORD)
+    """Return the record of each surrounding; what several have in common is in the file once."""
+    content = read_record(RECORD)
+    return {
+        name: each | content["made"][each.pop("made")] for name, each in content["runs"].items()
+    }
 
 
 def write(records: dict[str, dict]) -> None:
-    write_record(RECORD, records)
+    made: list[dict] = []
+    runs = {}
+    for name, each in records.items():
+        common = {key: each[key] for key in MADE}
+        made += [] if common in made else [common]
+        own = {key: value for key, value in each.items() if key not in MADE}
+        runs[name] = own | {"made": made.index(common)}
+    write_record(RECORD, {"made": made, "runs": runs})
     PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), records), encoding="utf-8")
 
 

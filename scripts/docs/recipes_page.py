@@ -6,15 +6,16 @@ the exit code is 1 if one is stale. Examples are those of the pages, which run a
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import re
 import runpy
 import sys
+from functools import partial
+from pathlib import Path
 
 from scripts.docs.run_examples import blocks_of
-from scripts.pages import ROOT, put
+from scripts.pages import ROOT, command
 
 CALL = "What to type"  # the section of a page of docs/results that has the call
 
@@ -121,17 +122,11 @@ def llms() -> str:
     return "\n".join(parts)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write AGENTS.md and llms.txt from the pages.")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a file is stale"
-    )
-    options = parser.parse_args(arguments)
-    return put(
-        {ROOT / "AGENTS.md": recipes(), ROOT / "llms.txt": llms()},
-        "scripts.docs.recipes_page",
-        options.check,
-    )
+def texts() -> dict[Path, str]:
+    return {ROOT / "AGENTS.md": recipes(), ROOT / "llms.txt": llms()}
+
+
+main = partial(command, "scripts.docs.recipes_page", texts)
 
 
 if __name__ == "__main__":

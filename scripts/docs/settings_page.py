@@ -7,13 +7,14 @@ stale.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from functools import partial
+from pathlib import Path
 
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -21,7 +22,7 @@ from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.cli.constraints import CONSTRAINTS, IDLE
 from pipelines.cli.options import OPTIONS, Option, Settings, flag_text, make_metavar
 from pipelines.output.manifest_types import Manifest, adapter
-from scripts.pages import ROOT, as_text, put
+from scripts.pages import ROOT, as_text, command
 
 TEMPLATE, PAGE, SCHEMA = (
     ROOT / "conf/batch_sources.toml",
@@ -160,19 +161,11 @@ def schema() -> str:
     return as_text(text) + "\n"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description="Write files from the settings and from the manifest's types."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a file is stale"
-    )
-    options = parser.parse_args(arguments)
-    return put(
-        {TEMPLATE: template(), PAGE: page(), SCHEMA: schema()},
-        "scripts.docs.settings_page",
-        options.check,
-    )
+def texts() -> dict[Path, str]:
+    return {TEMPLATE: template(), PAGE: page(), SCHEMA: schema()}
+
+
+main = partial(command, "scripts.docs.settings_page", texts)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,18 @@ type checkers and editors, from the result kinds and the dataclasses of their op
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import types
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
 from kepler_traverse.search.algorithms import ALGORITHMS
-from scripts.pages import ROOT
+from scripts.pages import ROOT, command
 
 FILE = ROOT / "kepler_traverse/_signatures.py"
 HEAD = '''"""What functions with a ``result`` take and return, for type checkers and editors: an overload per
@@ -226,18 +226,7 @@ def formatted(text: str) -> str:
     ).stdout
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the module, or say whether it is current."""
-    parser = argparse.ArgumentParser(prog="signatures", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it is stale")
-    text = module()
-    if not parser.parse_args(argv).check:
-        FILE.write_text(text)
-        return 0
-    if FILE.exists() and FILE.read_text() == text:
-        return 0
-    print(f"{FILE.name} is stale: run python -m scripts.docs.signatures")
-    return 1
+main = partial(command, "scripts.docs.signatures", lambda: {FILE: module()})
 
 
 if __name__ == "__main__":

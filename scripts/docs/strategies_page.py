@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
+from pathlib import Path
 
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
@@ -15,7 +16,7 @@ from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from scripts.docs import wins
 from scripts.docs.count_lines import lines_of_code
-from scripts.pages import ROOT, filled, put
+from scripts.pages import ROOT, command, filled
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
@@ -121,16 +122,11 @@ def published_page() -> str:
     return filled("published/strategies.md", {}, sections=sections, knobs=knobs())
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description="Write the pages of strategies from the registries."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if the page is stale"
-    )
-    options = parser.parse_args(arguments)
-    pages = {PAGE: strategies_page(), PUBLISHED_PAGE: published_page()}
-    return put(pages, "scripts.docs.strategies_page", options.check)
+def texts() -> dict[Path, str]:
+    return {PAGE: strategies_page(), PUBLISHED_PAGE: published_page()}
+
+
+main = partial(command, "scripts.docs.strategies_page", texts)
 
 
 if __name__ == "__main__":

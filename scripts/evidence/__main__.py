@@ -22,7 +22,6 @@ import tempfile
 import time
 import tomllib
 import traceback
-import xml.etree.ElementTree as xml
 from collections import Counter
 from datetime import date
 from functools import partial
@@ -35,7 +34,7 @@ from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.page import page
 from scripts.measure.environment import commit, machine
-from scripts.pages import ROOT, put, read_record, write_record
+from scripts.pages import ROOT, put, read_record, suite_of, tests_in, write_record
 from tests.support import interrupted_calls
 
 DOCS = ROOT / "docs"
@@ -124,10 +123,8 @@ def _tests_passed(*files: str) -> dict:
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
         command += [f"tests/{name}" for name in files]
         subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
-        suite = xml.parse(report).getroot().find("testsuite")
-    tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
-    failed = int(suite.get("failures")) + int(suite.get("errors"))
-    return {"ran": tests - skipped, "failed": failed, "skipped": skipped}
+        found = tests_in(suite_of(report))
+    return {"ran": found.passed + found.failed, "failed": found.failed, "skipped": found.skipped}
 
 
 def measure_fuzz(options) -> dict:

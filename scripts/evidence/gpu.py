@@ -71,7 +71,7 @@ COST_SOURCES = {
 }
 COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long
 MAX_ERRORS = 5
-MOST_OF_A_BATCH = 21  # sources
+MAX_BATCH = 21  # sources
 # For real graphs: numbers of sources at once, number of different ones among them, and the largest graph, in vertices, on
 # which every strategy runs and not only the planned one.
 GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
@@ -180,7 +180,7 @@ def measure_bits(options, device: str = "cuda") -> dict:
     for seed in range(options.bits_graphs):
         for weight_type in ("auto", "float64"):
             host, _ = random_graph(seed, weight_type)
-            n_sources = min(MOST_OF_A_BATCH, host.n_vertices)
+            n_sources = min(MAX_BATCH, host.n_vertices)
             sources = np.random.default_rng(seed).choice(host.n_vertices, n_sources, replace=False)
             counts["graphs"] += 1
             graph = host.to(device)

@@ -62,7 +62,7 @@ def written(record: Record, title: str, lines: list[dict], notes: str = "") -> R
 
 
 def digest_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def edited(record: Record) -> list[str]:

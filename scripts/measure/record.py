@@ -1,7 +1,8 @@
 """The record of measurements: docs/benchmarks/measured.json.
 
     runs      objects: date, commit, command, machine, versions; rows have their places
-    tables    by suite: the names of the columns, and rows, the newest of each graph, work, peer and device
+    tables    by suite: the names of the columns, and lists that begin with a graph, a work and a device, whose rows
+              follow, the newest of each peer
     notes     by suite: lines of a page
     logs      objects: file in docs/benchmarks/log, its sha256, title, date and commit
 
@@ -22,6 +23,7 @@ from scripts.pages import read_record, write_record
 
 MEASURED = ROOT / "docs" / "benchmarks" / "measured.json"
 KEY = ("graph", "work", "peer", "device")
+SHARED = ("graph", "work", "device")
 RUN = ("date", "commit", "command", "machine", "versions")
 SAME_RUN = ("commit", "machine", "versions")
 FIRST = (*KEY, "size", "run", "median", "least", "spread", "repeats")
@@ -50,16 +52,17 @@ def read(path: Path | None = None) -> Record:
     content = read_record(path or MEASURED)
     tables = {
         suite: [
-            {
-                name: value
-                for name, value in zip(table["columns"], values, strict=True)
-                if value is not None
-            }
-            for values in table["rows"]
+            dict(zip(SHARED, shared, strict=True)) | known(zip(table["columns"], row, strict=True))
+            for *shared, rows in table["rows"]
+            for row in rows
         ]
         for suite, table in content["tables"].items()
     }
     return Record(content["runs"], tables, content["notes"], content["logs"])
+
+
+def known(values: Iterable[tuple[str, Any]]) -> Row:
+    return {name: value for name, value in values if value is not None}
 
 
 def write(record: Record, path: Path | None = None) -> None:
@@ -67,14 +70,14 @@ def write(record: Record, path: Path | None = None) -> None:
     for suite, rows in sorted(record.tables.items()):
         used = dict.fromkeys([*FIRST, *(name for row in rows for name in row)])
         columns = [name for name in used if any(name in row for row in rows)]
-        tables[suite] = {
-            "columns": columns,
-            "rows": [[row.get(name) for name in columns] for row in rows],
-        }
-    write_record(
-        path or MEASURED,
-        {"runs": record.runs, "tables": tables, "notes": record.notes, "logs": record.logs},
-    )
+        columns = [name for name in columns if name not in SHARED]
+        blocks: dict[tuple, list[list]] = {}
+        for row in rows:
+            block = blocks.setdefault(tuple(row[name] for name in SHARED), [])
+            block.append([row.get(name) for name in columns])
+        tables[suite] = {"columns": columns, "rows": [[*of, own] for of, own in blocks.items()]}
+    content = {"runs": record.runs, "tables": tables, "notes": record.notes, "logs": record.logs}
+    write_record(path or MEASURED, content)
 
 
 def place_of(runs: list[dict], run: dict) -> int:

@@ -25,6 +25,7 @@ H_BF_NEGATIVE = {graph: (NEGATIVE[graph], names) for graph, names in _LISTED["ta
 UIUC_TABLES: dict[str, dict[str, str]] = _LISTED["uiuc"]
 FEATURES: dict[str, dict[str, tuple[dict, dict]]] = _LISTED["features"]
 THREADS: list[int] = _LISTED["threads"]
+SYSTEMS_OF: dict[str, list[list[str]]] = _LISTED["systems"]
 SHAPES = tuple((block, grid) for block in (64, 256, 1024) for grid in (0, 64, 256, 1024, 4096))
 
 
@@ -201,9 +202,8 @@ def settings_of(line: str, graph: str) -> tuple[Setting, ...]:
 
 (SEQUENTIAL_BFS,) = settings_of("sequential", "")
 SEQUENTIAL_SSSP = settings_of("sequential_sssp", "")
-SPRINGER_VARIANTS, LAYERED, MERRILL = (
-    tuple(setting.strategy for setting in settings_of(name, ""))
-    for name in ("figure_7", "layered", "merrill")
+SPRINGER_VARIANTS, MERRILL = (
+    tuple(setting.strategy for setting in settings_of(name, "")) for name in ("figure_7", "merrill")
 )
 
 

@@ -38,7 +38,7 @@ KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
 # Columns of a row of the file: those that its block shares, and its own, of which the first is the place of its setting.
 SHARED = ("graph", "algorithm", "device", "group", "run")
 SETTING = ("strategy", "label", "threads", "how")
-OWN = ("median", "least", "spread", "repeats", "sources", "rounds")
+OWN = ("median", "spread", "repeats", "sources", "rounds")
 COUNTED = (*KEY, "run", "rounds", "out_edges", "reached", "sources")
 STEPS = (*KEY, "run", "n_steps")
 # Entries of lines that counters and levels do without.
@@ -69,7 +69,6 @@ class Time(NamedTuple):
     how: str
     run: int
     median: float
-    least: float
     spread: float | None
     repeats: int
     sources: int

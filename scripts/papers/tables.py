@@ -14,10 +14,9 @@ from scripts.papers.experiments import (
     BY_NAME,
     H_BF,
     H_BF_NEGATIVE,
-    LAYERED,
-    MERRILL,
     SPRINGER,
     SPRINGER_VARIANTS,
+    SYSTEMS_OF,
     UIUC_TABLES,
 )
 from scripts.papers.record import Record, Time, geometric_mean, is_faster
@@ -35,56 +34,16 @@ def alias(strategy: str) -> str:
     return next((name[9:] for name in names if name.startswith("springer")), "-")
 
 
-def on_gpu(*names: tuple[str, str]) -> tuple[System, ...]:
-    return tuple((name, strategy, "cuda") for name, strategy in names)
+def systems_of(paper: str) -> tuple[System, ...]:
+    """Return the systems of a paper in the order of its tables."""
+    listed = tuple(
+        (name, strategy, *(device or ["cuda"])) for name, strategy, *device in SYSTEMS_OF[paper]
+    )
+    variants = SPRINGER_VARIANTS if paper == "springer" else ()
+    return (*listed, *((alias(name), name, "cuda") for name in variants))
 
 
-SYSTEMS: dict[str, tuple[System, ...]] = {
-    "bfs-4k": (
-        ("sequential", "fifo", "cpu"),
-        *on_gpu(
-            ("Harish", "scan_flags"),
-            ("Edge Parall.", "scan_edges"),
-            ("Static Virtual Warp", "scan_virtual_warp"),
-            ("Luo", "queue_of_warps"),
-            *(("Garland (Merrill)", name) for name in MERRILL),
-            ("sparse matrices", "sparse_product"),
-            ("BFS-4K", "bfs_4k"),
-        ),
-    ),
-    "h-bf": (
-        ("Bellman-Ford Queue-Based Seq.", "fifo", "cpu"),
-        ("Boost Dijkstra Seq.", "heap", "cpu"),
-        *on_gpu(
-            ("LoneStar", "topology_thread"),
-            ("WorkFront Sweep", "work_front"),
-            ("Near-Far Pile", "near_far_piles"),
-            ("Bucketing", "buckets"),
-            ("Harish", "mask_thread"),
-            ("delta-stepping", "delta_stepping"),
-            ("Martin, Ortega-Arranz", "threshold_front"),
-            ("H-BF", "h_bf"),
-        ),
-    ),
-    "uiuc-bfs": (
-        ("CPU-BFS", "fifo", "cpu"),
-        *on_gpu(("IIIT-BFS", "scan_flags"), ("UIUC-BFS", "queue_of_warps")),
-    ),
-    "springer": (
-        ("sequential", "fifo", "cpu"),
-        *on_gpu(*((alias(name), name) for name in SPRINGER_VARIANTS)),
-    ),
-    "sevilmis": (
-        ("sequential", "fifo", "cpu"),
-        *on_gpu(
-            *zip(
-                ("layers, top-down", "layers, hybrid", "frontiers, top-down", "frontiers, hybrid"),
-                LAYERED,
-                strict=True,
-            )
-        ),
-    ),
-}
+SYSTEMS = {paper: systems_of(paper) for paper in SYSTEMS_OF}
 
 
 def known(value: float | None) -> str:

@@ -15,7 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kepler_traverse.auto.costs import load_costs
 from scripts.pages import ROOT, filled, write_record
@@ -143,35 +143,37 @@ def met(value: float | None, target: float) -> str:
 
 def page(numbers: dict) -> str:
     """The page, in Markdown."""
-    filters = {"shown": shown, "share": share, "met": met, "predictions": predictions_table}
+    filters = {"shown": shown, "share": share, "met": met, "by_graph": by_graph}
     return filled("regret.md", filters, **numbers, errors=known_errors(), most=MOST, mean=MEAN)
 
 
-def predictions_table(device: str, rows: list[list]) -> list[str]:
-    """The table of predicted and measured times: a row per graph, with the strategy that is farthest off."""
-    of_graph = defaultdict(list)
-    for graph, algorithm, sources, result, key, expected, measured in rows:
-        strategy = key.removeprefix(f"{algorithm} ")
-        cell = f"{algorithm}, {result}, {sources:,} sources: {strategy}"
-        of_graph[graph].append((expected / measured, cell, expected, measured))
-    every = [ratio for own in of_graph.values() for ratio, *_ in own]
-    within = sum(1 / WITHIN <= ratio <= WITHIN for ratio in every)
-    lines = [
-        f"Times on {device} of more than {SHORT * 1e3:g} ms, of graphs that the constants were not fitted to: {within} of "
-        f"{len(every)} within {WITHIN:g}. The last columns are the strategy of each graph that is farthest off.",
-        "",
-        "| graph | times | within 2 | predicted / measured, geometric mean | farthest off | predicted | measured | ratio |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+class Predicted(NamedTuple):
+    """The predictions of a graph: how many there are and hold, their mean, and the one that is farthest off."""
+
+    graph: str
+    times: int
+    near: int
+    mean: float
+    cell: str
+    expected: float
+    measured: float
+
+
+def by_graph(rows: list[list]) -> list[Predicted]:
+    """Return predicted and measured times by graph."""
+    of_graph: dict[str, list[list]] = defaultdict(list)
+    for graph, *row in rows:
+        of_graph[graph].append(row)
+    found = []
     for graph, own in sorted(of_graph.items()):
-        ratio, cell, expected, measured = max(own, key=lambda each: abs(math.log(each[0])))
-        near = sum(1 / WITHIN <= each[0] <= WITHIN for each in own)
-        middle = math.exp(sum(math.log(each[0]) for each in own) / len(own))
-        lines.append(
-            f"| {graph} | {len(own)} | {near} | {middle:.2f} | {cell} | {shown(expected)} | {shown(measured)} "
-            f"| {ratio:.2f} |"
-        )
-    return lines
+        ratios = [expected / measured for *_, expected, measured in own]
+        worst = max(range(len(own)), key=lambda i: abs(math.log(ratios[i])))
+        algorithm, sources, result, key, expected, measured = own[worst]
+        cell = f"{algorithm}, {result}, {sources:,} sources: {key.removeprefix(f'{algorithm} ')}"
+        near = sum(1 / WITHIN <= ratio <= WITHIN for ratio in ratios)
+        middle = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        found.append(Predicted(graph, len(own), near, middle, cell, expected, measured))
+    return found
 
 
 def fitted(files: list[Path], without: list[str]) -> int:

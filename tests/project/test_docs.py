@@ -59,7 +59,7 @@ def test_the_check_of_signatures_names_a_stale_file(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(signatures, "FILE", stale)
     assert signatures.main(["--check"]) == 1
     expected = "_signatures.py is stale: run python -m scripts.docs.signatures\n"
-    assert capsys.readouterr().out == expected
+    assert capsys.readouterr().err == expected
 
 
 def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):

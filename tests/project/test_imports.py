@@ -1,5 +1,8 @@
 """No circle of imports: each module can be read, imported and tested after those that it imports."""
 
+import ast
+import functools
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -20,6 +23,52 @@ def test_imports_form_no_circle():
     ]
     assert "kepler_traverse.search.plan" in graph["kepler_traverse.multi_source.entry_points"]
     assert find_circle(graph) == []
+
+
+def late_imports(text: str) -> set[tuple[str, str]]:
+    """Return the modules and names that functions of a module import from our folders."""
+    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+    found = (inner for function in functions for inner in ast.walk(function))
+    return {
+        (node.module, alias.name)
+        for node in found
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(FOLDERS)
+        for alias in node.names
+    }
+
+
+@functools.cache
+def names_of(module: str) -> set[str]:
+    """Return the names that a module has at its top level, without importing it; a package may make some when asked."""
+    spec = importlib.util.find_spec(module)
+    if spec.submodule_search_locations:
+        of_files = {path.stem for path in Path(spec.origin).parent.iterdir()}
+        return of_files | set(dir(importlib.import_module(module)))
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    nodes = [inner for node in tree.body for inner in [node, *getattr(node, "body", ())]]
+    names = {getattr(node, "name", "") for node in nodes}
+    names |= {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
+    imports = (node.names for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return names | {alias.asname or alias.name for each in imports for alias in each}
+
+
+def is_there(module: str, name: str) -> bool:
+    try:
+        return name in names_of(module)
+    except (ModuleNotFoundError, AttributeError):
+        return False
+
+
+def test_names_that_functions_of_scripts_import_are_there():
+    imports = {
+        each
+        for path in (ROOT / "scripts").rglob("*.py")
+        for each in late_imports(path.read_text(encoding="utf-8"))
+    }
+    assert len(imports) > 30
+    assert [each for each in sorted(imports) if not is_there(*each)] == []
+    wrong = "def f():\n    from scripts.pages import nothing\n    from scripts.pages import put"
+    assert [each[1] for each in late_imports(wrong) if not is_there(*each)] == ["nothing"]
 
 
 CIRCLES = {

@@ -64,7 +64,7 @@ def test_each_surrounding_differs_from_a_quiet_terminal_as_its_name_says(tmp_pat
 
 
 def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
-    surroundings.RECORD.write_text("{}")
+    surroundings.RECORD.write_text('{"made": [], "runs": {}}')
     surroundings.PAGE.write_text(f"head\n{surroundings.BEGIN}\nold\n{surroundings.END}\ntail\n")
     code = "import sys; open(sys.argv[1], 'w').write(sys.argv[2]); sys.exit(int(sys.argv[3]))"
     checks = [sys.executable, "-c", code, str(surroundings.REPORT)]

@@ -142,7 +142,6 @@ def time_of(median, spread):
         "published",
         0,
         median,
-        median,
         spread,
         5,
         1,

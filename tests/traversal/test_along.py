@@ -385,7 +385,7 @@ def test_the_certificate_sees_a_wrong_sum_of_a_hierarchy(monkeypatch):
 
 @on_a_device
 @pytest.mark.parametrize("name", ["directed", "undirected and closed", "in"])
-def test_sums_on_a_gpu_are_those_of_a_cpu(name):
+def test_sums_on_a_gpu_are_those_of_a_cpu(name, monkeypatch):
     case = CASES[name]
     many, of_pairs, options = functions_of(case)
     graph = case.graph()
@@ -400,6 +400,12 @@ def test_sums_on_a_gpu_are_those_of_a_cpu(name):
         assert many(there, sources, **asked).equals(expected)
         assert many(there, sources, result="nearest", **columns).equals(nearest)
         assert of_pairs(there, sources, case.ids[3:6], **columns).equals(pairs)
+        graph.hierarchy()
+        done = adding_up(monkeypatch)
+        columns["along"] = case.along[["metres"]]
+        found = of_pairs(graph.to("cuda"), sources, case.ids[3:6], **columns)
+        assert found.equals(pairs.drop(columns="toll"))
+        assert done
 
 
 def test_negative_weights_are_refused_where_distances_do_not_order_the_paths():

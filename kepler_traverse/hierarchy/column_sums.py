@@ -16,6 +16,7 @@ from .._arrays import make_offsets, positions_in_groups
 from ..cpu import threads
 from ..cpu.compiled import njit
 from ..cpu.simd_sums import clear_line, lower_line_with_sums
+from .arrays import Hierarchy
 from .canonical import CanonicalHierarchy, is_before, new_stacks, sum_entries
 from .sweep import (
     DOUBLINGS,
@@ -67,25 +68,36 @@ class SumArrays(NamedTuple):
 
 
 class ColumnSums:
-    """Sums of some columns along canonical paths; any thread may ask for them.
+    """Columns that are added up along canonical paths.
 
-    ``columns`` are int64 arrays of the edges of the reversed graph. No sum along a path
-    without a circle may exceed int64.
+    ``columns`` are int64 arrays of the edges of the reversed graph. No sum along a path without a
+    circle may exceed int64.
     """
 
     def __init__(self, canonical: CanonicalHierarchy, columns: Sequence[np.ndarray]):
         self.canonical = canonical
+        self.of_entries = []
+        self.dtype: np.dtype = np.dtype(np.int32)  # of the sums
         paths = canonical.paths
-        self._of_entries = []
-        self._dtype: np.dtype = np.dtype(np.int32)
         for column in columns:
             up, down = (np.empty(row.heads.size, np.int64) for row in (paths.up, paths.down))
             sum_entries(column, up, down, paths)
-            self._of_entries.append((up, down))
+            self.of_entries.append((up, down))
             largest = max(int(np.abs(sums).max(initial=0)) for sums in (up, down))
             if largest * 2 * canonical.hierarchy.levels >= _INT32_END:  # entries of a path
-                self._dtype = np.dtype(np.int64)
+                self.dtype = np.dtype(np.int64)
+
+
+class SumSweeps:
+    """Sweeps for sums of columns, with the memory that they need; any thread may ask for them."""
+
+    def __init__(self, columns: ColumnSums):
+        self._columns = columns
         self._free: list[_Part] = []
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        return self._columns.canonical.hierarchy
 
     def at_targets(self, sources: np.ndarray, lists: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return distances at the targets of each source, ``TargetLists``, in units of the
@@ -99,9 +111,9 @@ class ColumnSums:
             part = None
         size = lists.vertices.size
         if part is None or not np.array_equal(part.vertices[:size], lists.vertices):
-            part = _Part(self.canonical, self._of_entries, self._dtype, lists.vertices)
-        distance = np.empty(size, self.canonical.hierarchy.dtype)
-        totals = np.empty((size, len(self._of_entries)), np.int64)
+            part = _Part(self._columns, lists.vertices)
+        distance = np.empty(size, self.hierarchy.dtype)
+        totals = np.empty((size, len(self._columns.of_entries)), np.int64)
         for column in range(totals.shape[1]):
             part.sweep(column, sources, lists, distance, totals[:, column])
         self._free = [part]
@@ -111,18 +123,17 @@ class ColumnSums:
 class _Part:
     """The part of a hierarchy above some vertices, and what each thread needs to sweep it."""
 
-    def __init__(
-        self, canonical: CanonicalHierarchy, of_entries: Any, dtype: np.dtype, vertices: np.ndarray
-    ):
+    def __init__(self, columns: ColumnSums, vertices: np.ndarray):
+        canonical = columns.canonical
         self.vertices = vertices
         self._canonical = canonical
         self._swept = _part_above(canonical, np.unique(vertices))
         self._targets = self._swept.places[canonical.hierarchy.position[vertices]]
+        self._dtype = columns.dtype
         self._added = [
-            AddedUp(up.astype(dtype), down[self._swept.entries].astype(dtype))
-            for up, down in of_entries
+            AddedUp(up.astype(self._dtype), down[self._swept.entries].astype(self._dtype))
+            for up, down in columns.of_entries
         ]
-        self._dtype = dtype
         self._arrays: list[SumArrays | None] = [None] * threads.max_threads()
 
     def sweep(

@@ -282,12 +282,10 @@ def _sums_over_hierarchy(
     if group.sums is not None:
         return along.in_units(_sums_of_lists(asked, group, lists))
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
-    over = along.over_hierarchy(asked.graph, asked.algorithm, _MANY)
-    assert over is not None  # else the query says that paths are walked back
-    hierarchy = over.canonical.hierarchy
+    hierarchy = query.sums.hierarchy
     limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
     bounds = [sums_up_to(limit, hierarchy.unit, hierarchy.dtype) for limit in limits]
-    distance, totals = over.at_targets(group.sources, lists)
+    distance, totals = query.sums.at_targets(group.sources, lists)
     is_known = distance <= np.broadcast_to(bounds, len(group))[rows]
     sums = along.in_units(np.where(is_known[:, None], totals, 0))
     if query.output == "all":

@@ -16,6 +16,7 @@ from .. import arguments
 from .._arrays import namespace, sort_distinct, to_host
 from ..errors import HierarchyError, NegativeCycleError
 from ..graph import Graph
+from ..hierarchy.column_sums import SumSweeps
 from ..kinds import pairs, rules
 from ..kinds.question import Question, Targets, check_options
 from ..kinds.result_kinds import RESULT_KINDS
@@ -176,9 +177,11 @@ class Registry:
         }
         along = asked.pop("walks", None)
         if along is not None:
-            asked["sums"] = along.over_hierarchy(graph, name, n_sources)
-            if asked["sums"] is None:
+            columns = along.over_hierarchy(graph, name, n_sources)
+            if columns is None:
                 asked |= {"walks": True, "output": "all"}
+            else:
+                asked["sums"] = SumSweeps(columns)
         asked["output"] = asked.get("output") or outputs.outputs_needed_by(
             result, name, asked.get("targets")
         )

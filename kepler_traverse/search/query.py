@@ -223,7 +223,7 @@ class Query:
     nearest: Nearest | None = None
     # whether paths are walked back along the distances, so that these begin at the sources
     walks: bool = False
-    # ``hierarchy.column_sums.ColumnSums``: what a strategy may add up on its way to the targets
+    # ``hierarchy.column_sums.SumSweeps``: what a strategy may add up on its way to the targets
     sums: Any = None
 
     @property

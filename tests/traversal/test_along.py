@@ -353,7 +353,7 @@ def test_the_certificate_sees_a_wrong_sum_of_a_hierarchy(monkeypatch):
     graph = case.graph()
     graph.hierarchy()
     adding_up(monkeypatch)
-    right = column_sums.ColumnSums.at_targets
+    right = column_sums.SumSweeps.at_targets
 
     def wrong(self, sources, lists):
         distance, totals = right(self, sources, lists)
@@ -374,7 +374,7 @@ def test_the_certificate_sees_a_wrong_sum_of_a_hierarchy(monkeypatch):
     making = asked.asked(graph, plan.query)
     for is_wrong in (False, True):
         if is_wrong:
-            monkeypatch.setattr(column_sums.ColumnSums, "at_targets", wrong)
+            monkeypatch.setattr(column_sums.SumSweeps, "at_targets", wrong)
         group = plan.run([0, 4, 7])
         if not is_wrong:
             records_of_group(making, group)

@@ -122,7 +122,7 @@ def _plan_sums(graph, query):
     """Return ``traverse(sources)``, which finds the distances of the targets, and adds columns up
     along the paths to them.
     """
-    hierarchy = query.sums.canonical.hierarchy
+    hierarchy = query.sums.hierarchy
     kind = graph.weights.dtype
     bound = first_beyond(query.limit, hierarchy, kind)
     size = query.targets.size

@@ -94,7 +94,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     # contraction has many small steps, for which a CPU is the better device
     graph = graph.to("cpu")
     began = time.perf_counter()
-    unit = unit_of(graph, metric)
+    unit = unit_of_lengths(graph, metric)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
     units = [edges_in_units(each, metric, unit) for each in graphs]
@@ -112,7 +112,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     return hierarchy
 
 
-def unit_of(graph: Any, metric: str) -> Any:
+def unit_of_lengths(graph: Any, metric: str) -> Any:
     """Return what lengths are multiples of, of a graph with ``why_not`` none."""
     if metric == "hops" or graph.integer_weights:
         return 1.0

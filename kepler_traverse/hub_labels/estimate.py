@@ -97,10 +97,12 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         hubs = float(np.mean([np.diff(lists.offsets)[at] for lists in labels.directions.values()]))
     per_row = (_PER_ROW + _PER_TEST * hubs) / threads.count()
     directions = 1 if hierarchy.is_symmetric else 2
-    return estimate_of(n, hubs, above, directions, hierarchy.dtype, per_row, int(sample.size))
+    return estimate_from_length(
+        n, hubs, above, directions, hierarchy.dtype, per_row, int(sample.size)
+    )
 
 
-def estimate_of(
+def estimate_from_length(
     n: int,
     hubs: float,
     above: float,

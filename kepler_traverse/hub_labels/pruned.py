@@ -23,11 +23,11 @@ from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from ..errors import HierarchyError
 from ..hierarchy.arrays import MAX_SUM, Edges, Hierarchy, renumbered
-from ..hierarchy.build import edges_in_units, unit_of
+from ..hierarchy.build import edges_in_units, unit_of_lengths
 from ..hierarchy.sweep import UNREACHED, longest_upward
 from .arrays import HubLabels, LabelLists
 from .build import heights
-from .estimate import LabelEstimate, estimate_of
+from .estimate import LabelEstimate, estimate_from_length
 from .queries import clear, lay_out
 
 _BLOCK = 16  # rows of a label that follow each other while labels grow
@@ -91,7 +91,7 @@ class Ranks(NamedTuple):
 
 def ranks_by_degree(graph: Any, metric: str) -> Ranks:
     """Return a graph by falling degree, vertices of equal degree by their numbers."""
-    unit = unit_of(graph, metric)
+    unit = unit_of_lengths(graph, metric)
     graphs = [graph, graph.reverse] if graph.directed else [graph]
     degree = np.zeros(graph.n_vertices, np.int64)
     for each in graphs:
@@ -127,7 +127,7 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
     kind = np.dtype(np.int32 if metric == "hops" else np.int64)
     counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
     hubs, reached = np.mean(counts, axis=0).tolist()
-    found = estimate_of(n, hubs, reached, len(ranks.sides), kind, _NS_PER_ROW, count)
+    found = estimate_from_length(n, hubs, reached, len(ranks.sides), kind, _NS_PER_ROW, count)
     return found._replace(peak=_PEAK)
 
 
@@ -139,7 +139,7 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
     began = time.perf_counter()
     ranks = ranks_by_degree(graph, metric)
     lists = _search_from_all(ranks)
-    sides = [_edges_of(each) for each in lists]
+    sides = [_find_edges(each) for each in lists]
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (sides[0], sides[-1]))
     if longest >= MAX_SUM:
         raise HierarchyError("no labels: a sum of weights may reach 2^61; take smaller weights")
@@ -201,7 +201,7 @@ def _flat(lists: Growing) -> LabelLists:
     return LabelLists(offsets, hubs, distances)
 
 
-def _edges_of(lists: LabelLists) -> Edges:
+def _find_edges(lists: LabelLists) -> Edges:
     """Return the rows of labels that no two rows by way of a vertex between sum up to."""
     offsets, hubs, distances = lists
     n = offsets.size - 1

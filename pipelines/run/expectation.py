@@ -35,7 +35,8 @@ _TRIAL_SECONDS = 1.0  # that a trial is to take
 _SHORT_TRIAL_SECONDS = 0.25  # in a shorter trial more sources are tried
 _MORE = 4  # times as many
 _LONG = 10.0  # seconds of the first source from which on no other is tried
-_AFTER_SEARCH = ("certify", "rows", "write")
+# Weighted distances of so many sources are certified by one pass over the edges.
+_CERTIFIED_TOGETHER = 16
 # Of hub labels: seconds of a core, and bytes, per row that is written; measured on USA-road-d.NY.
 _SECONDS_PER_LABEL_ROW = 2e-7
 _BYTES_PER_LABEL_ROW = 4
@@ -127,13 +128,15 @@ def _in_time(seconds: float) -> str:
 
 
 class Trial(NamedTuple):
-    """Sources that were tried, the seconds of their searches and of what came after, and the bytes
-    of their part file: those of its rows, and those that each part has once.
+    """Sources that were tried, the seconds of their searches, of their certificates and of writing
+    their rows, and the bytes of their part file: those of its rows, and those that each part has
+    once.
     """
 
     sources: int
     search: float
-    finish: float
+    certify: float
+    write: float
     row_bytes: int
     part_bytes: int
 
@@ -180,12 +183,18 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
 
 
 def _seconds(trial: Trial) -> float:
-    return trial.search + trial.finish
+    return trial.search + trial.certify + trial.write
 
 
 def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int) -> float:
     """Return the seconds of a trial of so many sources, by that of one source."""
-    return first.search * _growth(plan, 1, n_sources) + first.finish * n_sources
+    search = first.search * _growth(plan, 1, n_sources)
+    return search + first.certify * _passes(plan, n_sources) + first.write * n_sources
+
+
+def _passes(plan: MultiSourcePlan, n_sources: int) -> int:
+    """Return how many times certificates of so many sources read the edges."""
+    return n_sources if plan.algorithm == "bfs" else -(-n_sources // _CERTIFIED_TOGETHER)
 
 
 def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
@@ -220,7 +229,8 @@ def _try_part(prepared: Prepared, answers: Traverser, n_sources: int) -> Trial |
     return Trial(
         sources=len(numbers),
         search=seconds["traverse"],
-        finish=sum(seconds[phase] for phase in _AFTER_SEARCH),
+        certify=seconds["certify"],
+        write=seconds["rows"] + seconds["write"],
         row_bytes=part["bytes"] - part_bytes,
         part_bytes=part_bytes,
     )
@@ -240,13 +250,13 @@ def _scale(
     together = n_sources
     if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
         together = min(n_sources, sizing.batch_size)
-    search = trial.search * _growth(plan, trial.sources, together) * n_sources / together
-    finish = trial.finish / trial.sources * n_sources
-    row_bytes = trial.row_bytes / trial.sources * n_sources
-    if prepared.request.kind.adds_up:
-        # a part has what its sources add up to, as one file of loads
-        finish = trial.finish * n_parts
-        row_bytes = float(trial.row_bytes * n_parts)
+    groups = n_sources / together
+    search = trial.search * _growth(plan, trial.sources, together) * groups
+    passes = _passes(plan, together) / _passes(plan, trial.sources) * groups
+    # a part of loads has what its sources add up to, as one file
+    times = n_parts if prepared.request.kind.adds_up else n_sources / trial.sources
+    finish = trial.certify * passes + trial.write * times
+    row_bytes = trial.row_bytes * times
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     if not sizing.in_process:
         steps["start"] = START_SECONDS[prepared.graph.device]

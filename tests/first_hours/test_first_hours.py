@@ -1,7 +1,7 @@
 """The first hour of nine users, as scripts: each begins with the wheel in a fresh environment and its own data.
 
 A right answer is one that SciPy, NetworkX or plain Python has, too. ``pytest --all tests/first_hours`` prints the
-seconds to it.
+seconds to it, and writes them to docs/testing.md with ``KEPLER_RECORD=1``.
 """
 
 from __future__ import annotations

@@ -57,6 +57,9 @@ class Plan:
     pays = None
     strategy = SimpleNamespace(name="a")
 
+    def __init__(self, algorithm="bfs"):
+        self.algorithm = algorithm
+
     def ranked(self, n_sources):
         return [Candidate("a", self.group, 0, math.ceil(n_sources / self.group))]
 
@@ -64,7 +67,7 @@ class Plan:
         return self.pays
 
 
-def expect(adds_up=False, device="cpu", **changes):
+def expect(adds_up=False, device="cpu", algorithm="bfs", **changes):
     sizing = {"n_batches": 10, "batch_size": 100, "workers": 1, "threads": 2, "in_process": True}
     prepared = SimpleNamespace(
         sizing=SimpleNamespace(**(sizing | changes)),
@@ -74,9 +77,9 @@ def expect(adds_up=False, device="cpu", **changes):
         seconds={"read": 1.0, "build": 2.0, "plan": 0.5},
         request=SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up)),
     )
-    trial = Trial(sources=16, search=0.5, finish=0.16, row_bytes=1600, part_bytes=100)
+    trial = Trial(sources=8, search=0.5, certify=0.32, write=0.08, row_bytes=800, part_bytes=100)
     settings = SimpleNamespace(shard=None, hierarchy="auto", strategy="auto")
-    return expectation._scale(settings, prepared, Plan(), trial)
+    return expectation._scale(settings, prepared, Plan(algorithm), trial)
 
 
 # Groups of 64 serve the 100 sources of a part. On a GPU they may span parts, which are written meanwhile.
@@ -84,9 +87,14 @@ def expect(adds_up=False, device="cpu", **changes):
 def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources(device, groups):
     found = expect(device=device)
     assert found.steps == pytest.approx(
-        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * groups, "finish": 10}
+        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * groups, "finish": 50}
     )
     assert found.output_bytes == 100 * 1000 + 100 * 10
+
+
+def test_a_pass_over_the_edges_certifies_weighted_distances_of_sixteen_sources():
+    passes = 7 * 10  # of 100 sources in each of ten parts
+    assert expect(algorithm="sssp").steps["finish"] == pytest.approx(0.32 * passes + 0.01 * 1000)
 
 
 def tried(monkeypatch, seconds_of, most=100):
@@ -96,7 +104,8 @@ def tried(monkeypatch, seconds_of, most=100):
     def try_part(_prepared, _answers, n_sources):
         numbers.append(n_sources)
         seconds = seconds_of(n_sources, len(numbers))
-        return Trial(n_sources, seconds / 2, seconds / 2, row_bytes=1, part_bytes=1)
+        third = seconds / 3
+        return Trial(n_sources, third, third, third, row_bytes=1, part_bytes=1)
 
     monkeypatch.setattr(expectation, "_try_part", try_part)
     monkeypatch.setattr(expectation, "answers_for", lambda *_given: None)
@@ -125,14 +134,14 @@ def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
 def test_workers_share_what_is_to_do_and_take_their_time_to_start():
     found = expect(in_process=False, workers=4, threads=1)
     assert found.steps["search"] == pytest.approx(0.5 * 20 / 2)
-    assert found.steps["finish"] == pytest.approx(10 / 4)
+    assert found.steps["finish"] == pytest.approx(50 / 4)
     assert found.steps["start"] > 0
 
 
 def test_loads_are_written_once_per_part():
     found = expect(adds_up=True)
-    assert found.steps["finish"] == pytest.approx(0.16 * 10)
-    assert found.output_bytes == (1600 + 100) * 10
+    assert found.steps["finish"] == pytest.approx(0.04 * 1000 + 0.08 * 10)
+    assert found.output_bytes == (800 + 100) * 10
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import kepler_traverse
@@ -14,7 +15,7 @@ from kepler_traverse.bfs import cpu_steps, gpu_steps
 from kepler_traverse.bfs.host_loop import levels, switch
 from kepler_traverse.kinds import result_kinds
 from scripts.bench import memory_table, networkx_backend, ways_in
-from scripts.docs import recipes_page, settings_page, signatures, strategies_page
+from scripts.docs import recipes_page, run_examples, settings_page, signatures, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 from scripts.measure import cells, record
 
@@ -189,6 +190,17 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
     assert results.attempted >= 4
     assert results.failed == 0
+
+
+@pytest.mark.parametrize("page", ["hierarchies.md", "labels.md"])
+def test_the_examples_for_files_of_the_reader_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    roads = pd.DataFrame({"src": [1, 1, 2], "dst": [2, 3, 3], "weight": [4, 17, 9]})
+    roads.to_parquet("roads.parquet")
+    names = {"sources": [1, 2], "trips": pd.DataFrame({"origin": [1], "destination": [3]})}
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for line, code in run_examples.blocks_of(text):
+        assert run_examples.run_block(code, line, page, names)
 
 
 def test_the_contents_of_results_list_each_page_and_each_kind():

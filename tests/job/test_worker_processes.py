@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 
 from kepler_traverse.errors import InputError
 from pipelines import engines
+from pipelines.batch_sources import main
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED
@@ -30,6 +32,7 @@ from pipelines.scheduling.worker_processes import (
 )
 from pipelines.worker.own_gpu import cores_in
 from tests.support.fake_workers import FakeWorker, Unreadable
+from tests.support.jobs import manifest_of, parts_of, random_edges
 from tests.support.processes import PATIENCE, session_of, started, wait_until
 
 
@@ -147,6 +150,10 @@ def test_workers_are_forked_from_one_process_that_has_asked_for_no_gpu(ask):
     assert not [target for target in targets if target.startswith("/dev/nvidia")]
 
 
+def test_no_worker_imports_dask(ask):
+    assert [each["imports_dask"] for each in ask.both("facts")] == [False, False]
+
+
 def test_no_process_listens(ask):
     pids = [os.getpid(), ask.processes._template.pid, *(each["pid"] for each in ask.both("facts"))]
     for pid in pids[1:]:
@@ -206,14 +213,13 @@ def test_workers_go_on_when_a_terminal_or_a_batch_system_signals_all_processes(a
     assert {each["pid"] for each in again} == {each["pid"] for each in facts}
 
 
-def test_a_template_that_is_killed_is_started_again(ask):
+def test_a_template_that_is_killed_is_started_again(ask, capfd):
     facts = ask.both("facts")
+    lost = {f"process {each['pid']}" for each in facts}
     os.kill(facts[0]["template"], signal.SIGKILL)
-    wait_until(
-        lambda: not ask.processes.states(1).workers & {f"process {each['pid']}" for each in facts}
-    )
-    wait_until(lambda: len(ask.processes.states(1).workers) == 2)
+    wait_until(lambda: len(ask.processes.states(1).workers - lost) == 2)
     assert ask.both("facts")[0]["template"] != facts[0]["template"]
+    assert capfd.readouterr().err == ""  # no worker was asked of the one that is gone
 
 
 def test_a_worker_that_dies_while_it_loads_is_replaced_and_what_another_raises_is_raised_here(
@@ -235,6 +241,21 @@ def test_workers_that_keep_dying_are_an_error_of_the_run(monkeypatch):
     message = "the workers do not start: 2 processes have died, one after another; run again with --resume"
     with pytest.raises(ClusterError, match=message), processes_of(FakeWorker("die"), n_workers=1):
         pass
+
+
+def test_a_run_by_two_workers_writes_the_bytes_of_one_process(tmp_path, capsys):
+    edges = random_edges(tmp_path / "edges.parquet", 1, 300, 1500)
+    argv = [str(edges), "--random-sources", "12", "--batch-size", "3", "--device", "cpu", "--json"]
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert main([*argv, "--output", str(here)]) == 0
+    assert main([*argv, "--output", str(there), "--workers", "2"]) == 0
+    assert parts_of(here) == parts_of(there)
+    manifest = manifest_of(there)
+    assert manifest["digest"] == manifest_of(here)["digest"]
+    assert manifest["workers"] == 2
+    assert {"store", "start", "traverse"} <= set(manifest["seconds"])
+    assert all(re.fullmatch(r"process \d+", part["worker"]) for part in manifest["parts"])
+    assert "dashboard" not in capsys.readouterr().err
 
 
 def test_a_run_that_ends_while_its_workers_start_leaves_none_behind():

@@ -4,6 +4,7 @@ module.
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class FakeWorker:
         return {
             "pid": os.getpid(),
             "template": os.getppid(),
+            "imports_dask": "distributed" in sys.modules,
             "has_lost_cuda": cuda._is_lost,
             "of_devices": [
                 target

@@ -31,7 +31,7 @@ from pipelines.scheduling.worker_processes import (
     workers_ahead,
 )
 from pipelines.worker.own_gpu import cores_in
-from tests.support.fake_workers import FakeWorker, Unreadable
+from tests.support.fake_workers import FakeWorker, OpensGate, Unreadable
 from tests.support.jobs import manifest_of, parts_of, random_edges
 from tests.support.processes import PATIENCE, session_of, started, wait_until
 
@@ -184,14 +184,15 @@ def test_a_worker_that_hangs_is_ended_by_its_name(ask, tmp_path):
 
 
 def test_a_cancelled_task_that_waits_does_not_run(ask, tmp_path):
-    running = [ask.submit("wait_for", tmp_path / "go") for _ in range(2)]
+    running = [ask.submit("wait_for_gate", tmp_path) for _ in range(2)]
     queued = [ask.submit("touch", tmp_path / f"file-{number}") for number in range(2)]
     ask.processes.cancel(queued)
-    (tmp_path / "go").touch()
+    for process in ask.processes._processes:
+        process.connection.send((OpensGate(tmp_path), None))
     assert [each.result(timeout=PATIENCE) for each in running] == ["waited", "waited"]
     ask.both("facts")  # a worker runs its tasks in order
     assert all(each.status == "cancelled" for each in queued)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["go"]
+    assert not list(tmp_path.glob("file-*"))
 
 
 def test_an_error_that_cannot_be_sent_comes_with_its_words(ask):

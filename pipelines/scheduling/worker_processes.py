@@ -249,14 +249,15 @@ class WorkerProcesses(BatchExecutor):
             _send(process, (future.task, self._batches_of(future.task)))
 
     def _fork(self, environment: dict[str, str]) -> None:
-        """Ask the template for a worker; start the template if there is none."""
+        """Ask the template for a worker; start another template if it is gone."""
         here, there = Pipe()
         with there:
-            if self._template is None or self._template.poll() is not None:
+            request = [json.dumps(environment).encode()], [there.fileno()]
+            try:
+                socket.send_fds(self._control, *request)
+            except OSError:
                 self._start_template()
-            with contextlib.suppress(OSError):  # the template is gone, and so is the worker
-                request = json.dumps(environment).encode()
-                socket.send_fds(self._control, [request], [there.fileno()])
+                socket.send_fds(self._control, *request)
         process = _Process(environment, here)
         self._processes.append(process)
         read = functools.partial(self._read, process)

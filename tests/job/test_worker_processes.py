@@ -1,13 +1,11 @@
 """Worker processes without Dask: they start early, are private, get a GPU each, and end with their driver."""
 
 import contextlib
-import fcntl
 import os
+import re
 import signal
-import struct
 import sys
 import tempfile
-import termios
 from pathlib import Path
 
 import psutil
@@ -15,6 +13,7 @@ import pytest
 
 from kepler_traverse.errors import InputError
 from pipelines import engines
+from pipelines.batch_sources import main
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED
@@ -32,7 +31,8 @@ from pipelines.scheduling.worker_processes import (
     workers_ahead,
 )
 from pipelines.worker.own_gpu import cores_in
-from tests.support.fake_workers import FakeWorker, Unreadable
+from tests.support.fake_workers import FakeWorker, OpensGate, Unreadable
+from tests.support.jobs import manifest_of, parts_of, random_edges
 from tests.support.processes import PATIENCE, session_of, started, wait_until
 
 
@@ -94,11 +94,6 @@ def processes_of(worker, n_workers=2, device="cpu"):
         yield processes
 
 
-def unread(connection):
-    """The bytes that the other end of a connection has not read."""
-    return struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
-
-
 def ended(future):
     assert future._end.wait(PATIENCE)
     return future
@@ -125,12 +120,6 @@ class Ask:
 
     def __call__(self, *words):
         return ended(self.submit(*words)).outcomes()
-
-    def wait_until_all_is_read(self):
-        """Wait until the workers have acted on all that was sent before."""
-        for process in self.processes._processes:
-            process.connection.send((-1, None))  # cancels no task
-            wait_until(lambda process=process: not unread(process.connection))
 
     def both(self, *words):
         """What two idle workers say; none begins before each has a task."""
@@ -166,6 +155,10 @@ def test_workers_are_forked_from_one_process_that_has_asked_for_no_gpu(ask):
     assert not [target for target in targets if target.startswith("/dev/nvidia")]
 
 
+def test_no_worker_imports_dask(ask):
+    assert [each["imports_dask"] for each in ask.both("facts")] == [False, False]
+
+
 def test_no_process_listens(ask):
     pids = [os.getpid(), ask.processes._template.pid, *(each["pid"] for each in ask.both("facts"))]
     for pid in pids[1:]:
@@ -196,15 +189,15 @@ def test_a_worker_that_hangs_is_ended_by_its_name(ask, tmp_path):
 
 
 def test_a_cancelled_task_that_waits_does_not_run(ask, tmp_path):
-    running = [ask.submit("wait_for", tmp_path / "go") for _ in range(2)]
+    running = [ask.submit("wait_for_gate", tmp_path) for _ in range(2)]
     queued = [ask.submit("touch", tmp_path / f"file-{number}") for number in range(2)]
     ask.processes.cancel(queued)
-    ask.wait_until_all_is_read()
-    (tmp_path / "go").touch()
+    for process in ask.processes._processes:
+        process.connection.send((OpensGate(tmp_path), None))
     assert [ended(each).outcomes() for each in running] == ["waited", "waited"]
     ask.both("facts")  # a worker runs its tasks in order
     assert all(each.status == "cancelled" for each in queued)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["go"]
+    assert not list(tmp_path.glob("file-*"))
 
 
 def test_an_error_that_cannot_be_sent_comes_with_its_words(ask):
@@ -226,14 +219,13 @@ def test_workers_go_on_when_a_terminal_or_a_batch_system_signals_all_processes(a
     assert {each["pid"] for each in again} == {each["pid"] for each in facts}
 
 
-def test_a_template_that_is_killed_is_started_again(ask):
+def test_a_template_that_is_killed_is_started_again(ask, capfd):
     facts = ask.both("facts")
+    lost = {f"process {each['pid']}" for each in facts}
     os.kill(facts[0]["template"], signal.SIGKILL)
-    wait_until(
-        lambda: not ask.processes.states(1).workers & {f"process {each['pid']}" for each in facts}
-    )
-    wait_until(lambda: len(ask.processes.states(1).workers) == 2)
+    wait_until(lambda: len(ask.processes.states(1).workers - lost) == 2)
     assert ask.both("facts")[0]["template"] != facts[0]["template"]
+    assert capfd.readouterr().err == ""  # no worker was asked of the one that is gone
 
 
 def test_a_worker_that_dies_while_it_loads_is_replaced_and_what_another_raises_is_raised_here(
@@ -255,6 +247,21 @@ def test_workers_that_keep_dying_are_an_error_of_the_run(monkeypatch):
     message = "the workers do not start: 2 processes have died, one after another; run again with --resume"
     with pytest.raises(ClusterError, match=message), processes_of(FakeWorker("die"), n_workers=1):
         pass
+
+
+def test_a_run_by_two_workers_writes_the_bytes_of_one_process(tmp_path, capsys):
+    edges = random_edges(tmp_path / "edges.parquet", 1, 300, 1500)
+    argv = [str(edges), "--random-sources", "12", "--batch-size", "3", "--device", "cpu", "--json"]
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert main([*argv, "--output", str(here)]) == 0
+    assert main([*argv, "--output", str(there), "--workers", "2"]) == 0
+    assert parts_of(here) == parts_of(there)
+    manifest = manifest_of(there)
+    assert manifest["digest"] == manifest_of(here)["digest"]
+    assert manifest["workers"] == 2
+    assert {"store", "start", "traverse"} <= set(manifest["seconds"])
+    assert all(re.fullmatch(r"process \d+", part["worker"]) for part in manifest["parts"])
+    assert "dashboard" not in capsys.readouterr().err
 
 
 def test_a_run_that_ends_while_its_workers_start_leaves_none_behind():

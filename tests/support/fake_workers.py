@@ -4,6 +4,7 @@ module.
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -44,6 +45,9 @@ class FakeWorker:
             time.sleep(0.002)
         return "waited"
 
+    def _wait_for_gate(self, folder):
+        return self._wait_for(f"{folder}/{os.getpid()}")
+
     def _after(self, path, word, *more):
         self._wait_for(path)
         return getattr(self, f"_{word}")(*more)
@@ -55,6 +59,7 @@ class FakeWorker:
         return {
             "pid": os.getpid(),
             "template": os.getppid(),
+            "imports_dask": "distributed" in sys.modules,
             "has_lost_cuda": cuda._is_lost,
             "of_devices": [
                 target
@@ -62,6 +67,20 @@ class FakeWorker:
                 if (target := _target(number)).startswith("/dev/nvidia")
             ],
         }
+
+
+class OpensGate:
+    """A message that opens the gate of the process that reads it, after the messages before it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return _open_gate, (self.folder,)
+
+
+def _open_gate(folder):
+    Path(folder, str(os.getpid())).touch()
 
 
 def _target(number):

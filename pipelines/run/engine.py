@@ -233,6 +233,7 @@ class KeplerEngine:
             processes = self._ahead
             if processes is None:
                 processes = stack.enter_context(contextlib.closing(WorkerProcesses()))
+                processes.start()
             if not processes.has_workers:
                 processes.add(count, work.device)
             processes.give(ProcessWorker(work), run.batches_of)

@@ -130,7 +130,7 @@ class _Process:
 class WorkerProcesses(BatchExecutor):
     """Worker processes, which end with ``close``.
 
-    ``add`` and then ``give`` have to be called before ``submit``.
+    ``start``, ``add`` and ``give`` have to be called, in this order, before ``submit``.
     """
 
     def __init__(self) -> None:

@@ -89,6 +89,7 @@ def test_cores_are_read_as_the_system_lists_them():
 @contextlib.contextmanager
 def processes_of(worker, n_workers=2, device="cpu"):
     with contextlib.closing(WorkerProcesses()) as processes:
+        processes.start()
         processes.add(n_workers, device)
         processes.give(worker, lambda task: task.parts)
         yield processes
@@ -276,6 +277,7 @@ import sys, time
 from pipelines.scheduling.worker_processes import WorkerProcesses
 from tests.support.fake_workers import FakeWorker
 processes = WorkerProcesses()
+processes.start()
 processes.add(2, "cpu")
 processes.give(FakeWorker(), lambda task: task.parts)
 print("ready", flush=True)

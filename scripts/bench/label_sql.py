@@ -34,7 +34,7 @@ def measure(folder: str, n_pairs: int, n_calls: int) -> dict[str, Any]:
     expected = [None if each == read.labels.unreached else each for each in sums.tolist()]
     sources, targets = (np.asarray(read.ids)[each].tolist() for each in numbers)
     database = duckdb.connect()
-    database.execute("SET parquet_metadata_cache = true")
+    database.execute("SET parquet_metadata_cache = true; SET enable_progress_bar = false")
     database.execute(re.sub("'labels(_in)?/", f"'{folder}/", queries["views"]))
     one = re.sub(r":(\w+)", r"$\1", queries["one pair"])
     times = []

@@ -97,7 +97,13 @@ def write_first_page(app, error):
         Path(app.outdir, "index.html").write_text(FIRST, encoding="utf-8")
 
 
+def skip_fields(_app, _what, _name, member, skip, _options):
+    """Fields of named tuples have no docstring of their own; their class has one."""
+    return skip or (member.__doc__ or "").startswith("Alias for field number")
+
+
 def setup(app):
     app.add_lexer("mermaid", TextLexer)  # diagrams, as text
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("source-read", add_contents)
     app.connect("build-finished", write_first_page)

@@ -134,7 +134,7 @@ class WorkerProcesses(BatchExecutor):
     """
 
     def __init__(self) -> None:
-        # Each step at it is one call of C, which an interrupt of the main thread does not cut.
+        # Taken and released by C, between whose steps no handler of a signal runs.
         self._lock = threading.RLock()
         self._changes: SimpleQueue[None] = SimpleQueue()  # has an item after each change
         self._worker: ProcessWorker | None = None

@@ -216,6 +216,7 @@ class Graph:
     _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
+        arguments.instance("report", self.report, BuildReport, "leave it out")
         self._check_rows_of_edges()
         self._check_closed()
         self._check_ids()
@@ -224,7 +225,6 @@ class Graph:
         arguments.instance(
             "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
         )
-        arguments.instance("report", self.report, BuildReport, "leave it out")
         self._check_edge_rows()
         if known_fingerprint is not None:
             text = arguments.text("known_fingerprint", known_fingerprint)

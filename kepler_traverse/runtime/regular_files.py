@@ -116,9 +116,9 @@ def written_whole(path: Path) -> Iterator[Path]:
             yield partial
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "name another place")
-        raise OutputError(
-            f"{path}: it cannot be written: {error.strerror or one_line(error)}; {advice}"
-        ) from None
+        # what Arrow says names the file beside it
+        reason = os.strerror(error.errno) if error.errno else one_line(error)
+        raise OutputError(f"{path}: it cannot be written: {reason}; {advice}") from None
 
 
 @contextmanager

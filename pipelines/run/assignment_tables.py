@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +107,7 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     """Return the vertices through which no path leads: those given, or those of the file."""
     if text is None:
         return links.closed or None
-    if Path(text).is_file():
+    if os.path.isfile(text):  # a long list is no name of a file, which a Path refuses
         return read_ids(text, "closed").ids(links.has_string_ids)
     ids = [each.strip() for each in text.split(",")]
     if links.has_string_ids:

@@ -247,9 +247,9 @@ def _scale(
     if shard is not None:
         n_parts = len(shard.parts(n_parts))
         n_sources = min(n_sources, n_parts * sizing.batch_size)
-    together = n_sources
+    together = max(1, n_sources)  # a shard may have none
     if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
-        together = min(n_sources, sizing.batch_size)
+        together = min(together, sizing.batch_size)
     groups = n_sources / together
     search = trial.search * _growth(plan, trial.sources, together) * groups
     passes = _passes(plan, together) / _passes(plan, trial.sources) * groups

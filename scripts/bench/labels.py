@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs
+from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs, with_weights
 from kepler_traverse.hub_labels.build import build_labels
 from kepler_traverse.hub_labels.pruned import build_pruned
-from scripts.bench.label_equality import read
 from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
 
@@ -22,6 +21,7 @@ HUBS = ("email-Enron", "cnr-2000")
 ROADS = {"USA-road-d.NY": None, "USA-road-NE-topology": 1}
 WITH_PEERS = "USA-road-d.NY"  # on which building a network of pandana takes seconds, not minutes
 PAIRS, FEW = 1_000_000, 10_000  # the latter of peers
+_HEAVIEST = 10_000  # of random weights
 
 
 class Case:
@@ -58,6 +58,18 @@ class HubCase(Case):
         hierarchy, labels = build_pruned(self.graph, self.metric)
         self.graph.derived.keep_hierarchy(hierarchy, self.metric)
         return labels
+
+
+def read(path: str, seed: int | None) -> Graph:
+    """Return the graph of an edge list, with random weights if a seed is given."""
+    graph = read_graph(path, directed=False, device="cpu", weighted=seed is None)
+    if seed is None:
+        return graph
+    rng = np.random.default_rng(seed)
+    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    keys = rng.integers(0, 2**32, graph.n_vertices, dtype=np.uint64)
+    mixed = keys[src] ^ keys[graph.targets]  # the same in both directions of an edge
+    return with_weights(graph, (mixed % _HEAVIEST + 1).astype(np.int64), per="edge")
 
 
 @lru_cache(1)

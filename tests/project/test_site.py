@@ -89,7 +89,7 @@ def test_the_site_builds_without_a_warning(built):
     assert (done.returncode, done.stderr) == (0, "")
     assert (site / "index.html").exists()
     for name in NAMED:
-        page = (site / f"docs/api/kepler_traverse.{name}.html").read_text(encoding="utf-8")
+        page = (site / "docs" / "api" / f"kepler_traverse.{name}.html").read_text(encoding="utf-8")
         assert f'id="kepler_traverse.{name}"' in page, f"{name} has no docstring on its page"
 
 

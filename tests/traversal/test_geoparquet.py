@@ -114,10 +114,19 @@ def test_wrong_arguments_are_refused(change, error, message, tmp_path):
     assert not (tmp_path / "a.parquet").exists()
 
 
-@pytest.mark.parametrize("path", [5, None, "", "a\0b", "no/such/folder/a.parquet", b"bytes"])
-def test_wrong_paths_are_refused(path, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [(each, "path") for each in (5, None, "", "a\0b", b"bytes")]
+    + [
+        (
+            "no/such/folder/a.parquet",
+            "^no/such/folder/a.parquet: it cannot be written: No such file or directory; make its folder first$",
+        )
+    ],
+)
+def test_wrong_paths_are_refused(path, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="path"):
+    with pytest.raises(InputError, match=message):
         write_geoparquet(bands(), path, VERTICES)
 
 

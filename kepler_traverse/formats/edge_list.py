@@ -158,6 +158,7 @@ class EdgeColumns:
     oneway: str | None = None  # the column of directions
     filters: tuple[str, ...] = ()  # columns that the filter reads
     where: str = ""  # the filter, ``""`` without one
+    first_through: int = 1  # where the format says so: no path leads through a vertex below it
 
     @property
     def more(self) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ _NUMBERS_OF_HEADER = (FIRST_THROUGH, "NUMBER OF LINKS", "TOTAL OD FLOW")
 # Words of the comment above the rows: columns that could be taken for each other.
 _HEADINGS = ("init", "term", "capacity", "length", "freeflow", "power", "speed", "toll", "type")
 _HEADER = re.compile(r"\s*<([^>]*)>(.*)")
+_PIECE = 2**20  # bytes
 _MAX_ENDING = 80  # characters of a line in a message
 
 
@@ -53,7 +55,9 @@ class LinkTable(NamedTuple):
 
 def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read networks as edge lists; the columns are ``LINK_COLUMNS``."""
-    return read_texts(files, options, "TNTP", _detect_layout, _rows)
+    edges = read_texts(files, options, "TNTP", _detect_layout, _rows)
+    first = max(_first_through(file, _parse_header(file, _read_text(file))[0]) for file in files)
+    return replace(edges, columns=replace(edges.columns, first_through=first))
 
 
 def _rows(file: DataFile, source: Any) -> Any:
@@ -129,7 +133,9 @@ def _one_file(path: Any) -> DataFile:
 
 def _read_text(file: DataFile) -> str:
     with file.open_stream() as stream:
-        return bytes(stream.read()).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+        # a compressed stream cannot say how much is left
+        pieces = iter(lambda: bytes(stream.read(_PIECE)), b"")
+        return b"".join(pieces).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
 
 def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
@@ -153,6 +159,14 @@ def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
     raise EdgeListError(f"{file}: it has no <{_END}>; is it a TNTP file?")
 
 
+def _first_through(file: DataFile, header: dict[str, str]) -> int:
+    given = header.get(FIRST_THROUGH, "1")
+    first = integer_id(given)
+    if first is None:
+        raise InputError(f"{file}: <{FIRST_THROUGH}> is {given!r}, which is no whole number")
+    return first
+
+
 def read_link_table(path: Any) -> LinkTable:
     """Return the links of a network with all their columns.
 
@@ -164,11 +178,7 @@ def read_link_table(path: Any) -> LinkTable:
     file = _one_file(path)
     text = _read_text(file)
     header, n_before = _parse_header(file, text)
-    first_through = integer_id(header.get(FIRST_THROUGH, "1"))
-    if first_through is None:
-        raise InputError(
-            f"{file}: <{FIRST_THROUGH}> is {header[FIRST_THROUGH]!r}, which is no whole number"
-        )
+    first_through = _first_through(file, header)
     rows = []
     lines = []
     for number, line in enumerate(text.splitlines()[n_before:], n_before + 1):

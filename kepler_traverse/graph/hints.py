@@ -51,6 +51,12 @@ def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
         yield from _of_unused_columns(graph, columns)
         yield from _of_closed_weights(graph, columns)
         yield from _of_single_ends(graph, columns)
+    if columns.first_through > 1 and graph.closed is None:
+        first = columns.first_through
+        yield (
+            f"by FIRST THRU NODE of the file no path leads through a vertex below {first}, and here paths do: "
+            f"give these vertices as {option_text('closed')}"
+        )
     if columns.unused_dates:
         names = listed(list(columns.unused_dates))
         yield f"{names} holds dates or times of day, which are no weights: not used"

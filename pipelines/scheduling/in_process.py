@@ -28,6 +28,7 @@ from .executor import BatchExecutor, Task, WorkerStates
 NAME = "this process"  # of the only worker
 # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
 _ALARM_AFTER = 30.0
+_ENDS_WITHIN = 10.0  # seconds in which a task that runs ends, unless it hangs
 
 
 class LocalFuture:
@@ -103,6 +104,7 @@ class InProcessExecutor(BatchExecutor):
         self._queue: SimpleQueue[LocalFuture | None] = SimpleQueue()
         # each use of it is one step under the GIL
         self._pending: dict[int, LocalFuture] = {}
+        self._running: dict[int, Answer[None]] = {}
         # also if an interrupt comes before ``__exit__`` has begun
         weakref.finalize(self, self._queue.put, None)
 
@@ -115,6 +117,8 @@ class InProcessExecutor(BatchExecutor):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         self.cancel(list(self._pending.values()))
         self._queue.put(None)
+        for task in list(self._running.values()):  # which may write part files
+            task.wait(_ENDS_WITHIN)
 
     def submit(self, task: Task) -> LocalFuture:
         future = LocalFuture(task)
@@ -159,6 +163,8 @@ class InProcessExecutor(BatchExecutor):
 
         outcomes: list[BatchOutcome] | None = None
         failure: BaseException | None = None
+        has_ended: Answer[None] = Answer()
+        self._running[future.key] = has_ended
         try:
             outcomes = self._run(future.task, make_way)
         except BaseException as error:
@@ -168,6 +174,8 @@ class InProcessExecutor(BatchExecutor):
                     "this process cannot compute any longer "
                     f"({type(error).__name__}: {error}); run again with --resume"
                 )
+        self._running.pop(future.key, None)
+        has_ended.give()
         self._pending.pop(future.key, None)
         future.end(outcomes, failure)  # no effect if its batches were given out again
         return made_way

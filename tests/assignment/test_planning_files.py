@@ -68,6 +68,7 @@ def test_tntp_network_and_trips_are_those_of_the_text(tntp):
     assert result.links.flow[1:3].sum() == pytest.approx(8.5)
 
 
+@pytest.mark.filterwarnings("ignore:by FIRST THRU NODE")
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_tntp_is_an_edge_list(tntp, ending):
     path = tntp / "net.tntp"
@@ -80,6 +81,7 @@ def test_tntp_is_an_edge_list(tntp, ending):
     assert graph.n_edges == 4  # of parallel ones the cheapest
     distances = kt.sssp(graph, 1)
     assert distances.set_index("vertex").distance.to_dict() == {1: 0, 2: 3.25, 3: 1.25, 4: 2.25}
+    assert read_network(path).closed == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,7 @@ def test_networks_that_contradict_themselves_are_refused(tntp, text, message):
             kt.read_graph(path)
 
 
+@pytest.mark.filterwarnings("ignore:by FIRST THRU NODE")
 def test_byte_order_marks_and_other_headings_change_no_network(tntp):
     path = tntp / "net.tntp"
     before = read_network(path)
@@ -610,3 +613,16 @@ def test_a_full_disk_is_named_and_keeps_the_file_before(tmp_path, monkeypatch, w
     assert [each.name for each in tmp_path.iterdir()] == left
     if left:
         assert path.read_text() == "before"
+
+
+def test_zones_that_a_graph_of_a_network_lets_paths_through_are_said_once(tmp_path):
+    rows = "".join(f"\t{u}\t{v}\t1\t1\t1\t0\t1\t0\t0\t1\t;\n" for u, v in ((1, 2), (2, 3), (3, 1)))
+    for first in (1, 3):
+        file = tmp_path / f"{first}.tntp"
+        file.write_text(f"<FIRST THRU NODE> {first}\n<END OF METADATA>\n{rows}")
+    with pytest.warns(kt.errors.EdgeListWarning, match="no path leads through a vertex below 3"):
+        graph = kt.read_graph(tmp_path / "3.tntp", device="cpu")
+    assert len(graph.report.hints) == 1
+    closed = kt.read_graph(tmp_path / "3.tntp", device="cpu", closed=[1, 2])
+    assert not closed.report.hints
+    assert not kt.read_graph(tmp_path / "1.tntp", device="cpu").report.hints

@@ -680,3 +680,21 @@ def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, mo
             break
         window._in_flight.clear()
     assert 10 < at < 199
+
+
+def test_a_run_that_fails_returns_when_its_task_has_ended(tmp_path):
+    began, goes_on, ended = (threading.Event() for _ in range(3))
+
+    def run(task, make_way):  # noqa: ARG001
+        began.set()
+        goes_on.wait(PATIENCE)
+        ended.set()
+        return []
+
+    task = Task(number=1, parts=(), isolate=False, without=frozenset(), mark=tmp_path)
+    with pytest.raises(LookupError), InProcessExecutor(run) as executor:
+        executor.submit(task)
+        began.wait(PATIENCE)
+        threading.Timer(0.1, goes_on.set).start()
+        raise LookupError
+    assert ended.is_set()

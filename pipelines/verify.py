@@ -32,7 +32,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
 from .output.layout import PARTITION_NAME
 from .output.load_tables import LOAD_FACTS, read_facts
-from .output.manifest_types import FACTS, NAMED_OPTIONS, Manifest
+from .output.manifest_types import DEFAULTS, FACTS, Manifest
 from .output.rows import get_names
 from .output.run_folder import (
     MANIFEST,
@@ -134,7 +134,7 @@ def prove_output(
     """
     findings = Findings()
     store = open_store(folder)
-    manifest = _manifest(store, findings)
+    manifest = _read_consistent(store, findings)
     if manifest is None:
         return findings
     _check_manifest(store, manifest, findings)
@@ -197,8 +197,8 @@ def prove_output(
     return findings
 
 
-def _manifest(store: Store, findings: Findings) -> Manifest | None:
-    """Return the manifest, or None and a fault if it contradicts itself.
+def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
+    """Return the manifest, with all settings; or None and a fault if it contradicts itself.
 
     Raises OutputError: the manifest is missing, cannot be read, or does not fit its schema.
     """
@@ -214,31 +214,34 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
         )
     try:
         manifest = read_manifest(store)
-        identity = manifest["identity"]
-        checked = checked_settings(manifest["settings"])
-        settings = asdict(checked)
-        said = settings | {"limit": limit_of_settings(checked)}
+        settings = checked_settings(manifest["settings"])
+        contradiction = _find_contradiction(manifest, settings)
     except OutputError:
         raise
     except ValueError as error:
         raise OutputError(
             f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified"
         ) from None
-    defaults = {
-        key: NAMED_OPTIONS.get(key, (str, "out"))[1]
-        for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}
-    }
-    for key, default in (
-        dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults
-    ).items():
+    if contradiction:
+        findings.add("manifest", MANIFEST, f"it is damaged ({contradiction})")
+        return None
+    manifest["settings"] = asdict(settings)
+    return manifest
+
+
+def _find_contradiction(manifest: Manifest, settings: Settings) -> str:
+    """Return in words where the identity of a run differs from its settings; empty if nowhere."""
+    identity = manifest["identity"]
+    written = asdict(settings) | {"limit": limit_of_settings(settings)}
+    defaults = dict.fromkeys(("algorithm", "result", "certify", "limit")) | DEFAULTS
+    for key, default in defaults.items():
+        if key in FACTS:  # the identity has a digest, which is compared when the file is read again
+            continue
         name = SETTINGS.get(key, key)
         recorded = identity.get(key, default)
-        if said.get(name) != recorded:
-            why = f"its settings have {name} {said.get(name)!r}, and its identity {recorded!r}"
-            findings.add("manifest", MANIFEST, f"it is damaged ({why})")
-            return None
-    manifest["settings"] = settings
-    return manifest
+        if written.get(name) != recorded:
+            return f"its settings have {name} {written.get(name)!r}, and its identity {recorded!r}"
+    return ""
 
 
 def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:

@@ -157,15 +157,14 @@ NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
     for each in fields(kind.options_class)
     if each.name in kind.options_of_job and not kind.options_class.is_recorded_whole
 }
+# What an option is where the identity does not have it.
+DEFAULTS = {"direction": "out"} | {name: default for name, (_, default) in NAMED_OPTIONS.items()}
 
 
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
     kind = OUTPUT_SCHEMAS[identity["result"]]
-    unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | {
-        "direction": "out"
-    }
-    unset |= {name: default for name, (_, default) in NAMED_OPTIONS.items()}
+    unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | DEFAULTS
     given = {
         option: None if identity.get(option) in (None, value) else option
         for option, value in unset.items()

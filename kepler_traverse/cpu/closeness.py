@@ -257,6 +257,11 @@ def _bound_components(edges, components, hub, least, most):
 
 @njit(cache=True, nogil=True)
 def _prove(next_item, links, claims, distance, queue, n_edges):
+    """Try to prove the claims of vertices that no other thread has taken, until all are taken.
+
+    ``distance`` and ``queue``, as in ``Explored``, are the thread's own. The edges that it visits
+    are added to ``n_edges[0]``.
+    """
     offsets = links.offsets
     vertices = claims.vertices
     item = atomic_add(next_item, 0, 1)
@@ -266,7 +271,7 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
         most = claims.most[v]
         if v <= claims.last:
             goal = claims.threshold
-        else:
+        else:  # below the next float is at most the threshold
             goal = np.nextafter(claims.threshold, np.inf)
         done, found, is_below = _explore(links, v, least, most, goal, distance, queue)
         if is_below:
@@ -275,7 +280,8 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
             claims.verdicts[item] = BELOW if is_proven else WRONG
         for i in range(found):
             distance[queue[i]] = -1
-            n_edges[0] += (offsets[queue[i] + 1] - offsets[queue[i]]) * (i < done)
+        for i in range(done):
+            n_edges[0] += offsets[queue[i] + 1] - offsets[queue[i]]
         item = atomic_add(next_item, 0, 1)
 
 

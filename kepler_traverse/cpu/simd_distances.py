@@ -43,7 +43,11 @@ def broadcast(builder, value, vector):
 
 
 class _Lines:
-    """What the intrinsics below share while code is generated."""
+    """What the intrinsics below share while code is generated.
+
+    ``position`` is that of an argument of the intrinsic. ``line``, ``at``, ``begin``, ``end`` and
+    what is returned are values of the generated code.
+    """
 
     def __init__(self, context, builder, signature, args):
         self._context = context
@@ -123,18 +127,18 @@ class _Lines:
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
     def neighbors(self, position: int, begin, end):
-        """Loop over a row: for each edge its place and the line of its other end."""
+        """Generate a loop over an adjacency list, the places ``begin`` to ``end`` of an argument.
+
+        Yield the place of an edge, and the line of its head.
+        """
         builder = self._builder
         last = builder.sub(self.size(position), ir.Constant(_WORD, 1))
         with cgutils.for_range_slice(
             builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True
         ) as (edge, _):
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
-            self.prefetch(
-                self.number_at(
-                    position, builder.select(builder.icmp_signed("<", later, last), later, last)
-                )
-            )
+            later = builder.select(builder.icmp_signed("<", later, last), later, last)
+            self.prefetch(self.number_at(position, later))
             yield edge, self.load(self.number_at(position, edge))
 
 

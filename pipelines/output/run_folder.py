@@ -384,19 +384,23 @@ class OutputFolder:
     """
 
     def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
-        self.store, self.path, self._is_shared = store, store.path, shard is not None
+        self.store = store
+        self.path = store.path
+        self._is_shared = shard is not None
         self.graph = graph_folder(store.path, shard)  # where worker processes find the graph
-        # until the run is known; of a shared run, what this process knows of it
+        # Empty until the run is known; of a shared run, what this process knows of it.
         self.manifest = cast(Manifest, {})
         self.done: set[int] = set()  # parts of a shard that have all their sources
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
         self._added: dict[str, Any] = {}  # since the last commit
-        index, count = (0, 1) if shard is None else (shard.index, shard.count)
-        # of this process
-        if count > 1:
+        self._shards: list[str] = []  # this process, if it commits a part of the run
+        index = 0
+        count = 1
+        if shard is not None and shard.count > 1:
+            index = shard.index
+            count = shard.count
             self._shards = [str(shard)]
-        else:
-            self._shards = []
+        # The first commits of the shards are spread evenly over an interval.
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
@@ -445,6 +449,7 @@ class OutputFolder:
         return False
 
     def __exit__(self, *_: Any) -> None:
+        """Delete what an ended run no longer needs, and release the lock; a shared run has none."""
         status = self.manifest.get("status")
         if self._is_shared:
             if status == "done":

@@ -107,21 +107,22 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
         vertices, distances, _ = pylibcugraph.sssp(handle, theirs, source, np.inf, True, False)
         return vertices, distances
 
-    def bfs(direction_optimizing: bool) -> Any:
-        def run(source: int) -> Any:
+    def make_bfs(direction_optimizing: bool) -> Baseline:
+        def bfs(source: int) -> Any:
             start = cp.array([source], graph.targets.dtype)
+            # without a limit, with predecessors, and without a check of the graph
             distances, _, vertices = pylibcugraph.bfs(
                 handle, theirs, start, direction_optimizing, -1, True, False
             )
             return vertices, distances
 
-        return run
+        return bfs
 
     if algorithm == "sssp":
         return {"sssp": sssp}
-    ways = {"top-down": bfs(False)}
+    ways = {"top-down": make_bfs(False)}
     if not graph.directed:  # cuGraph switches direction on symmetric graphs only
-        ways["direction-optimising"] = bfs(True)
+        ways["direction-optimising"] = make_bfs(True)
     return ways
 
 

@@ -183,8 +183,6 @@ class VertexRows(HostRows):
         name = graph.ids_at(np.array([source]))
         if isinstance(name, np.ndarray):
             name = pa.array(name)
-        else:
-            name = name
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
 
 
@@ -202,8 +200,8 @@ def make_rows(
     traversals: Traversals,
     host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of each source of a group, in order, for a question whose result has rows that
-    belong to one each.
+    """Yield the rows of each source of a group, in order. The result must have rows per source, not
+    sums over all of them.
 
     ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``host_rows``: one of
     the graph, used again from group to group.

@@ -120,10 +120,10 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     return numbers
 
 
-def read_classes(path: str | None, one: dict[str, Any]) -> list[VehicleClass]:
-    """Return the classes of a table, or the one that flags describe."""
+def read_classes(path: str | None, of_flags: dict[str, Any]) -> list[VehicleClass]:
+    """Return the classes of a table, or without one that of ``of_flags``, by field."""
     if path is None:
-        return [VehicleClass(**one)]
+        return [VehicleClass(**of_flags)]
 
     def choose(names: list[str]) -> tuple[str, ...]:
         """Return the columns of ids; refuse a table with an unknown column, or without volumes."""

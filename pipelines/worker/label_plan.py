@@ -42,7 +42,7 @@ class LabelPlan:
     ``GroupPlan``.
 
     ``graph`` is in the direction of the request. Labels that it does not have are built by the
-    first run. ``labels_nbytes`` are the bytes of the labels, and while they are built.
+    first run. ``labels_nbytes`` are the bytes of the labels, or what building them takes at most.
     """
 
     strategy: ClassVar = _Strategy()
@@ -53,12 +53,13 @@ class LabelPlan:
         self.query = Query(predecessors=False, output="targets")
         self._graph = graph
         self._metric = ALGORITHMS[request.algorithm].metric
-        self._estimate = request.options.estimate
         labels = graph.derived.known_labels(self._metric)
-        hubs = self._estimate.hubs
-        self.labels_nbytes = self._estimate.peak * self._estimate.nbytes
-        self.why = f"hub labels: {self._estimate}, by those of {self._estimate.sampled:,} vertices"
-        if labels is not None:
+        if labels is None:
+            estimate = request.options.estimate
+            hubs = estimate.hubs
+            self.labels_nbytes = estimate.peak * estimate.nbytes
+            self.why = f"hub labels: {estimate}, by those of {estimate.sampled:,} vertices"
+        else:
             hubs = labels.hubs_per_vertex
             self.labels_nbytes = labels.nbytes
             self.why = (

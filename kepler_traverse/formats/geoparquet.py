@@ -342,13 +342,16 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     points = coordinates.points(table["vertex"]).astype("<f8")
     first = np.flatnonzero(begins)
     end = np.append(first[1:], position.size)[: first.size]
+    # Well-known binary, little-endian: a line is 2, its number of points, and these; a path of one
+    # vertex is a point, which is 1 and itself.
     lines = []
     for begin, after in zip(first.tolist(), end.tolist(), strict=True):
         n = after - begin
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
-    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept}
+    last = pyarrow.array(end - 1)  # the row of the path's end
+    columns = {name: table[name].take(last) for name in kept}
     columns |= {
         "vertices": pyarrow.array(end - first),
         GEOMETRY: pyarrow.array(lines, pyarrow.binary()),

@@ -72,7 +72,7 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
         n_vertices, n_arcs = map(int, problem.groups())
         refuse_absurd_size(file, n_vertices)
         edges = _read_rows(file, options, ("src", "dst", "weight"), _Arcs, b"c", n_vertices)
-    return _checked(file, options, edges, n_arcs, "arcs, but the problem line")
+    return _checked_rows(file, options, edges, n_arcs, "arcs", "problem line")
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -103,7 +103,7 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         edges = replace(
             edges, table=edges.table.set_column(2, "weight", pyarrow.chunked_array(weights))
         )
-    edges = _checked(file, options, edges, n_entries, "entries, but the header")
+    edges = _checked_rows(file, options, edges, n_entries, "entries", "header")
     table = _mirror_entries(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))
 
@@ -220,17 +220,17 @@ def _read_rows(
     return replace(edges, n_vertices=n_vertices)
 
 
-def _checked(
-    file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, what: str
+def _checked_rows(
+    file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, rows: str, head: str
 ) -> EdgeList:
     """Refuse another number of rows than the head says, and ids outside 1..n; make strings of ids
-    where these are wanted.
+    where these are wanted. ``rows`` and ``head`` are what the format calls them.
     """
     table = edges.table
     n = edges.n_vertices
     if table.num_rows != n_rows:
         raise EdgeListError(
-            f"{file}: {table.num_rows} {what} says {n_rows}; the file may be cut short"
+            f"{file}: {table.num_rows} {rows}, but the {head} says {n_rows}; the file may be cut short"
         )
     for role in ("src", "dst"):
         ids = table[role]
@@ -241,7 +241,7 @@ def _checked(
             raise EdgeListError(
                 (
                     f"{file}, row {row}: {role} {ids[row]} is outside "
-                    f"1..{edges.n_vertices}, the vertices of this file"
+                    f"1..{n}, the vertices of this file"
                 ),
                 row,
                 role,

@@ -38,8 +38,10 @@ _GRANTED = {"yes", "designated", "permissive", "official"}
 _ALONG = {"yes", "true", "1"}
 _BACK = {"-1", "reverse"}
 _BOTH = {"no", "false", "0"}
+# cycleways of a side, of which a tag ``:oneway`` says the direction
+_SIDES = ("cycleway:left", "cycleway:right", "cycleway:both")
 # where values begin with opposite
-_CONTRAFLOW = ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both")
+_CONTRAFLOW = ("cycleway", *_SIDES)
 _CLOSED = (
     "construction",
     "proposed",
@@ -261,9 +263,7 @@ def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
     if not mode.contraflow:
         return False
     is_opposite = any(tags.get(key, "").startswith("opposite") for key in _CONTRAFLOW)
-    return is_opposite or any(
-        tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _CONTRAFLOW[1:]
-    )
+    return is_opposite or any(tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _SIDES)
 
 
 def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:

@@ -35,6 +35,9 @@ def breadth_first_order(matrices, source: int):
 
 @njit(cache=True)
 def _visit(first, second, both, source, order, predecessor):
+    """Write the order and the predecessors, which are all ``NO_VERTEX`` before; return how many
+    vertices are reached. ``second`` has edges of its own if ``both``.
+    """
     offsets = first.offsets
     targets = first.targets
     more_offsets = second.offsets

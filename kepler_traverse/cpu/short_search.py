@@ -758,7 +758,11 @@ def _find(v, missing, is_target, goals, left):
 
 @njit(cache=True, nogil=True)
 def _count_level(edges, frontier, base, stamp):
-    """Count the vertices of the next level, and the edges looked at, without a queue of them."""
+    """Count the vertices of the next level, and the edges looked at, without a queue of them.
+
+    A stamp below ``base`` is of an earlier search. All new vertices get ``base`` itself, since
+    their hops are not wanted.
+    """
     offsets, targets = edges
     n_new = 0
     walked = 0

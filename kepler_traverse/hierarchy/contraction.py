@@ -478,8 +478,10 @@ def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
 
 @njit(cache=True, nogil=True)
 def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched):
-    """List the neighbors of contracted vertices once, with what they inherit: a level, and a
-    contracted neighbor more.
+    """Add the neighbors of contracted vertices to ``touched``, behind its first ``n_touched``, each
+    once per round; return how many it has then.
+
+    A neighbor inherits a level above that of the vertex, and has one contracted neighbor more.
     """
     begin = lists.begin
     size = lists.size

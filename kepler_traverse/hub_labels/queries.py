@@ -68,7 +68,7 @@ def merge(source, target, answers):
 
 @njit(cache=True, nogil=True)
 def answer_pairs(next_item, n_items, sources, targets, answers, sums):
-    """Write the distance of each pair of ranks."""
+    """Write the distance of each pair of ranks to ``sums``, int64. ``answers``: ``BothLabels``."""
     n = sources.size
     outward = answers.outward
     inward = answers.inward

@@ -82,11 +82,12 @@ def add_loads(
 ) -> np.ndarray:
     """Add what each source contributes to the betweenness of vertices and of stored edges.
 
-    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or
-    distances in the type of the weights, all of which are positive. The source's own dependency is
-    not added. Paths that end at vertices where the uint8 ``is_target`` is 0 do not
-    count. With ``endpoints`` vertices also count the paths from the sources that begin or end at
-    them. ``method``: "auto", "lanes", which need hops of one byte, or "blocks".
+    The graph is on a GPU; its reverse is made if it is not there yet. ``distance``, of shape (k,
+    n_vertices), are hops from the k vertices ``sources``, or distances in the type of the weights,
+    all of which are positive. The source's own dependency is not added. Paths that end at vertices
+    where the uint8 ``is_target`` is 0 do not count. With ``endpoints`` vertices also count the
+    paths from the sources that begin or end at them. ``method``: "auto", "lanes", which need hops
+    of one byte, or "blocks".
 
     Returns
     -------

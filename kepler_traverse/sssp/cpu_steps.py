@@ -295,6 +295,9 @@ def _point_to_nearer(next_chunk, n_chunks, edges, found):
 
 @njit(cache=True)
 def _list_resolved(found, queue):
+    """Make the vertices that have a predecessor layer 0, and write them to the queue; return how
+    many there are.
+    """
     predecessor = found.predecessor
     layer = found.layer
     size = 0

@@ -54,7 +54,8 @@ def plan(graph, query):
     kind = graph.weights.dtype
     piles = np.empty((3, n), graph.targets.dtype)
     is_far = np.empty(n, np.uint8)
-    run.queue, run.next_queue = piles[:2]  # which predecessors need only afterwards
+    # Predecessors are found after the search, so their queues may take the memory of its piles.
+    run.queue, run.next_queue = piles[:2]
     limit = as_distance(query.limit, kind)
     targets = query.shared_targets
     edges = Edges.of(graph)
@@ -65,7 +66,7 @@ def plan(graph, query):
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
         search(edges, source, limit, targets, width, shared_from, state)
-        while sizes[_NEAR]:  # a pile that is worth the start of other threads
+        while sizes[_NEAR]:  # ``search`` left a pile that is worth the start of other threads
             sizes[_LOWERED] = 0
             n_shares = -(-int(sizes[_NEAR]) // _SHARE)
             threads.run(_relax_shared, n_shares, edges, limit, run.keys, state)

@@ -345,14 +345,16 @@ class GroupRun:
         return self._read_counters()
 
     def _counters(self):
+        """The int64 counters that the current level writes."""
         return self._state[0][:_COUNTER_WORDS].view(np.int64)
 
     def _alive(self):
+        """The bitset of the sources that have a frontier after the current level."""
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """Return the counters of a level: vertices and edges of the frontier, and targets that are
-        not reached.
+        """Count the targets that are not reached, if there are targets. Return the vertices and
+        edges of the frontier, and that count.
         """
         if self.target_vertices is not None:
             size = self.target_vertices.size

@@ -1,11 +1,13 @@
 """Fixtures of all tests: devices, real graphs, Hypothesis profiles, and what runs with --all only."""
 
+import _thread
 import gc
 import importlib.util
 import multiprocessing.forkserver
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import hypothesis
@@ -20,6 +22,18 @@ HAS_GPU = cuda.available()
 if not HAS_GPU:
     os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
     collect_ignore = ["traversal/test_gpu.py"]  # nothing but tests for a GPU, thousands
+
+if threading.gettrace():  # the measurement of coverage follows the threads of `threading` alone
+    start_new_thread = _thread.start_new_thread
+
+    def start_traced_thread(function, arguments):
+        def work(*arguments):
+            sys.settrace(threading.gettrace())
+            return function(*arguments)
+
+        return start_new_thread(work, arguments)
+
+    _thread.start_new_thread = start_traced_thread
 
 # With Python's own thresholds a tenth of a run is spent on looking for cycles of references.
 gc.set_threshold(50_000, 10, 10)

@@ -20,14 +20,14 @@ VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
 # is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
-# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and
+# Runs that are estimated to take less are run by the driver: workers take seconds to start, and
 # on a CPU it takes them from the searches, which use all cores here, too. With one worker there is
 # nothing to gain but a dashboard and a second process. On several GPUs the searches take a share of
 # their time on one, after the start.
 _ALONE_SECONDS = 60.0
 _CPU_SECONDS = 20.0
-# seconds until worker processes search
-START_SECONDS = {"cpu": 6.0, "cuda": 12.0}
+# seconds until worker processes search; on two H200 5.9 from the command to the first search
+START_SECONDS = {"cpu": 6.0, "cuda": 6.0}
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 # of a graph, for one search whose strategy has no cost model
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}

@@ -453,7 +453,7 @@ def test_little_work_runs_in_process(workers, seconds, n_sources, here):
 
 @pytest.mark.parametrize(
     ("workers", "seconds", "here"),
-    [(2, 23.0, True), (2, 25.0, False), (8, 13.5, True), (8, 14.0, False)],
+    [(2, 11.0, True), (2, 13.0, False), (8, 6.5, True), (8, 7.0, False)],
 )
 def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers, seconds, here):
     sizing = Sizing(

@@ -144,7 +144,7 @@ def works_of(name: str, inputs: Inputs) -> list[Work]:
     if name == WITH_PEERS:
         pairs["pandana"] = Baseline(prepare=of_pandana, size=FEW)
     return [
-        Work(name="building labels", peers=alone(Case.build), **given),
+        Work(name="building labels", peers=alone(lambda case: case.build()), **given),
         Work(name="proving labels", peers=alone(proving), **given),
         Work(name="pairs", size=PAIRS, peers=pairs, check=same, **given),
     ]

@@ -133,6 +133,7 @@ def measure_fuzz(options) -> dict:
 
 MEASURES = {
     "classes": partial(measure_tests, key="classes"),
+    "doors": partial(measure_tests, key="doors"),
     "faults": measure_faults,
     "cost": measure_cost,
     "bits": partial(gpu.measure_bits, device="cpu"),

@@ -26,7 +26,7 @@ LIMITS = {
     "docs/from/*.md": 1500,
     "docs/inputs.md": 400,
     "docs/inputs/*.md": 1000,
-    "docs/performance.md": 3000,
+    "docs/performance.md": 3400,
     "docs/memory.md": 600,
     "docs/gallery.md": 300,
     "docs/city.md": 600,

@@ -9,13 +9,14 @@ NO_CODE = ("*__pycache__",)
 # Folders of kernels and templates are packages, too, and have no __init__.py.
 OF_LIBRARY = find_namespace_packages(include=["kepler_traverse*"], exclude=NO_CODE)
 OF_JOB = find_namespace_packages("pipelines", exclude=NO_CODE)
+JOB = "kepler_traverse.pipelines"  # a folder of this name is in a checkout, not in an archive of the sources
 
 setup(
-    packages=[*OF_LIBRARY, *(f"kepler_traverse.pipelines.{name}" for name in OF_JOB)],
+    packages=sorted({*OF_LIBRARY, JOB, *(f"{JOB}.{name}" for name in OF_JOB)}),
     package_dir={
         "": "conf/wheel",
         "kepler_traverse": "kepler_traverse",
-        "kepler_traverse.pipelines": "pipelines",
+        JOB: "pipelines",
     },
     py_modules=["pipelines"],
 )

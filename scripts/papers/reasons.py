@@ -228,8 +228,8 @@ def of_single_block(record: Record) -> str:
     if not launches:
         raise NotMeasuredError
     return (
-        "it saves launches, and only graphs of many levels have many. Launches per search without "
-        f"and with it: {named(launches)}"
+        "it saves launches, and only graphs of many levels have many. Launches per search, first "
+        f"without and then with it: {named(launches)}"
     )
 
 

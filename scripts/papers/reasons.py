@@ -228,8 +228,8 @@ def of_single_block(record: Record) -> str:
     if not launches:
         raise NotMeasuredError
     return (
-        "it saves launches, and only graphs of many levels have many. Launches per search without "
-        f"and with it: {named(launches)}"
+        "it saves launches, and only graphs of many levels have many. Launches per search, first "
+        f"without and then with it: {named(launches)}"
     )
 
 
@@ -323,9 +323,9 @@ def of_lonestar(record: Record, graphs: tuple[str, ...]) -> str:
             ours[graph] = per_round(time)
             ratios[graph] = rival.rounds / time.rounds
     return (
-        f"a round over all edges takes LoneStar's {extremes(theirs)} µs, one of H-BF as "
-        f"published {extremes(ours)} µs; and LoneStar's needs {span(ratios.values())} times as "
-        "many rounds, since a round reads what it has itself stored"
+        f"a round over all edges takes LoneStar {extremes(theirs)} µs. A round takes H-BF as "
+        f"published {extremes(ours)} µs. LoneStar needs {span(ratios.values())} times as many "
+        "rounds, because a round reads what it has itself stored"
     )
 
 
@@ -345,10 +345,10 @@ def of_warp_workload(record: Record) -> str:
     if not parts:
         raise NotMeasuredError
     return (
-        "each virtual warp walks its 32 vertices one after the other, and the fewer such warps a "
-        f"round has, the more of the device idles, which holds {RESIDENT // WARP:,} warps (a GTX "
-        f"780 {RESIDENT_GTX_780 // WARP}). Virtual warps per round in the mean, and the effect "
-        f"within the set: {named(parts)}"
+        "each virtual warp walks its 32 vertices one after the other. The fewer such warps a round "
+        f"has, the more of the device idles: it holds {RESIDENT // WARP:,} warps (a GTX 780: "
+        f"{RESIDENT_GTX_780 // WARP}). Virtual warps per round in the mean, and the effect within "
+        f"the set: {named(parts)}"
     )
 
 
@@ -411,9 +411,9 @@ def of_atomic64(record: Record) -> str:
     if not parts:
         raise NotMeasuredError
     return (
-        "a duplicate makes more in each later round, so that removing few of them pays over many "
-        "rounds, and removing many of them need not over few. Rounds, duplicates avoided of what "
-        f"would be queued, and the effect: {'; '.join(text for _, text in sorted(parts))}"
+        "a duplicate makes more duplicates in each later round. So removing few pays over many "
+        "rounds, and removing many need not pay over few. Rounds, duplicates avoided of what would "
+        f"be queued, and the effect: {'; '.join(text for _, text in sorted(parts))}"
     )
 
 
@@ -422,8 +422,8 @@ def of_few(record: Record, strategy: str, feature: str, algorithm: str = "sssp")
     found = effects(record, strategy, f"without {feature}", "published", algorithm)
     return (
         f"within the set it gains on {figures(found.pick(found.helped))}; elsewhere the difference "
-        f"is {span(found.pick(found.rest).values())} and within the spreads, which a smaller gain "
-        "would not exceed"
+        f"is {span(found.pick(found.rest).values())}, within the spreads, so that a smaller gain "
+        "would not show"
     )
 
 
@@ -537,8 +537,8 @@ def of_few_levels(record: Record, graphs: tuple[str, ...]) -> str:
     }
     levels = span(time.rounds for of_strategy in times.values() for time in of_strategy.values())
     return (
-        f"in {levels} levels all vertices are looked at as often, and no more; visiting the edges "
-        "is most of both searches. Billions of edges per second: IIIT-BFS "
+        f"IIIT-BFS looks at all vertices once per level, and there are only {levels} levels. Both "
+        "searches mostly visit edges. Billions of edges per second: IIIT-BFS "
         f"{rates('scan_flags')}; UIUC-BFS {rates('queue_of_warps')}"
     )
 
@@ -606,8 +606,8 @@ def of_threads(record: Record, graphs: tuple[str, ...], strategy: str) -> str:
     if not parts:
         raise NotMeasuredError
     return (
-        "a level that has few vertices cannot employ the threads, which wait for each other after "
-        f"each. Vertices per level, and the speedup: {named(parts)}"
+        "a level of few vertices cannot employ all threads, and they wait for each other after each "
+        f"level. Vertices per level, and the speedup: {named(parts)}"
     )
 
 
@@ -632,7 +632,7 @@ def of_hybrids(
     )
     if without:
         text += (
-            f". What it gains on {named(without)} is no gain of the direction: `{pull}` and "
+            f". The gain on {named(without)} does not come from the direction: `{pull}` and "
             f"`{push}` are two programs"
         )
     return text
@@ -652,6 +652,6 @@ def of_bitset(record: Record, graphs: tuple[str, ...]) -> str:
     if not parts:
         raise NotMeasuredError
     return (
-        f"not beyond the spreads with threads: {named(ties)}. The frontier takes, as integers and "
-        f"as bits: {named(parts)}"
+        f"the gain is within the spreads with so many threads: {named(ties)}. The frontier takes, "
+        f"as integers and as bits: {named(parts)}"
     )

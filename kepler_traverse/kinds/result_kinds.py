@@ -386,7 +386,7 @@ class BetweennessOptions(KindOptions):
             "seed",
             "epsilon",
             "samples",
-            why="{0} is of the choice of sources",
+            why="{0} is for the choice of sources",
             remedy="give {1} or {2}, or leave it out",
         ),
         needs(

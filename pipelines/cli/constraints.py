@@ -415,7 +415,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("closed", "result"),
         violated=lambda given: given.closed is not None and given.kind.name in NOT_OF_CLOSED,
-        why="{result=} is of paths that may lead through all vertices",
+        why="the paths of {result=} may lead through all vertices",
         remedy="leave {0} out",
     ),
     Constraint(
@@ -435,13 +435,13 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("result", "device"),
         violated=lambda given: given.kind.of_labels and given.device == "cuda",
-        why="{result=} is made on the CPU",
+        why="the labels of {result=} are made on the CPU",
         remedy="leave {1} out",
     ),
     Constraint(
         names=("result", "hierarchy"),
         violated=lambda given: given.kind.of_labels and given.hierarchy == "no",
-        why="{result=} is made of a hierarchy",
+        why="the labels of {result=} are made of a hierarchy",
         remedy="leave {1} out",
     ),
     Constraint(

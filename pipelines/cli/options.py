@@ -1023,6 +1023,8 @@ def flag_text(name: str, value: object = None) -> str:
         return "--all-sources"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
+    if name == "knobs":  # a key of a settings file that has no flag
+        return "knobs"
     if name == "scratch":  # the files of a graph that is built are where graphs are kept
         name = "graph_cache"
     role = name.removesuffix("_column")

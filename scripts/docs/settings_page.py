@@ -41,7 +41,8 @@ PAGE_HEAD = """\
 
 Every setting of `kepler-traverse run`. A flag is the key of a settings file with dashes: `batch_size` in a
 file is `--batch-size` on the command line. Flags override `--config FILE`. The file `conf/batch_sources.toml` has all
-settings with their defaults. [Run and read](operations/run.md) describes their use.
+settings with their defaults. Two keys of a file have no flag: `edges` (files of the edge list) and `knobs` (options of the
+strategy). [Run and read](operations/run.md) describes the use of settings.
 
 `scripts/docs/settings_page.py` writes this page from `pipelines/cli/options.py`.
 
@@ -51,17 +52,18 @@ settings with their defaults. [Run and read](operations/run.md) describes their 
 - A list of ids or a number may begin with a minus: `--sources -5,3`. Any other value that begins with `-` needs the equals
   sign. Files that begin with a dash follow `--`: `... --all-sources -- -roads.parquet`.
 - Numbers are decimal ASCII digits. `1_0` is refused.
-- An option without effect is refused, such as `--seed` where no sources are drawn; in a settings file it is a note.
-- `--output` and `--graph-cache` are local or mounted folders, or in an [object store](operations/object-stores.md).
-  Other addresses are refused, and so is `s3:/bucket`, with one slash; for a folder of that name write `./s3:/bucket`.
-- A list of ids in a settings file has ids alone: `sources = "ids.txt"` is a file, `sources = ["ids.txt"]` is refused.
-- The command that the job prints to go on with a run can be pasted into a shell, whatever is in it.
+- An option without effect is refused, such as `--seed` where no sources are drawn. In a settings file it is left out, with
+  a note.
+- `--output` and `--graph-cache` take local or mounted folders, or addresses of an
+  [object store](operations/object-stores.md). Other addresses are refused, and so is `s3:/bucket`, with one slash. For
+  a folder of that name write `./s3:/bucket`.
+- In a settings file, `sources = "ids.txt"` is a file. A list has ids alone, so `sources = ["ids.txt"]` is refused.
+- An interrupted job prints the command that continues it. Paste it into a shell as it is: special characters are quoted.
 """
 RULES_HEAD = """\
 ## Rules of several settings
 
-What is refused, or in a settings file left out with a note if it has no effect, and what to do. `--help` of a result kind
-has the options that it takes.
+Each rule says what is refused, and what to do. `kepler-traverse run summary --help` lists the options of one result kind.
 
 """
 COLUMNS = ("key", "value", "default", "meaning")

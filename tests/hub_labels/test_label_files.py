@@ -340,9 +340,9 @@ def test_the_plan_says_sizes_and_seconds(edges, tmp_path, capsys):
     ("more", "message"),
     [
         (["--cutoff", "5"], "labels has the distances to all hubs"),
-        (["--hierarchy", "no"], "labels is made of a hierarchy"),
+        (["--hierarchy", "no"], "labels are made of a hierarchy"),
         (["--strategy", "near_far"], "labels searches nothing"),
-        (["--device", "cuda"], "labels is made on the CPU"),
+        (["--device", "cuda"], "labels are made on the CPU"),
         (["--targets", "3"], "--targets is for"),
         (["--engine", "cugraph-mg"], "it writes no labels"),
     ],

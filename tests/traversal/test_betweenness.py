@@ -282,7 +282,7 @@ def test_the_kind_and_networkx_draw_the_same_nodes():
         ({"samples": 1}, "samples must be from 2 to the number of vertices, 4, not 1"),
         ({"samples": 2, "epsilon": 0.1}, "both say how many sources"),
         ({"epsilon": 2}, "epsilon must be a number between 0 and 1"),
-        ({"seed": 1}, "seed is of the choice of sources"),
+        ({"seed": 1}, "seed is for the choice of sources"),
         ({"samples": 3, "seed": 1.5}, "seed"),
         ({"delta": 0.5}, "delta is the probability that epsilon fails"),
         ({"sources": [0, 1], "samples": 2}, "samples chooses among all vertices"),

@@ -153,6 +153,7 @@ raise SystemExit(signals.run_heeding(serve.main))
 """
 
 
+@pytest.mark.exhaustive  # seen to hang once in some twenty runs
 def test_an_open_call_does_not_keep_the_service_from_ending(town):
     words = [f"{town[1]}/out", "--inward", f"{town[1]}/in", "--port", "0"]
     with started([sys.executable, "-c", STOPPED, *words]) as child:

@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from kepler_traverse import _uninterrupted
 from kepler_traverse.errors import InputError
 
 from .batch_sources import run_program
@@ -261,15 +262,18 @@ def _serve(parsed: Any) -> int:
     with options_spelled(flag_text):
         began = time.perf_counter()
         server = make_server(given["folder"], given["host"], int(given["port"]), given)
-    seconds = time.perf_counter() - began
-    say(
-        f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
-    )
-    try:
-        # It answers already. server.serve() would take the signals, and wait for clients without end.
+    try:  # it answers already
+        seconds = time.perf_counter() - began
+        say(
+            f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
+        )
+        # server.serve() would take the signals, and wait for clients without end.
         threading.Event().wait()
     finally:
-        server.shutdown()  # waits for the open calls, and signals.run_heeding not for long
+        # It waits for the open calls, and signals.run_heeding not for long. On a thread of its own
+        # a second interrupt ends the waiting alone: an interpreter that ends while a server is open
+        # would hang.
+        _uninterrupted.run(server.shutdown)
     return 0
 
 

@@ -20,6 +20,7 @@ EXIT_INTERRUPTED = 128 + signal.SIGINT
 _HURRY_SECONDS = 5.0
 _requested = False
 _held = False
+_has_ended = False
 
 
 def heeded() -> list[signal.Signals]:
@@ -65,6 +66,8 @@ def _heed_no_more() -> None:
     The end of an interpreter takes its handlers away, but leaves ignored signals ignored. They are
     ignored no earlier, as processes that begin here would inherit it.
     """
+    global _has_ended
+    _has_ended = True
     for number in heeded():
         signal.signal(number, lambda *_: None)
     atexit.register(ignore)
@@ -83,7 +86,8 @@ def _end_soon(number: Any, frame: Any) -> None:
 
 def _end_late() -> None:
     time.sleep(_HURRY_SECONDS)
-    say("interrupted")
+    if not _has_ended:
+        say("interrupted")
     flush()
     os._exit(EXIT_INTERRUPTED)
 

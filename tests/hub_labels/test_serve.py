@@ -146,17 +146,25 @@ def test_a_port_is_a_number(town, port, capsys):
 
 
 STOPPED = """
+import time
 from pipelines import serve
 from pipelines.cli import signals
-signals._HURRY_SECONDS = 0.1
+signals._HURRY_SECONDS = {hurry}
+say = serve.say
+def say_slowly(text):
+    say(text)
+    time.sleep({seconds})
+serve.say = say_slowly
 raise SystemExit(signals.run_heeding(serve.main))
 """
 
 
-@pytest.mark.exhaustive  # seen to hang once in some twenty runs
-def test_an_open_call_does_not_keep_the_service_from_ending(town):
+@pytest.mark.parametrize("is_second", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("seconds", [0, 1], ids=["it waits", "it has just begun"])
+def test_an_open_call_does_not_keep_the_service_from_ending(town, seconds, is_second):
     words = [f"{town[1]}/out", "--inward", f"{town[1]}/in", "--port", "0"]
-    with started([sys.executable, "-c", STOPPED, *words]) as child:
+    program = STOPPED.format(seconds=seconds, hurry=0.4 if is_second else 0.1)
+    with started([sys.executable, "-c", program, *words]) as child:
         port = child.stderr.readline().partition("127.0.0.1:")[2].partition(",")[0]
         with flight.connect(f"grpc://127.0.0.1:{port}") as client:
             batch = pairs_of([0], [0])
@@ -165,6 +173,9 @@ def test_an_open_call_does_not_keep_the_service_from_ending(town):
             writer.write_batch(batch)
             assert reader.read_chunk().data.column(0).to_pylist() == [0]
             child.send_signal(signal.SIGINT)
+            if is_second:
+                time.sleep(0.1)
+                child.send_signal(signal.SIGINT)
             code, _, said = finish(child)
             assert (code, said) == (130, "interrupted\n")
             with pytest.raises(pa.ArrowException):

@@ -18,7 +18,7 @@ from .estimate import round_seconds
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
 # Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the
 # rest: the time of a round is proportional to them. Road networks have at most 8, and lattices 15.
-_MAX_PAIRS = 64
+MAX_PAIRS = 64
 # vertices: a smaller graph may have as many pairs as one of this size; fewer pairs take no time
 _SMALL = 1 << 18
 # contraction is given up if the pairs become so many times as many; on graphs where it pays they
@@ -134,7 +134,7 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
     """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
     left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
-    if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > _MAX_PAIRS * max(n_vertices, _SMALL):
+    if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > MAX_PAIRS * max(n_vertices, _SMALL):
         degree = contraction.edges_of_rest() / left
         seconds = round_seconds(pairs, threads.count())
         raise HierarchyError(

@@ -614,10 +614,16 @@ class Contraction:
             check()
             self._round()
 
-    def run_in_order(self, rank: np.ndarray) -> None:
-        """Contract all vertices in a given order: ``rank``, an int64 array, ascends in it."""
+    def run_in_order(self, rank: np.ndarray, most_pairs: float) -> bool:
+        """Contract all vertices in a given order: ``rank``, an int64 array, ascends in it.
+
+        Return False, with some vertices left, if ``pairs_of_rest`` exceeds ``most_pairs``.
+        """
         while self.remaining.size:
+            if self.pairs_of_rest() > most_pairs:
+                return False
             self._contract(self._first(self.remaining, rank))
+        return True
 
     def edges_of_rest(self) -> int:
         """Edges between the vertices that are left; in an undirected graph each counts twice."""

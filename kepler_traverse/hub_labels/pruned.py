@@ -185,7 +185,8 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
             else each
             for each in growing
         ]
-        outward, inward = growing[0], growing[-1]
+        outward = growing[0]
+        inward = growing[-1]
         end = min(n, done + _ROOTS)
         sides = ranks.ahead, ranks.back, ranks.back is not ranks.ahead
         done = search_from_some(done, end, sides, outward, inward, *scratch)
@@ -233,25 +234,19 @@ def _count_shortcuts(edges: Edges, given: Edges) -> int:
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _write(rank, lists, dense):
-    """Write the distances of a growing label to the places of its hubs."""
+def _write(rank, lists, dense, unreached=None):
+    """Write the distances of a growing label to the places of its hubs, or ``unreached`` in place
+    of each.
+    """
     block = lists.first[rank]
     left = lists.sizes[rank]
     while left > 0:
         for i in range(min(left, _BLOCK)):
-            dense[lists.hubs[block, i]] = lists.distances[block, i]
-        left -= _BLOCK
-        block = lists.following[block]
-
-
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _forget(rank, lists, dense, unreached):
-    """Undo ``_write``, and for the rows since then, too."""
-    block = lists.first[rank]
-    left = lists.sizes[rank]
-    while left > 0:
-        for i in range(min(left, _BLOCK)):
-            dense[lists.hubs[block, i]] = unreached
+            hub = lists.hubs[block, i]
+            if unreached is None:
+                dense[hub] = lists.distances[block, i]
+            else:
+                dense[hub] = unreached
         left -= _BLOCK
         block = lists.following[block]
 
@@ -319,7 +314,7 @@ def _search(root, edges, own, reached, dense, tentative, touched):
                 heapq.heappush(heap, (total, head))
     for i in range(count):
         tentative[touched[i]] = unreached
-    _forget(root, own, dense, unreached)
+    _write(root, own, dense, unreached)  # also where rows were added since
 
 
 @njit(cache=True, nogil=True)

@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import read_graph
+from kepler_traverse.hierarchy import column_sums
 from kepler_traverse.hierarchy.estimate import Estimate
 from kepler_traverse.hierarchy.stored import has_hierarchy
+from kepler_traverse.kinds import along
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import batch_sources
 from pipelines.cli.options import parse_flags
@@ -60,6 +62,25 @@ def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
     ]
     assert runs[0]["digest"] == runs[1]["digest"]
     assert [run["settings"]["hierarchy"] for run in runs] == ["yes", "no"]
+
+
+def test_sums_along_paths_are_those_without_a_hierarchy(edges, tmp_path, monkeypatch):
+    monkeypatch.setattr(along, "_MANY", 1)
+    swept = []
+    at_targets = column_sums.SumSweeps.at_targets
+
+    def counted(*given):
+        swept.append(1)
+        return at_targets(*given)
+
+    monkeypatch.setattr(column_sums.SumSweeps, "at_targets", counted)
+    more = ["--result", "targets", "--targets", "5,8,900", "--along", "weight", "--workers", 1]
+    runs = []
+    for choice in ("no", "yes"):
+        assert not swept
+        runs.append(computed(edges, tmp_path / choice, *more, "--hierarchy", choice))
+    assert swept
+    assert runs[0]["digest"] == runs[1]["digest"]
 
 
 @pytest.mark.parametrize("result", ["distances", "summary"])

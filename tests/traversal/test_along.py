@@ -18,7 +18,7 @@ from kepler_traverse import (
     sssp_pairs,
 )
 from kepler_traverse.errors import CertificateError, PrecisionError
-from kepler_traverse.hierarchy import column_sums
+from kepler_traverse.hierarchy import canonical, column_sums
 from kepler_traverse.kinds import along as along_module
 from kepler_traverse.kinds.question import Question, Targets, check_options
 from kepler_traverse.kinds.records import records_of_group
@@ -201,6 +201,37 @@ def test_a_lattice_of_ties_is_added_up_along_canonical_paths(monkeypatch):
     is_near = walked.distance <= 12
     assert limited[is_near].equals(walked[is_near])
     assert limited[~is_near][["distance", "metres"]].isna().all(axis=None)
+
+
+def test_where_ties_would_make_a_hierarchy_large_paths_are_walked(monkeypatch):
+    side = 24
+    at = np.arange(side * side).reshape(side, side)
+    src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    table = pd.DataFrame({"src": src, "dst": dst, "metres": src % 9})
+    graph = graph_from_edges(table, directed=False, edge_ids=True)
+    asked = {"result": "targets", "targets": [5, 70], "along": table[["metres"]]}
+    walked = bfs_many(graph, [0, 9], **asked)
+    graph.hierarchy("hops")
+    monkeypatch.setattr(canonical, "_FEW_PAIRS", 1)
+    done = adding_up(monkeypatch)
+    assert bfs_many(graph, [0, 9], **asked).equals(walked)
+    assert not done
+
+
+def test_what_pruned_labels_leave_adds_nothing_up(monkeypatch):
+    """Where vertices have many edges, contraction would never end."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.integers(0, 300, (6000, 2)), columns=["src", "dst"])
+    table = table.assign(metres=rng.integers(0, 9, 6000))
+    graph = graph_from_edges(table, directed=False, edge_ids=True)
+    asked = {"result": "targets", "targets": [5, 70], "along": table[["metres"]]}
+    walked = bfs_many(graph, [0, 9], **asked)
+    graph.labels("hops")
+    monkeypatch.setattr(canonical, "_FEW_PAIRS", 1)
+    done = adding_up(monkeypatch)
+    assert bfs_many(graph, [0, 9], **asked).equals(walked)
+    assert not done
 
 
 def test_columns_that_change_between_calls_are_added_up_anew():

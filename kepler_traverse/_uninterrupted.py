@@ -9,6 +9,10 @@ The conditions of ``threading`` and ``concurrent.futures`` are functions of Pyth
 acquisition of a lock and the ``with`` statement that releases it, the error leaves the lock held.
 The thread that needs it, and each one that waits for that thread, then wait forever. Here each step is
 one call of C, after which the lock is taken or it is not.
+
+The system may give a signal to any thread, and gives some to another one than the main thread where a
+library has threads of its own. That does not wake the main thread, so that it looks for signals
+twice per second while it waits.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from queue import Empty, SimpleQueue
@@ -26,6 +32,20 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_LOOKED_EVERY = 0.5  # seconds
+
+
+def sleep() -> None:
+    """Sleep until a signal comes, whichever thread takes it."""
+    while True:
+        time.sleep(_LOOKED_EVERY)
+
+
+def _taken(queue: SimpleQueue[T]) -> T:
+    """Wait for what a queue gets, or for a signal, whichever thread takes it."""
+    while True:
+        with contextlib.suppress(Empty):
+            return queue.get(timeout=_LOOKED_EVERY)
 
 
 class Threads:
@@ -91,7 +111,7 @@ class SharedCall:
         for number in self._numbers:
             if self._takers.setdefault(number, "caller") == "thread":
                 while number not in self._finished:
-                    self._wake.get()
+                    _taken(self._wake)
         self._function = None  # a thread may hold this call a little longer than its caller
 
 
@@ -224,7 +244,7 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
         _threads.start(work)
     except RuntimeError:  # the interpreter is about to end, and starts no more threads
         work()
-    value, error = answers.get()
+    value, error = _taken(answers)
     try:
         if error is not None:
             raise error
@@ -267,9 +287,12 @@ class Answer(Generic[T]):
         """Wait until it is given, or for some seconds; return whether it is."""
         wake: SimpleQueue[None] = SimpleQueue()
         self._waiting.append(wake)
-        if not self._given:
+        end = math.inf
+        if seconds is not None:
+            end = time.monotonic() + seconds
+        while not self._given and (left := end - time.monotonic()) > 0:
             with contextlib.suppress(Empty):
-                wake.get(timeout=seconds)
+                wake.get(timeout=min(left, _LOOKED_EVERY))
         return self.is_given
 
     def take(self) -> T:

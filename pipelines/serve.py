@@ -268,7 +268,7 @@ def _serve(parsed: Any) -> int:
             f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
         )
         # server.serve() would take the signals, and wait for clients without end.
-        threading.Event().wait()
+        _uninterrupted.sleep()
     finally:
         # It waits for the open calls, and signals.run_heeding not for long. On a thread of its own
         # a second interrupt ends the waiting alone: an interpreter that ends while a server is open

@@ -295,3 +295,48 @@ def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
         ran.clear()
 
     assert until_it_ends(call, check) > 20
+
+
+def share_until_stopped(is_over):
+    """Wait for a thread of a pool that ends when it is told to stop."""
+    pool = _uninterrupted.Pool(1)
+    has_begun = threading.Event()
+
+    def work(number):
+        if number:
+            has_begun.set()
+            is_over.wait(PATIENCE)
+        has_begun.wait(PATIENCE)
+
+    try:
+        pool.call(work, 1, is_over.set)
+    finally:
+        pool.close()
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda _: _uninterrupted.sleep(),
+        lambda is_over: _uninterrupted.run(is_over.wait, PATIENCE),
+        lambda _: Answer().wait(),
+        lambda _: Answer().wait(PATIENCE),
+        share_until_stopped,
+    ],
+    ids=["sleep", "run", "answer", "answer for some seconds", "pool"],
+)
+def test_a_signal_that_another_thread_takes_ends_a_wait(wait):
+    is_over = threading.Event()
+
+    def send():
+        time.sleep(0.1)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wait(is_over)
+    finally:
+        is_over.set()
+        sender.join()

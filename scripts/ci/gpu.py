@@ -38,7 +38,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import doctor
-from scripts.bench import gpus
 from scripts.measure import record as measurements
 from scripts.measure.cells import number, per_source
 from scripts.measure.environment import commit, machine
@@ -370,6 +369,8 @@ def absent_graphs() -> list[str]:
 
 
 def judge_scale(status: int, folder: Path) -> tuple[str, str]:
+    from scripts.bench import gpus
+
     path = folder / "scale.jsonl"
     lines = measurements.lines_of(path) if path.exists() else []
     found = gpus.judged(line for line in lines if line["kind"] == "time")
@@ -380,6 +381,8 @@ def judge_scale(status: int, folder: Path) -> tuple[str, str]:
 
 
 def jobs_of_scale(options: argparse.Namespace) -> Iterator[Job]:
+    from scripts.bench import gpus  # which needs more than Python
+
     seconds = min(options.seconds - 20.0, options.scale_seconds)
     command = measuring("gpus", "scale.jsonl", "--seconds", str(seconds))
     file = DATA / f"{gpus.ROADS}.parquet"

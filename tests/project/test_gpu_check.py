@@ -209,8 +209,13 @@ def test_every_stage_makes_commands_of_files_and_modules_that_exist():
 
 
 @pytest.mark.skipif(HAS_GPU, reason="this machine has a GPU")
-def test_a_machine_without_a_gpu_is_told_so_in_one_sentence():
-    done = ran(["bash", "scripts/check.sh", "--gpu"])
+@pytest.mark.parametrize(
+    "command",
+    [["bash", "scripts/check.sh", "--gpu"], [sys.executable, "-S", "-m", "scripts.ci.gpu"]],
+    ids=["check.sh", "Python alone"],
+)
+def test_a_machine_without_a_gpu_is_told_so_in_one_sentence(command):
+    done = ran(command)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("There is no GPU to check: ")
     assert done.stderr.count("\n") == 1

@@ -120,9 +120,8 @@ def graph_from_numbers(
     backend = _backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
-    limited_by = "" if only_vertices is None else "only_vertices"
+    limited_by = _limited_by(only_vertices, largest_component)
     if largest_component:
-        limited_by = "largest_component"
         # of a graph that has the same edges, and no row of them is asked for
         whole = graph_from_numbers(
             src,
@@ -422,6 +421,15 @@ def _find_edges_of_rows(
     and_back = xp.full(rows.src.size, no_edge(n_vertices), index)
     and_back[rows.back] = find(*rows.ends_back())
     return [there, and_back]
+
+
+def _limited_by(only_vertices: Any, largest_component: bool) -> str:
+    """Return the option that leaves vertices out, as a ``BuildReport`` has it."""
+    if largest_component:
+        return "largest_component"
+    if only_vertices is not None:
+        return "only_vertices"
+    return ""
 
 
 def _split(

@@ -334,10 +334,10 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
         joined["distance"] = namespace(first.distance).concatenate(distances)
     elif first.distance is not None:
         joined["distance"] = distances[0].joined(distances[1:])
-    if first.predecessor is not None:
-        joined["predecessor"] = namespace(first.predecessor).concatenate(
-            [part.predecessor for part in parts]
-        )
+    for name in ("predecessor", "sums"):
+        if getattr(first, name) is not None:
+            arrays = [getattr(part, name) for part in parts]
+            joined[name] = namespace(arrays[0]).concatenate(arrays)
     if first.counts is not None:
         joined["counts"] = _join_counts([part.counts for part in parts])
     if first.offsets is not None:
@@ -348,8 +348,6 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
         routes = [cast(Routes, part.routes) for part in parts]
         vertices = namespace(first.routes.vertices).concatenate([each.vertices for each in routes])
         joined["routes"] = Routes(np.concatenate([each.sizes for each in routes]), vertices)
-    if first.sums is not None:
-        joined["sums"] = np.concatenate([cast(np.ndarray, part.sums) for part in parts])
     for name in ("limits", "rounds"):
         joined[name] = [value for part in parts for value in getattr(part, name)]
     return replace(first, **joined)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,6 +42,27 @@ def option_text(name: str, value: object = None) -> str:
         The value that the message proposes or complains about.
     """
     return _option_spelling.get()(name, value)
+
+
+_given_notices: set[str] = set()
+_show_notice: Callable[[str], None] | None = None  # None: as a warning
+
+
+def show_notices(show: Callable[[str], None]) -> None:
+    """Have a program show notices in its own way, in place of warnings."""
+    global _show_notice
+    _show_notice = show
+
+
+def notice(text: str) -> None:
+    """Say once per process what concerns the machine, and no result."""
+    if text in _given_notices:
+        return
+    _given_notices.add(text)
+    if _show_notice is None:
+        warnings.warn(text, stacklevel=2)
+    else:
+        _show_notice(text)
 
 
 @contextmanager

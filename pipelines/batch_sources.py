@@ -104,12 +104,13 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         from .scheduling.worker_processes import started_ahead
 
         with started_ahead(settings) as ahead:
-            from kepler_traverse.errors import options_spelled
+            from kepler_traverse.errors import options_spelled, show_notices
             from kepler_traverse.runtime.object_stores import WAITS
 
             from .engines import open_engine
             from .run import driver
 
+            show_notices(say)
             WAITS.report_by(say)
             with options_spelled(flag_text), log_said(settings.verbose):
                 resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
@@ -148,8 +149,10 @@ def run_program(
             return 0
         given = parser().parse_args(words)
         refuse_failed_plugins()
+        from kepler_traverse.errors import show_notices
         from kepler_traverse.runtime.object_stores import WAITS
 
+        show_notices(say)
         WAITS.report_by(say)
         if hasattr(given, "edges"):
             from .cli.settings import refuse_secrets

@@ -17,7 +17,7 @@ from pathlib import Path
 import numba
 from numba.core.caching import Cache, IndexDataCacheFile
 
-from ..errors import OutputError
+from ..errors import OutputError, notice
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -26,7 +26,9 @@ def choose_folder() -> None:
     """Name a folder for compiled code to Numba if those that it would take cannot be written to."""
     if numba.config.CACHE_DIR:
         if not _can_be_made(Path(numba.config.CACHE_DIR)):
-            raise _cannot_keep("it cannot be made, or not written to")
+            raise OutputError(
+                _cannot_keep(numba.config.CACHE_DIR, "it cannot be made, or not written to")
+            )
         return
     if all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
         return
@@ -71,22 +73,25 @@ def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> No
     file._save_index(file._load_index() | {key: name})
 
 
-def name_folders_in_errors() -> None:
-    """Have Numba say which folder it cannot keep compiled code in, usually since the disk is full."""
+def go_on_where_code_cannot_be_kept() -> None:
+    """Have Numba run code that it cannot keep, usually since the disk is full, and name the folder."""
     save = Cache._save_overload
 
     def guarded(cache: Cache, signature: object, data: object) -> None:
         try:
             save(cache, signature, data)
         except OSError as error:
-            raise _cannot_keep(error.strerror or str(error), cache.cache_path) from None
+            why = error.strerror or str(error)
+            notice(
+                _cannot_keep(cache.cache_path, why) + "; until then each process compiles it again"
+            )
 
     Cache._save_overload = guarded
 
 
-def _cannot_keep(why: str, folder: str = "") -> OutputError:
-    return OutputError(
-        f"{folder or numba.config.CACHE_DIR}: compiled code cannot be kept there: {why}; free space there, or name another "
+def _cannot_keep(folder: str, why: str) -> str:
+    return (
+        f"{folder}: compiled code cannot be kept there: {why}; free space there, or name another "
         "folder by NUMBA_CACHE_DIR"
     )
 

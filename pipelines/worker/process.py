@@ -20,6 +20,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
+from kepler_traverse.errors import show_notices
+
 from ..cli.terminal import say
 from ..output.manifest_types import BatchOutcome
 from ..scheduling.executor import Task
@@ -54,6 +56,7 @@ def serve(number: int) -> NoReturn:
     the descriptor of its connection. Workers are killed when the template ends.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
+    show_notices(say)
     lean_imports.settle(uses_cudf=False)
     gc.freeze()  # workers share the memory of all modules
     control = socket.socket(fileno=number)

@@ -73,6 +73,22 @@ def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path)
     assert folder.stat().st_mode & 0o077 == 0
 
 
+SMALL_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+"""
+
+
+def test_a_full_disk_costs_the_kept_code_alone(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = ran([sys.executable, "-c", SMALL_FILES + SEARCH], env=environment)
+    assert (done.returncode, done.stdout) == (0, "0 1\n"), done.stderr
+    notices = [line for line in done.stderr.splitlines() if "UserWarning" in line]
+    assert len(set(notices)) == len(notices) > 0
+    assert all("compiled code cannot be kept there: File too large; " in line for line in notices)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size]
+
+
 def test_a_writable_package_is_left_to_numba(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     numba_cache.choose_folder()

@@ -1,0 +1,208 @@
+"""An order for a hierarchy that fits any weights, and its edges: elimination by smallest degree.
+
+Where a vertex is taken out of a graph and all its neighbors are joined, distances stay, whatever the
+weights are (Dibbelt, Strasser, Wagner 2014: customizable contraction hierarchies). The vertex with the
+fewest neighbors left goes first, which keeps the joins few where the graph has small separators.
+Vertices through which no path leads go before all others, and their neighbors are not joined.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cpu.compiled import njit
+
+_NONE = -1
+
+
+class Elimination(NamedTuple):
+    """The order of the vertices, and the neighbors above each.
+
+    ``order`` (n,) int32: the vertex of each rank, the first one that goes first. ``offsets`` (n + 1,)
+    int64 and ``heads`` (n_arcs,) int32: the ranks of the neighbors above each rank, in ascending
+    order. ``n_triangles`` int: pairs of neighbors above one vertex, but for those that no path leads
+    through.
+    """
+
+    order: np.ndarray
+    offsets: np.ndarray
+    heads: np.ndarray
+    n_triangles: int
+
+
+def eliminate(
+    offsets: np.ndarray, neighbors: np.ndarray, is_end: np.ndarray, most_triangles: int
+) -> Elimination | None:
+    """Order the vertices of an undirected graph; None if there were more triangles than wanted.
+
+    Parameters
+    ----------
+    offsets, neighbors : int64 array of shape (n + 1,), int32 array
+        The neighbors of each vertex in ascending order, each once, itself not among them.
+    is_end : bool array of shape (n,)
+        Vertices through which no path leads.
+    most_triangles : int
+    """
+    n = offsets.size - 1
+    order = np.empty(n, np.int32)
+    above_offsets = np.zeros(n + 1, np.int64)
+    above, n_triangles = _eliminate(
+        offsets, neighbors, is_end, most_triangles, order, above_offsets
+    )
+    if n_triangles > most_triangles:
+        return None
+    rank = np.empty(n, np.int32)
+    rank[order] = np.arange(n, dtype=np.int32)
+    tails = np.repeat(np.arange(n), np.diff(above_offsets))
+    keys = tails * n + rank[above]
+    keys.sort()
+    return Elimination(order, above_offsets, (keys % n).astype(np.int32), int(n_triangles))
+
+
+@njit(cache=True, nogil=True)
+def _grown(array, size, needed):
+    """Return an array with space for more, which begins as the one given."""
+    if needed <= array.size:
+        return array
+    larger = np.empty(max(needed, 2 * array.size), array.dtype)
+    larger[:size] = array[:size]
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _put(v, degree, first, following, previous):
+    """Put a vertex in front of those with as many neighbors."""
+    head = first[degree]
+    following[v] = head
+    previous[v] = _NONE
+    if head != _NONE:
+        previous[head] = v
+    first[degree] = v
+
+
+@njit(cache=True, nogil=True)
+def _take(v, degree, first, following, previous):
+    """Remove a vertex from those with as many neighbors."""
+    before = previous[v]
+    after = following[v]
+    if before == _NONE:
+        first[degree] = after
+    else:
+        following[before] = after
+    if after != _NONE:
+        previous[after] = before
+
+
+@njit(cache=True, nogil=True)
+def _begin_with_ends(offsets, neighbors, is_end, order, above_offsets):
+    """Put the vertices that no path leads through first. Return how many they are, and the neighbors
+    above them: all that are not among those before.
+    """
+    n = order.size
+    place = np.full(n, n, np.int32)
+    done = 0
+    for v in range(n):
+        if is_end[v]:
+            order[done] = v
+            place[v] = done
+            done += 1
+    above = np.empty(2 * neighbors.size + 16, np.int32)
+    n_above = np.int64(0)
+    for at in range(done):
+        v = order[at]
+        for i in range(offsets[v], offsets[v + 1]):
+            if place[neighbors[i]] > at:
+                above[n_above] = neighbors[i]
+                n_above += 1
+        above_offsets[at + 1] = n_above
+    return done, above
+
+
+@njit(cache=True, nogil=True)
+def _join(listed, own, v, u, joined):
+    """Write the neighbors of u after v is gone, in ascending order; return how many they are.
+
+    ``listed`` and ``own``: the neighbors of u and of v, in ascending order.
+    """
+    n_joined = 0
+    i = 0
+    j = 0
+    while i < listed.size or j < own.size:
+        if j == own.size or (i < listed.size and listed[i] <= own[j]):
+            w = listed[i]
+            if j < own.size and own[j] == w:
+                j += 1
+            i += 1
+        else:
+            w = own[j]
+            j += 1
+        if w != u and w != v:
+            joined[n_joined] = w
+            n_joined += 1
+    return n_joined
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets):
+    """Write the order and the offsets; return the neighbors above each rank, as vertices, and the
+    number of triangles, at which it stops where they are too many.
+    """
+    n = order.size
+    done, above = _begin_with_ends(offsets, neighbors, is_end, order, above_offsets)
+    n_above = above_offsets[done]
+    # the neighbors that are left of each vertex: where in ``lists``, how many, and the capacity there
+    begin = np.empty(n, np.int64)
+    size = np.zeros(n, np.int64)
+    capacity = np.empty(n, np.int64)
+    lists = np.empty(2 * neighbors.size + 16, np.int32)
+    n_listed = np.int64(0)
+    for v in range(n):
+        begin[v] = n_listed
+        if not is_end[v]:
+            for i in range(offsets[v], offsets[v + 1]):
+                if not is_end[neighbors[i]]:
+                    lists[n_listed + size[v]] = neighbors[i]
+                    size[v] += 1
+        capacity[v] = size[v]
+        n_listed += size[v]
+    # vertices with as many neighbors, in lists that are linked both ways
+    first = np.full(n + 1, _NONE, np.int32)
+    following = np.empty(n, np.int32)
+    previous = np.empty(n, np.int32)
+    for v in range(n - 1, -1, -1):
+        if not is_end[v]:
+            _put(v, size[v], first, following, previous)
+    joined = np.empty(n, np.int32)
+    least = np.int64(0)
+    n_triangles = np.int64(0)
+    while done < n:
+        while first[least] == _NONE:
+            least += 1
+        v = np.int64(first[least])
+        _take(v, least, first, following, previous)
+        order[done] = v
+        done += 1
+        n_triangles += size[v] * (size[v] - 1) // 2
+        if n_triangles > most_triangles:
+            break
+        above = _grown(above, n_above, n_above + size[v])
+        own = above[n_above : n_above + size[v]]
+        own[:] = lists[begin[v] : begin[v] + size[v]]
+        n_above += size[v]
+        above_offsets[done] = n_above
+        for u in own:
+            n_joined = _join(lists[begin[u] : begin[u] + size[u]], own, v, u, joined)
+            if n_joined > capacity[u]:
+                capacity[u] = n_joined + n_joined // 2 + 4
+                lists = _grown(lists, n_listed, n_listed + capacity[u])
+                begin[u] = n_listed
+                n_listed += capacity[u]
+            lists[begin[u] : begin[u] + n_joined] = joined[:n_joined]
+            if n_joined != size[u]:
+                _take(u, size[u], first, following, previous)
+                size[u] = n_joined
+                _put(u, n_joined, first, following, previous)
+                least = min(least, n_joined)
+    return above[:n_above], n_triangles

@@ -1,0 +1,140 @@
+"""A hierarchy for any weights compared with SciPy: its order, its weights, and what it hands down."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+from kepler_traverse.hierarchy.customizable import (
+    DOWN,
+    NO_LINK,
+    UNREACHED,
+    UP,
+    customize,
+    hand_down,
+    make_customizable,
+    mark_arcs,
+)
+from kepler_traverse.hierarchy.elimination import eliminate
+
+ANY = 10**9
+
+
+def random_links(seed, n=40):
+    """Return links of a few parts, some parallel, some loops; 3 vertices only begin, 3 only end."""
+    rng = np.random.default_rng(seed)
+    tails, heads = rng.integers(0, n, (2, 3 * n))
+    heads = np.where(rng.random(3 * n) < 0.8, (tails + rng.integers(0, 4, 3 * n)) % n, heads)
+    part = np.arange(n) % 2 == 0
+    keeps = part[tails] == part[heads] if seed % 2 else np.ones(3 * n, bool)
+    is_end = np.zeros(n, bool)
+    begins, ends = np.split(rng.choice(n, 6, replace=False), 2)
+    is_end[begins] = True
+    is_end[ends] = True
+    keeps &= ~np.isin(tails, ends) & ~np.isin(heads, begins)
+    tails, heads = tails[keeps], heads[keeps]
+    return n, np.append(tails, tails[:9]), np.append(heads, heads[:9]), is_end
+
+
+def made_of(seed):
+    n, tails, heads, is_end = random_links(seed)
+    made = make_customizable(n, tails, heads, is_end, ANY)
+    rng = np.random.default_rng(seed + 100)
+    costs = rng.integers(0, 4 if seed % 3 else 1000, tails.size)
+    n_sides = 2 * made.topology.heads.size
+    weights = np.empty(n_sides, np.int64)
+    first_link = np.empty(n_sides, np.int32)
+    customize(costs, made.topology, weights, first_link)
+    return n, tails, heads, costs, made, weights, first_link
+
+
+def lengths(n, tails, heads, costs):
+    """Return all distances; SciPy takes an edge of weight 0 for none."""
+    order = np.lexsort((costs, heads, tails))
+    tails, heads, costs = tails[order], heads[order], costs[order]
+    is_first = np.append(True, (np.diff(tails) != 0) | (np.diff(heads) != 0))
+    weights = np.where(costs == 0, 1e-6, costs)[is_first]
+    matrix = csr_matrix((weights, (tails[is_first], heads[is_first])), (n, n))
+    found = dijkstra(matrix)
+    return np.where(np.isinf(found), UNREACHED, np.round(np.where(np.isinf(found), 0, found)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_least_way_up_and_down_is_the_distance(seed):
+    n, tails, heads, costs, made, weights, _ = made_of(seed)
+    topology = made.topology
+    up = np.full((n, n), 2.0 * UNREACHED)
+    down = np.full((n, n), 2.0 * UNREACHED)
+    for v in range(n):
+        up[v, v] = down[v, v] = 0
+    for x in range(n - 1, -1, -1):  # from the top: up[x, y] over arcs upward only
+        for arc in range(topology.offsets[x], topology.offsets[x + 1]):
+            y = topology.heads[arc]
+            up[x] = np.minimum(up[x], weights[2 * arc + UP] + up[y])
+            down[x] = np.minimum(down[x], weights[2 * arc + DOWN] + down[y])
+    least = (up[:, None, :] + down[None, :, :]).min(axis=2)
+    expected = lengths(n, tails, heads, costs)
+    by_rank = np.empty_like(expected)
+    by_rank[np.ix_(made.rank, made.rank)] = expected
+    assert np.array_equal(np.minimum(least, UNREACHED), by_rank)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_loads_of_arcs_end_on_links_that_cost_as_much(seed):
+    n, tails, heads, costs, made, weights, first_link = made_of(seed)
+    reached = np.flatnonzero(weights < UNREACHED)
+    rng = np.random.default_rng(seed)
+    for side in rng.choice(reached, 20):
+        loads = np.zeros(weights.size)
+        loads[side] = 1.5
+        flow = np.zeros(costs.size)
+        assert hand_down(costs, made.topology, weights, first_link, loads, flow)
+        assert flow @ costs == 1.5 * weights[side]
+        ends = made.topology.tails[side // 2], made.topology.heads[side // 2]
+        begin, end = ends if side % 2 == UP else ends[::-1]
+        net = np.bincount(made.rank[tails], flow, n) - np.bincount(made.rank[heads], flow, n)
+        expected = np.zeros(n)
+        expected[begin] += 1.5
+        expected[end] -= 1.5
+        assert np.array_equal(net, expected)
+        is_marked = np.zeros(costs.size, bool)
+        is_marked[rng.integers(0, costs.size, costs.size // 8)] = True
+        marks = np.empty(weights.size, np.uint8)
+        mark_arcs(costs, made.topology, weights, first_link, is_marked, marks)
+        assert marks[side] == (flow[is_marked] > 0).any()
+
+
+@pytest.mark.parametrize("change", [1, -1])
+def test_weights_that_are_not_those_of_the_costs_are_found(change):
+    _, _, _, costs, made, weights, first_link = made_of(3)
+    loads = np.where(weights < UNREACHED, 1.0, 0.0)
+    flow = np.zeros(costs.size)
+    assert hand_down(costs, made.topology, weights, first_link, loads.copy(), flow)
+    rng = np.random.default_rng(1)
+    for side in rng.choice(np.flatnonzero(weights < UNREACHED), 30):
+        wrong = weights.copy()
+        wrong[side] += change
+        assert not hand_down(costs, made.topology, wrong, first_link, loads.copy(), flow)
+
+
+def test_vertices_without_a_way_through_come_first_and_are_not_joined():
+    leaves = 50
+    ring = np.arange(leaves, leaves + 4)
+    tails = np.concatenate([np.full(leaves, leaves + 4), ring])
+    heads = np.concatenate([np.arange(leaves), np.roll(ring, 1)])
+    is_end = np.arange(leaves + 5) < leaves
+    hub = make_customizable(leaves + 5, tails, heads, is_end, ANY)
+    assert set(hub.rank[:leaves]) == set(range(leaves))
+    assert hub.topology.n_ends == leaves
+    assert hub.topology.heads.size == leaves + 4 + 1  # one diagonal of the ring
+    assert hub.topology.sides.min() > NO_LINK
+
+
+def test_elimination_stops_at_too_many_triangles():
+    n = 30
+    others = np.array([v for u in range(n) for v in range(n) if u != v], np.int32)
+    offsets = np.arange(n + 1) * (n - 1)
+    no_end = np.zeros(n, bool)
+    n_triangles = n * (n - 1) * (n - 2) // 6
+    assert eliminate(offsets, others, no_end, n_triangles - 1) is None
+    assert eliminate(offsets, others, no_end, n_triangles).n_triangles == n_triangles

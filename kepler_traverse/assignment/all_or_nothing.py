@@ -1,97 +1,377 @@
-"""Volumes on the shortest paths of one set of costs, and sums of other columns along them."""
+"""All-or-nothing flows: all trips on the shortest paths at one set of costs, with proved distances.
+
+There are two ways. Searches find a tree per origin at costs in float64. Sweeps go over a hierarchy
+whose arcs take new weights in each iteration; costs are rounded down to whole numbers of a unit, a
+power of two, so that distances are exact sums and no larger than those of the costs. Which way is
+taken depends on the network and the trips alone.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
-from ..cpu.atomics import atomic_add
-from ..cpu.compiled import njit
-from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
+from ..cpu import threads
+from ..errors import CertificateError
+from ..hierarchy.customizable import (
+    MAX_SUM,
+    UNREACHED,
+    Customizable,
+    customize,
+    hand_down,
+    lists_above,
+    make_customizable,
+    mark_arcs,
+    part_above,
+)
+from . import searched_loads, swept_loads
+from .link_costs import sum_products
+from .path_flows import Demand
+from .problem import Problem
+from .trees import NO_LINK
+
+_MAX_BLOCKS = 32  # of origins, whose flows are added up apart
+_MAX_SHARES = 16  # the same over a hierarchy, where a block has several origins
+_MAX_SHIFT = 1074  # of the unit, which is then the smallest float
+FAULT = "the distances of an assignment are not proved; report this fault of the library"
 
 
-@njit(cache=True, nogil=True)
-def load_blocks(
-    next_item, n_items, first_group, demand, links, cost, trees, is_selected, results, scratch
-):
-    """Put the volumes of some blocks of groups on their trees.
+class Loaded(NamedTuple):
+    """What an all-or-nothing assignment is.
 
-    ``results`` are the distance of each pair, the flows per block, class and link, and, of the paths
-    that use one of some links, the same flows and the volume of each pair. Each block has flows of
-    its own, so that their sum does not depend on the threads. With ``is_selected`` of size 0 no link
-    is selected.
+    ``distance`` (n_pairs,): the least cost of each pair, infinite without a path. ``flow``
+    (n_classes, n_links). Of the paths that use a selected link, ``selected_flow`` and the
+    ``selected_volume`` (n_pairs,); both None where none is selected.
     """
-    distance, flow, selected_flow, selected_volume = results
-    while True:
-        block = atomic_add(next_item, 0, 1)
-        if block >= n_items:
-            break
-        flow[block] = 0.0
-        for group in range(first_group[block], first_group[block + 1]):
-            origin = np.int64(demand.origin[group])
-            k = demand.user_class[group]
-            tree = trees[group]
-            own = cost[k]
-            begin = demand.first_pair[group]
-            end = demand.first_pair[group + 1]
-            ends = demand.destination[begin:end]
-            near = distance[begin:end]
-            is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
-            for pair in range(begin, end):
-                if is_reached[pair - begin]:
-                    scratch.carried[demand.destination[pair]] += demand.volume[pair]
-            load_tree(origin, tree, links, scratch, flow[block, k])
-            if is_selected.size:
-                mark_users(origin, tree, is_selected, links, scratch)
-                for pair in range(begin, end):
-                    v = demand.destination[pair]
-                    selected_volume[pair] = demand.volume[pair] * scratch.uses[v]
-                    scratch.carried[v] += selected_volume[pair]
-                load_tree(origin, tree, links, scratch, selected_flow[block, k])
+
+    distance: np.ndarray
+    flow: np.ndarray
+    selected_flow: np.ndarray | None = None
+    selected_volume: np.ndarray | None = None
 
 
-@njit(cache=True, nogil=True)
-def sum_along(next_item, n_items, demand, links, cost, values, results, working):
-    """Find the distance of each pair, and the sums of some values of the links along its canonical
-    path, added from the origin on; NaN where there is no path.
+class Prover(Protocol):
+    """A way to shortest distances."""
 
-    ``results`` are the distances and the sums, ``working`` a tree and the scratch of the thread.
+    name: str
+
+    def prove(self, cost: np.ndarray) -> np.ndarray:
+        """Return the distance of each pair at costs of shape (n_classes, n_links), proved by the links
+        alone.
+        """
+        ...
+
+
+class Loader(Prover, Protocol):
+    """A way to all-or-nothing flows."""
+
+    def load(self, cost: np.ndarray) -> Loaded:
+        """Return the flows at costs of shape (n_classes, n_links)."""
+        ...
+
+
+def make_loader(problem: Problem, is_selected: np.ndarray | None) -> Loader:
+    """Return the way that takes less time.
+
+    New weights take one pass over the triangles of a hierarchy per class, and searches visit all links
+    per origin and class. A visit of a link takes as long as several triangles.
     """
-    distance, sums = results
-    tree, scratch = working
-    while True:
-        group = atomic_add(next_item, 0, 1)
-        if group >= n_items:
-            break
-        origin = np.int64(demand.origin[group])
-        own = cost[demand.user_class[group]]
-        tree[:] = NO_LINK
-        begin = demand.first_pair[group]
-        end = demand.first_pair[group + 1]
-        ends = demand.destination[begin:end]
-        near = distance[begin:end]
-        is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
-        for pair in range(begin, end):
-            v = np.int64(demand.destination[pair])
-            length = 0
-            while is_reached[pair - begin] and v != origin:
-                scratch.entries[length] = tree[v]
-                length += 1
-                v = np.int64(links.tails[tree[v]])
-            for i in range(values.shape[0]):
-                total = 0.0 if is_reached[pair - begin] else np.nan
-                for at in range(length - 1, -1, -1):
-                    total += values[i, scratch.entries[at]]
-                sums[i, pair] = total
+    n_groups = problem.demand.origin.size
+    n_visits = n_groups * problem.network.n_links // len(problem.classes)
+    ground = Ground.of(problem, most_triangles=n_visits)
+    if ground is None:
+        return SearchLoader(problem, is_selected)
+    return SweepLoader(problem, ground, is_selected)
 
 
-@njit(cache=True, nogil=True)
-def _find_paths(origin, ends, distance, tree, costs, links, scratch):
-    """Make the tree one of canonical paths to some vertices, and write their distances; return which
-    of them are reached.
+class SearchProver:
+    """Distances by a search per origin."""
+
+    name = "searches"
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def prove(self, cost: np.ndarray) -> np.ndarray:
+        return sum_along(self._problem, self._problem.demand, cost, ())[0]
+
+
+class SearchLoader(SearchProver):
+    """All-or-nothing flows by a search per origin, which begins with the last tree."""
+
+    def __init__(self, problem: Problem, is_selected: np.ndarray | None) -> None:
+        super().__init__(problem)
+        n_groups = problem.demand.origin.size
+        n_blocks = min(_MAX_BLOCKS, n_groups)
+        self._is_selected = is_selected
+        self._trees = np.full((n_groups, problem.network.n_vertices), NO_LINK, np.int32)
+        self._first_group = np.arange(n_blocks + 1) * n_groups // n_blocks
+        self._scratches = problem.scratches()
+
+    def load(self, cost: np.ndarray) -> Loaded:
+        demand = self._problem.demand
+        n_blocks = self._first_group.size - 1
+        has_selected = self._is_selected is not None
+        flow = np.zeros((n_blocks, *cost.shape))
+        selected_flow = np.zeros((n_blocks if has_selected else 0, *cost.shape))
+        selected_volume = np.zeros(demand.volume.size if has_selected else 0)
+        distance = np.empty(demand.volume.size)
+        threads.run(
+            searched_loads.load_blocks,
+            n_blocks,
+            self._first_group,
+            demand,
+            self._problem.network.links,
+            cost,
+            self._trees,
+            self._is_selected if has_selected else np.zeros(0, np.bool_),
+            (distance, flow, selected_flow, selected_volume),
+            own=[self._scratches],
+        )
+        if not has_selected:
+            return Loaded(distance, _sum_rows(flow))
+        return Loaded(distance, _sum_rows(flow), _sum_rows(selected_flow), selected_volume)
+
+
+def sum_along(
+    problem: Problem, demand: Demand, cost: np.ndarray, values: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distance of each pair, by searches that begin from nothing, and the sums of some
+    values of the links along the canonical paths.
     """
-    find_tree(origin, tree, costs, links, scratch)
-    for i in range(ends.size):
-        distance[i] = scratch.distance[ends[i]]
-    is_reached = distance < np.inf
-    choose_paths(origin, ends, is_reached, tree, costs, links, scratch)
-    return is_reached
+    network = problem.network
+    rows = np.array(values, np.float64).reshape(-1, network.n_links)
+    distance = np.empty(demand.volume.size)
+    sums = np.empty((rows.shape[0], demand.volume.size))
+    scratches = problem.scratches()
+    trees = np.empty((len(scratches), network.n_vertices), np.int32)
+    threads.run(
+        searched_loads.sum_along,
+        demand.origin.size,
+        demand,
+        network.links,
+        cost,
+        rows,
+        (distance, sums),
+        own=[list(zip(trees, scratches, strict=True))],
+    )
+    return distance, sums
+
+
+def whole_costs(cost: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return costs rounded down to multiples of 2**-shift, as int64, and the shift: the largest at which
+    all of them together stay below ``MAX_SUM``.
+    """
+    n = cost.size
+    mean = float(sum_products(cost, np.full(n, 1.0 / n)))  # the sum itself may be beyond float64
+    shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(mean)[1] - math.frexp(float(n))[1]
+    shift = min(shift, _MAX_SHIFT)
+    return np.floor(np.ldexp(cost, shift)).astype(np.int64), shift
+
+
+class Ground(NamedTuple):
+    """A hierarchy for all costs of a network, and the parts of it that some trips need.
+
+    A closed vertex is two: links leave a copy, which has the numbers behind those of the vertices.
+    ``tails`` and ``heads`` (n_links,) int32 are the ranks of the ends of the links.
+    """
+
+    customizable: Customizable
+    tails: np.ndarray
+    heads: np.ndarray
+    searches: swept_loads.Ground
+
+    @classmethod
+    def of(cls, problem: Problem, most_triangles: int) -> Ground | None:
+        """Return the one of a problem; None if the hierarchy had more triangles than wanted."""
+        links = problem.network.links
+        n = problem.network.n_vertices
+        closed = np.flatnonzero(links.is_closed)
+        begin = np.arange(n, dtype=np.int32)
+        begin[closed] = n + np.arange(closed.size)
+        is_end = np.append(links.is_closed, np.ones(closed.size, np.bool_))
+        customizable = make_customizable(
+            n + closed.size, begin[links.tails], links.heads, is_end, most_triangles
+        )
+        if customizable is None:
+            return None
+        rank = customizable.rank
+        demand = problem.demand
+        origins, start = np.unique(rank[begin[demand.origin]], return_inverse=True)
+        ends = rank[demand.destination]
+        rise = part_above(customizable.topology, origins)
+        fall = part_above(customizable.topology, ends)
+        list_offsets, lists = lists_above(rise, rise.number_of(origins))
+        searches = swept_loads.Ground(
+            rise=rise,
+            fall=fall,
+            meets=_numbers_in(fall.ranks, rise.ranks),
+            start=start.astype(np.int32),
+            list_offsets=list_offsets,
+            lists=lists,
+            end=fall.number_of(ends),
+        )
+        return cls(customizable, rank[begin[links.tails]], rank[links.heads], searches)
+
+    def with_all_ranks(self) -> swept_loads.Ground:
+        """Return the searches with sweeps over the whole hierarchy."""
+        searches = self.searches
+        topology = self.customizable.topology
+        fall = part_above(topology, np.arange(topology.offsets.size - 1))
+        ends = searches.fall.ranks[searches.end]
+        return searches._replace(fall=fall, meets=searches.rise.ranks, end=ends)
+
+
+def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return where each wanted rank is among some in ascending order, or -1."""
+    at = np.searchsorted(ranks, wanted)
+    is_there = ranks[np.minimum(at, ranks.size - 1)] == wanted
+    return np.where(is_there, at, -1).astype(np.int32)
+
+
+class SweepLoader:
+    """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs."""
+
+    name = "hierarchy"
+
+    def __init__(
+        self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
+    ) -> None:
+        self._problem = problem
+        self._ground = ground
+        self._is_selected = is_selected
+        n_sides = 2 * ground.customizable.topology.heads.size
+        self._weights = np.empty(n_sides, np.int64)
+        self._first_link = np.empty(n_sides, np.int32)
+        self._scratches = [
+            swept_loads.new_scratch(ground.searches, is_selected is not None)
+            for _ in range(threads.count())
+        ]
+        class_of = problem.demand.user_class
+        self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
+
+    def load(self, cost: np.ndarray) -> Loaded:
+        distance = np.empty(self._problem.demand.volume.size)
+        flow = np.zeros(cost.shape)
+        if self._is_selected is None:
+            result = Loaded(distance, flow)
+        else:
+            result = Loaded(distance, flow, np.zeros(cost.shape), np.zeros(distance.size))
+        for k in range(len(self._problem.classes)):
+            self._load_class(k, cost[k], result)
+        return result
+
+    def _load_class(self, k: int, cost: np.ndarray, result: Loaded) -> None:
+        costs, shift = whole_costs(cost)
+        weights = self._weights_at(costs, self._ground.searches)
+        groups = self._first_group[k : k + 2]
+        n_blocks = -(-int(groups[1] - groups[0]) // swept_loads.WIDTH)
+        if not n_blocks:
+            return
+        n_shares = min(_MAX_SHARES, n_blocks)
+        near = np.full(result.distance.size, UNREACHED)
+        is_proved = np.zeros(n_shares, np.bool_)
+        carried = self._new_carried(n_shares)
+        if result.selected_volume is None:
+            selected = np.zeros(0), self._new_carried(0)
+        else:
+            selected = result.selected_volume, self._new_carried(n_shares)
+        threads.run(
+            swept_loads.load_shares,
+            n_shares,
+            np.arange(n_shares + 1) * n_blocks // n_shares,
+            groups,
+            self._problem.demand,
+            self._ground.searches,
+            weights,
+            (near, carried, is_proved),
+            selected,
+            own=[self._scratches],
+        )
+        is_right = bool(is_proved.all())
+        is_right &= self._hand_down(costs, carried, result.flow[k])
+        if result.selected_flow is not None:
+            is_right &= self._hand_down(costs, selected[1], result.selected_flow[k])
+        if not is_right:
+            raise CertificateError(FAULT)
+        self._set_distances(k, near, shift, result.distance)
+
+    def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
+        """Customize the hierarchy, and return the weights of both parts."""
+        topology = self._ground.customizable.topology
+        customize(costs, topology, self._weights, self._first_link)
+        rise = 2 * searches.rise.arcs.astype(np.int64)
+        fall = 2 * searches.fall.arcs.astype(np.int64) + 1
+        marks = np.zeros(0, np.uint8)
+        rise_marks = fall_marks = marks
+        if self._is_selected is not None:
+            marks = np.empty(self._weights.size, np.uint8)
+            mark_arcs(costs, topology, self._weights, self._first_link, self._is_selected, marks)
+            rise_marks = marks[rise]
+            fall_marks = marks[fall]
+        return swept_loads.Weights(self._weights[rise], self._weights[fall], rise_marks, fall_marks)
+
+    def _new_carried(self, n_shares: int) -> swept_loads.Carried:
+        searches = self._ground.searches
+        return swept_loads.Carried(
+            np.zeros((n_shares, searches.rise.arcs.size)),
+            np.zeros((n_shares, searches.fall.arcs.size)),
+        )
+
+    def _hand_down(self, costs: np.ndarray, carried: swept_loads.Carried, flow: np.ndarray) -> bool:
+        """Add what is carried to the flow of the links; return whether the weights are proved."""
+        searches = self._ground.searches
+        loads = np.zeros(self._weights.size)
+        loads[2 * searches.rise.arcs.astype(np.int64)] = _sum_rows(carried.rise)
+        loads[2 * searches.fall.arcs.astype(np.int64) + 1] = _sum_rows(carried.fall)
+        return hand_down(
+            costs,
+            self._ground.customizable.topology,
+            self._weights,
+            self._first_link,
+            loads,
+            flow,
+        )
+
+    def _set_distances(self, k: int, near: np.ndarray, shift: int, distance: np.ndarray) -> None:
+        first_pair = self._problem.demand.first_pair
+        pairs = slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
+        own = near[pairs]
+        distance[pairs] = np.where(own < UNREACHED, np.ldexp(own.astype(float), -shift), np.inf)
+
+    def prove(self, cost: np.ndarray) -> np.ndarray:
+        searches = self._ground.with_all_ranks()
+        scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
+        distance = np.empty(self._problem.demand.volume.size)
+        for k in range(len(self._problem.classes)):
+            costs, shift = whole_costs(cost[k])
+            groups = self._first_group[k : k + 2]
+            n_blocks = -(-int(groups[1] - groups[0]) // swept_loads.WIDTH)
+            near = np.full(distance.size, UNREACHED)
+            is_proved = np.zeros(n_blocks, np.bool_)
+            threads.run(
+                swept_loads.prove_distances,
+                n_blocks,
+                groups,
+                self._problem.demand,
+                searches,
+                self._weights_at(costs, searches),
+                (self._ground.tails, self._ground.heads, costs),
+                (near, is_proved),
+                own=[scratches],
+            )
+            if not is_proved.all():
+                raise CertificateError(FAULT)
+            self._set_distances(k, near, shift, distance)
+        return distance
+
+
+def _sum_rows(rows: np.ndarray) -> np.ndarray:
+    """Add up the rows in their order."""
+    total = np.zeros(rows.shape[1:])
+    for row in rows:
+        total += row
+    return total

@@ -18,6 +18,7 @@ import numpy as np
 from ..cpu import threads
 from ..errors import CertificateError
 from . import path_flows
+from .all_or_nothing import SearchProver
 from .path_flows import NO_PATH, Paths
 from .problem import Bound, Problem
 from .trees import NO_LINK
@@ -40,6 +41,7 @@ class PathEquilibration:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self.prover = SearchProver(problem)
         demand = problem.demand
         shape = (len(problem.classes), problem.network.n_links)
         self._paths = Paths(

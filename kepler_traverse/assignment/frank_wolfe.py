@@ -11,14 +11,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..cpu import threads
 from ..cpu.compiled import njit
-from . import all_or_nothing
+from ..errors import CertificateError
+from .all_or_nothing import FAULT, Loader, SweepLoader, make_loader
 from .link_costs import sum_products
 from .problem import Bound, Problem
-from .trees import NO_LINK
 
-_MAX_BLOCKS = 32  # of origins, whose flows are added up apart
 _MAX_CONJUGATE = 0.99  # of the last target in a conjugate one
 _STEPS = 60  # of the search for the length of a step
 
@@ -43,19 +41,14 @@ class BiconjugateFrankWolfe:
 
     def __init__(self, problem: Problem, is_selected: np.ndarray | None = None) -> None:
         self.problem = problem
-        demand = problem.demand
+        self.prover: Loader = make_loader(problem, is_selected)
         self._shape = (len(problem.classes), problem.network.n_links)
         n_flows = self._shape[0] * self._shape[1]
-        self._is_selected = np.zeros(0, np.bool_) if is_selected is None else is_selected
-        n_selected = n_flows + demand.volume.size if is_selected is not None else 0
+        n_selected = n_flows + problem.demand.volume.size if is_selected is not None else 0
         self._flows = np.zeros(n_flows + n_selected)
         self._targets: list[np.ndarray] = []  # the last one first
         self._step = 0.0
         self._next = np.zeros(0)  # the all-or-nothing flows at the current costs
-        self._trees = np.full((demand.origin.size, problem.network.n_vertices), NO_LINK, np.int32)
-        n_blocks = min(_MAX_BLOCKS, demand.origin.size)
-        self._first_group = np.arange(n_blocks + 1) * demand.origin.size // n_blocks
-        self._scratches = problem.scratches()
         self.loads = problem.loads_at(np.zeros(problem.network.n_links))
 
     @property
@@ -76,32 +69,21 @@ class BiconjugateFrankWolfe:
         self._next, distance = self._load()
         return self.problem.bound(self.class_flow, self.loads.cost, distance)
 
+    def confirm(self, bound: Bound) -> None:
+        """Raise CertificateError unless the links alone prove the bound; a search has proved it so."""
+        if isinstance(self.prover, SweepLoader):
+            distance = self.prover.prove(self.loads.cost)
+            if self.problem.bound(self.class_flow, self.loads.cost, distance) != bound:
+                raise CertificateError(FAULT)
+
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the all-or-nothing flows at the current costs, and the distance of each pair."""
-        demand = self.problem.demand
-        n_blocks = self._first_group.size - 1
-        has_selected = bool(self._is_selected.size)
-        flow = np.zeros((n_blocks, *self._shape))
-        selected_flow = np.zeros((n_blocks if has_selected else 0, *self._shape))
-        selected_volume = np.zeros(demand.volume.size if has_selected else 0)
-        distance = np.empty(demand.volume.size)
-        threads.run(
-            all_or_nothing.load_blocks,
-            n_blocks,
-            self._first_group,
-            demand,
-            self.problem.network.links,
-            self.loads.cost,
-            self._trees,
-            self._is_selected,
-            (distance, flow, selected_flow, selected_volume),
-            own=[self._scratches],
-        )
-        self.problem.require_reached(distance)
-        sums = [_sum_blocks(flow).ravel()]
-        if has_selected:
-            sums += [_sum_blocks(selected_flow).ravel(), selected_volume]
-        return np.concatenate(sums), distance
+        loaded = self.prover.load(self.loads.cost)
+        self.problem.require_reached(loaded.distance)
+        parts = [loaded.flow.ravel()]
+        if loaded.selected_flow is not None and loaded.selected_volume is not None:
+            parts += [loaded.selected_flow.ravel(), loaded.selected_volume]
+        return np.concatenate(parts), loaded.distance
 
     def improve(self, bound: Bound) -> None:  # noqa: ARG002
         """Move towards the target, as far as the costs there fall."""
@@ -199,11 +181,3 @@ class BiconjugateFrankWolfe:
         n_flows = self._shape[0] * self._shape[1]
         flow = self._flows[n_flows : 2 * n_flows].reshape(self._shape)
         return flow, self._flows[2 * n_flows :]
-
-
-def _sum_blocks(flow: np.ndarray) -> np.ndarray:
-    """Add up the blocks in their order."""
-    total = np.zeros(flow.shape[1:])
-    for block in flow:
-        total += block
-    return total

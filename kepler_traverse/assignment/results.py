@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu import threads
 from ..errors import CertificateError, InputError
 from ..search.frames import Column, frame_from
-from . import all_or_nothing
+from .all_or_nothing import Prover, sum_along
 from .cost_functions import LinkTable
 from .network import all_pairs
 from .path_flows import Demand
@@ -55,6 +54,9 @@ class Equilibrium:
         Whether the gap that was asked for is met.
     gaps : tuple of float
         The relative gap after each iteration.
+    shortest_by : str
+        How shortest paths were found: by ``"searches"``, or over a ``"hierarchy"``. It depends on the
+        links and the trips alone.
     """
 
     problem: Problem
@@ -65,6 +67,7 @@ class Equilibrium:
     gaps: tuple[float, ...]
     is_converged: bool
     selected: tuple[np.ndarray, np.ndarray] | None
+    prover: Prover
 
     def __repr__(self) -> str:
         return (
@@ -87,6 +90,10 @@ class Equilibrium:
     @property
     def iterations(self) -> int:
         return len(self.gaps)
+
+    @property
+    def shortest_by(self) -> str:
+        return self.prover.name
 
     @property
     def average_excess(self) -> float:
@@ -183,7 +190,7 @@ class Equilibrium:
         values = [
             time if name == "time" else network.by_link(columns_of_links[name]) for name in names
         ]
-        distance, sums = self._sum_along(demand, np.array(values).reshape(-1, network.n_links))
+        distance, sums = sum_along(self.problem, demand, self.cost, values)
         is_missing = np.isinf(distance)
         distance[is_missing] = np.nan
         columns = self._pair_columns(demand, np.ones(distance.size, np.bool_))
@@ -192,35 +199,19 @@ class Equilibrium:
             columns[name] = Column(each, is_missing if is_missing.any() else None)
         return columns
 
-    def _sum_along(self, demand: Demand, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        distance = np.empty(demand.volume.size)
-        sums = np.empty((values.shape[0], demand.volume.size))
-        scratches = self.problem.scratches()
-        trees = np.empty((len(scratches), self.problem.network.n_vertices), np.int32)
-        threads.run(
-            all_or_nothing.sum_along,
-            demand.origin.size,
-            demand,
-            self.problem.network.links,
-            self.cost,
-            values,
-            (distance, sums),
-            own=[list(zip(trees, scratches, strict=True))],
-        )
-        return distance, sums
-
     def certify(self) -> Bound:
         """Prove the gap anew from the flows alone; CertificateError if it is not the one stated.
 
-        Costs follow from the flows, and distances from the costs by searches that begin from nothing.
-        That the flows of each class leave and enter each vertex as its trips say is checked, too.
+        Costs follow from the flows. Distances follow from the costs by searches that begin from nothing;
+        those of a hierarchy are proved by the links alone, for all vertices. That the flows of each
+        class leave and enter each vertex as its trips say is checked, too.
         """
         problem = self.problem
         self._check_conservation()
         loads = problem.loads_at(problem.common_flow(self.class_flow))
         if not np.array_equal(loads.cost, self.cost):
             raise CertificateError("the costs of the links are not those of their flows")
-        distance, _ = self._sum_along(problem.demand, np.empty((0, problem.network.n_links)))
+        distance = self.prover.prove(loads.cost)
         bound = problem.bound(self.class_flow, loads.cost, distance)
         if bound != self.bound:
             raise CertificateError(

@@ -112,7 +112,7 @@ def assign(
     else:
         solver = BiconjugateFrankWolfe(problem, is_selected)
         # its state holds the flows of select link
-        question = f"{method} {None if is_selected is None else np.flatnonzero(is_selected)}"
+        question = f"{method} {solver.prover.name} {None if is_selected is None else np.flatnonzero(is_selected)}"
     kept = Checkpoint(checkpoint, problem.fingerprint(question))
     state = kept.read()
     if state:
@@ -133,6 +133,8 @@ def assign(
             break
         solver.improve(bound)
     kept.write(before, is_last=True)
+    if isinstance(solver, BiconjugateFrankWolfe):
+        solver.confirm(bound)
     if is_selected is None:
         selected = None
     else:
@@ -146,6 +148,7 @@ def assign(
         gaps=tuple(gaps),
         is_converged=is_converged,
         selected=selected,
+        prover=solver.prover,
     )
 
 

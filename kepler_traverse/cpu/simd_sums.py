@@ -122,6 +122,23 @@ def lower_line_with_sums(
 
 
 @intrinsic
+def compare_line(typing_context, lines, v, u, weight, doublings):
+    """Return a bit for each number of the line of ``v`` that is that of ``u`` plus a weight, and above
+    those a bit for each that is larger.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        own = line.load(line.integer(1))
+        through = builder.add(line.load(line.integer(2)), line.broadcast(args[3]))
+        equal = line.bits(builder.icmp_signed("==", own, through))
+        larger = line.bits(builder.icmp_signed(">", own, through))
+        return builder.or_(equal, builder.shl(larger, ir.Constant(_WORD, line.count)))
+
+    return types.uint64(lines, v, u, lines.dtype, doublings), generate
+
+
+@intrinsic
 def clear_line(typing_context, lines, v, value, doublings):
     """``lines[v, :] = value``."""
 

@@ -1,0 +1,98 @@
+"""Volumes on the shortest paths of one set of costs by a search per origin, and sums of other columns
+along them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
+from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
+
+
+@njit(cache=True, nogil=True)
+def load_blocks(
+    next_item, n_items, first_group, demand, links, cost, trees, is_selected, results, scratch
+):
+    """Put the volumes of some blocks of groups on their trees.
+
+    ``results`` are the distance of each pair, the flows per block, class and link, and, of the paths
+    that use one of some links, the same flows and the volume of each pair. Each block has flows of
+    its own, so that their sum does not depend on the threads. With ``is_selected`` of size 0 no link
+    is selected.
+    """
+    distance, flow, selected_flow, selected_volume = results
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        flow[block] = 0.0
+        for group in range(first_group[block], first_group[block + 1]):
+            origin = np.int64(demand.origin[group])
+            k = demand.user_class[group]
+            tree = trees[group]
+            own = cost[k]
+            begin = demand.first_pair[group]
+            end = demand.first_pair[group + 1]
+            ends = demand.destination[begin:end]
+            near = distance[begin:end]
+            is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
+            for pair in range(begin, end):
+                if is_reached[pair - begin]:
+                    scratch.carried[demand.destination[pair]] += demand.volume[pair]
+            load_tree(origin, tree, links, scratch, flow[block, k])
+            if is_selected.size:
+                mark_users(origin, tree, is_selected, links, scratch)
+                for pair in range(begin, end):
+                    v = demand.destination[pair]
+                    selected_volume[pair] = demand.volume[pair] * scratch.uses[v]
+                    scratch.carried[v] += selected_volume[pair]
+                load_tree(origin, tree, links, scratch, selected_flow[block, k])
+
+
+@njit(cache=True, nogil=True)
+def sum_along(next_item, n_items, demand, links, cost, values, results, working):
+    """Find the distance of each pair, and the sums of some values of the links along its canonical
+    path, added from the origin on; NaN where there is no path.
+
+    ``results`` are the distances and the sums, ``working`` a tree and the scratch of the thread.
+    """
+    distance, sums = results
+    tree, scratch = working
+    while True:
+        group = atomic_add(next_item, 0, 1)
+        if group >= n_items:
+            break
+        origin = np.int64(demand.origin[group])
+        own = cost[demand.user_class[group]]
+        tree[:] = NO_LINK
+        begin = demand.first_pair[group]
+        end = demand.first_pair[group + 1]
+        ends = demand.destination[begin:end]
+        near = distance[begin:end]
+        is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
+        for pair in range(begin, end):
+            v = np.int64(demand.destination[pair])
+            length = 0
+            while is_reached[pair - begin] and v != origin:
+                scratch.entries[length] = tree[v]
+                length += 1
+                v = np.int64(links.tails[tree[v]])
+            for i in range(values.shape[0]):
+                total = 0.0 if is_reached[pair - begin] else np.nan
+                for at in range(length - 1, -1, -1):
+                    total += values[i, scratch.entries[at]]
+                sums[i, pair] = total
+
+
+@njit(cache=True, nogil=True)
+def _find_paths(origin, ends, distance, tree, costs, links, scratch):
+    """Make the tree one of canonical paths to some vertices, and write their distances; return which
+    of them are reached.
+    """
+    find_tree(origin, tree, costs, links, scratch)
+    for i in range(ends.size):
+        distance[i] = scratch.distance[ends[i]]
+    is_reached = distance < np.inf
+    choose_paths(origin, ends, is_reached, tree, costs, links, scratch)
+    return is_reached

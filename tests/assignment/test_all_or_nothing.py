@@ -1,0 +1,182 @@
+"""All-or-nothing flows over a hierarchy compared with those of searches and SciPy."""
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_traverse.assignment import BPR, VehicleClass, all_or_nothing, assign
+from kepler_traverse.assignment.all_or_nothing import (
+    Ground,
+    SearchLoader,
+    SweepLoader,
+    make_loader,
+    whole_costs,
+)
+from kepler_traverse.assignment.network import read_network, read_trips
+from kepler_traverse.assignment.problem import Problem
+from kepler_traverse.errors import CertificateError
+from tests.assignment import networks
+
+CLASSES = [VehicleClass(), VehicleClass(volume="trucks", passenger_cars=2.5)]
+ANY = 10**9
+
+
+def problem_of(seed, n_zones=20, side=7):
+    """Return a grid in two parts with closed zones, each with two connectors, and costs of both
+    classes: many are 0, many paths tie.
+    """
+    rng = np.random.default_rng(seed)
+    links, _ = networks.grid(side, seed, n_zones=2)
+    apart = links.assign(src=links.src + 10_000, dst=links.dst + 10_000)
+    zones = np.arange(n_zones)
+    inner = rng.choice(links.src.unique(), (2, n_zones)) + 10_000 * (zones % 2)
+    ways = [(zones, each) for each in inner] + [(each, zones) for each in inner]
+    ways.append((zones[:4], zones[[2, 3, 0, 1]]))  # from zone to zone
+    connectors = pd.DataFrame(np.hstack(ways).T, columns=["src", "dst"])
+    connectors = connectors.assign(free_flow_time=1.0, capacity=50.0, b=0.15, power=4.0)
+    links = pd.concat([links, apart, connectors], ignore_index=True)
+    pairs = [(a, b) for a in zones for b in zones if a % 2 == b % 2]
+    trips = pd.DataFrame(pairs, columns=["origin", "destination"])
+    for name in ("volume", "trucks"):
+        trips[name] = rng.integers(0, 4, len(pairs)).astype(float)
+    network = read_network(links, (None, None), zones)
+    problem = Problem(network, read_trips(trips, network, CLASSES), CLASSES, BPR())
+    cost = rng.integers(0, 4, (2, len(links))) * rng.choice([1.0, 0.1], (2, 1))
+    return problem, cost
+
+
+def loader_of(problem, is_selected=None):
+    return SweepLoader(problem, Ground.of(problem, ANY), is_selected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_distances_and_flows_are_those_of_shortest_paths(seed):
+    problem, cost = problem_of(seed)
+    loader = loader_of(problem)
+    found = loader.load(cost)
+    searched = SearchLoader(problem, None).load(cost)
+    demand = problem.demand
+    links = problem.network.links
+    of_class = np.repeat(demand.user_class, np.diff(demand.first_pair))
+    origins = np.repeat(demand.origin, np.diff(demand.first_pair))
+    assert found.distance == pytest.approx(searched.distance, rel=1e-12)
+    for k in range(2):
+        volume = np.where(of_class == k, demand.volume, 0.0)
+        assert found.flow[k] @ cost[k] == pytest.approx(volume @ searched.distance, rel=1e-12)
+        n = problem.network.n_vertices
+        out, into = (np.bincount(each, found.flow[k], n) for each in (links.tails, links.heads))
+        begun, ended = (np.bincount(each, volume, n) for each in (origins, demand.destination))
+        assert np.array_equal(out - into, begun - ended)
+        closed = links.is_closed
+        assert np.array_equal(out[closed], begun[closed])  # no path leads through
+    assert np.array_equal(loader.prove(cost), found.distance)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_selected_flows_are_those_of_the_pairs_whose_paths_use_the_links(seed):
+    problem, cost = problem_of(seed)
+    loaded = loader_of(problem).load(cost)
+    rng = np.random.default_rng(seed)
+    is_selected = np.zeros(cost.shape[1], bool)
+    is_selected[rng.choice(np.flatnonzero(loaded.flow.sum(axis=0)), 3)] = True
+    found = loader_of(problem, is_selected).load(cost)
+    assert np.array_equal(found.flow, loaded.flow)
+    alone = problem.demand.volume.copy()
+    for pair in range(alone.size):  # the paths of one pair at a time
+        problem.demand.volume[:] = 0.0
+        problem.demand.volume[pair] = alone[pair]
+        flow = loader_of(problem).load(cost).flow
+        expected = alone[pair] if flow[:, is_selected].any() else 0.0
+        assert found.selected_volume[pair] == expected
+        found.selected_flow[:] -= flow if expected else 0.0
+    assert not found.selected_flow.any()
+
+
+def test_loads_have_equal_bits_on_any_number_of_threads():
+    problem, cost = problem_of(5, n_zones=300)
+    problem.demand.volume[:] = np.random.default_rng(1).random(problem.demand.volume.size)
+    before = numba.get_num_threads()
+    loads = []
+    try:
+        for n in range(1, before + 1):
+            numba.set_num_threads(n)
+            loads.append(loader_of(problem).load(cost))
+    finally:
+        numba.set_num_threads(before)
+    for each in loads[1:]:
+        assert np.array_equal(each.flow, loads[0].flow)
+        assert np.array_equal(each.distance, loads[0].distance)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-9, 0.0, 1.0, 1e200, 1e304])
+def test_costs_are_rounded_down_by_less_than_a_unit(factor):
+    cost = np.random.default_rng(1).random(1000) * factor
+    whole, shift = whole_costs(cost)
+    assert whole.sum() < all_or_nothing.MAX_SUM
+    below = cost - np.ldexp(whole.astype(float), -shift)
+    assert (below >= 0).all()
+    assert (below < 2.0**-shift).all()
+    assert below.sum() <= 1e-12 * cost.sum()
+
+
+def test_weights_that_are_not_those_of_the_costs_are_reported(monkeypatch):
+    problem, cost = problem_of(6)
+    loader = loader_of(problem)
+    right = loader._weights_at
+
+    def raise_weights(costs, searches):
+        weights = right(costs, searches)
+        loader._weights[loader._weights < all_or_nothing.UNREACHED] += 1
+        return weights
+
+    monkeypatch.setattr(loader, "_weights_at", raise_weights)
+    with pytest.raises(CertificateError, match="not proved"):
+        loader.load(cost)
+
+
+def test_distances_that_a_link_makes_shorter_are_reported(monkeypatch):
+    problem, cost = problem_of(6)
+    loader = loader_of(problem)
+    right = loader._weights_at
+
+    def lose_an_arc(costs, searches):
+        weights = right(costs, searches)
+        weights.fall[0] = all_or_nothing.UNREACHED
+        return weights
+
+    assert loader.prove(cost).size
+    monkeypatch.setattr(loader, "_weights_at", lose_an_arc)
+    with pytest.raises(CertificateError, match="not proved"):
+        loader.prove(cost)
+
+
+def test_assignment_refuses_a_bound_that_the_links_do_not_prove(monkeypatch):
+    links, trips = networks.grid()
+    monkeypatch.setattr(SweepLoader, "prove", lambda self, cost: self.load(cost).distance * 0.99)
+    with pytest.raises(CertificateError, match="not proved"):
+        assign(links, trips, method="frank_wolfe", gap=1e-3)
+
+
+def test_both_ways_reach_the_same_equilibrium(monkeypatch):
+    links, trips = networks.grid(seed=12)
+    options = {"method": "frank_wolfe", "gap": 1e-5, "closed": [5], "select_link": [3]}
+    swept = assign(links, trips, **options)
+    monkeypatch.setattr(Ground, "of", lambda *_, **__: None)
+    searched = assign(links, trips, **options)
+    assert (swept.shortest_by, searched.shortest_by) == ("hierarchy", "searches")
+    assert swept.links.flow.to_numpy() == pytest.approx(searched.links.flow, rel=0.05, abs=1.0)
+    assert searched.certify() == searched.bound
+
+
+def test_network_without_small_separators_is_searched():
+    n = 60
+    ends = np.array([(u, v) for u in range(n) for v in range(n) if u != v])
+    links = pd.DataFrame(ends, columns=["src", "dst"])
+    links = links.assign(free_flow_time=1.0, capacity=1.0, b=0.15, power=4.0)
+    trips = pd.DataFrame({"origin": [0], "destination": [1], "volume": [1.0]})
+    network = read_network(links, (None, None), None)
+    problem = Problem(
+        network, read_trips(trips, network, [VehicleClass()]), [VehicleClass()], BPR()
+    )
+    assert make_loader(problem, None).name == "searches"

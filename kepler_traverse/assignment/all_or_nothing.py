@@ -21,10 +21,13 @@ from ..hierarchy.customizable import (
     UNREACHED,
     Customizable,
     customize,
+    equal_shares,
+    find_shorter,
     hand_down,
     lists_above,
     make_customizable,
-    mark_arcs,
+    mark_sides,
+    new_arcs,
     part_above,
 )
 from . import searched_loads, swept_loads
@@ -243,9 +246,9 @@ class SweepLoader:
         self._problem = problem
         self._ground = ground
         self._is_selected = is_selected
-        n_sides = 2 * ground.customizable.topology.heads.size
-        self._weights = np.empty(n_sides, np.int64)
-        self._first_link = np.empty(n_sides, np.int32)
+        topology = ground.customizable.topology
+        self._arcs = new_arcs(topology)
+        self._first_rank = equal_shares(topology, _MAX_SHARES)
         self._scratches = [
             swept_loads.new_scratch(ground.searches, is_selected is not None)
             for _ in range(threads.count())
@@ -291,7 +294,7 @@ class SweepLoader:
             selected,
             own=[self._scratches],
         )
-        is_right = bool(is_proved.all())
+        is_right = bool(is_proved.all()) and self._proves_weights(costs)
         is_right &= self._hand_down(costs, carried, result.flow[k])
         if result.selected_flow is not None:
             is_right &= self._hand_down(costs, selected[1], result.selected_flow[k])
@@ -301,18 +304,30 @@ class SweepLoader:
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
         """Customize the hierarchy, and return the weights of both parts."""
-        topology = self._ground.customizable.topology
-        customize(costs, topology, self._weights, self._first_link)
-        rise = 2 * searches.rise.arcs.astype(np.int64)
-        fall = 2 * searches.fall.arcs.astype(np.int64) + 1
-        marks = np.zeros(0, np.uint8)
-        rise_marks = fall_marks = marks
+        customize(costs, self._ground.customizable.topology, self._arcs)
+        rise, fall = searches.sides()
+        rise_marks = fall_marks = np.zeros(0, np.uint8)
         if self._is_selected is not None:
-            marks = np.empty(self._weights.size, np.uint8)
-            mark_arcs(costs, topology, self._weights, self._first_link, self._is_selected, marks)
+            marks = np.empty(self._arcs.weights.size, np.uint8)
+            mark_sides(self._arcs, self._is_selected, marks)
             rise_marks = marks[rise]
             fall_marks = marks[fall]
-        return swept_loads.Weights(self._weights[rise], self._weights[fall], rise_marks, fall_marks)
+        weights = self._arcs.weights
+        return swept_loads.Weights(weights[rise], weights[fall], rise_marks, fall_marks)
+
+    def _proves_weights(self, costs: np.ndarray) -> bool:
+        """Return whether no link and no triangle is shorter than its arc."""
+        is_shorter = np.ones(_MAX_SHARES, np.bool_)
+        threads.run(
+            find_shorter,
+            _MAX_SHARES,
+            self._first_rank,
+            costs,
+            self._ground.customizable.topology,
+            self._arcs.weights,
+            is_shorter,
+        )
+        return not is_shorter.any()
 
     def _new_carried(self, n_shares: int) -> swept_loads.Carried:
         searches = self._ground.searches
@@ -322,19 +337,11 @@ class SweepLoader:
         )
 
     def _hand_down(self, costs: np.ndarray, carried: swept_loads.Carried, flow: np.ndarray) -> bool:
-        """Add what is carried to the flow of the links; return whether the weights are proved."""
-        searches = self._ground.searches
-        loads = np.zeros(self._weights.size)
-        loads[2 * searches.rise.arcs.astype(np.int64)] = _sum_rows(carried.rise)
-        loads[2 * searches.fall.arcs.astype(np.int64) + 1] = _sum_rows(carried.fall)
-        return hand_down(
-            costs,
-            self._ground.customizable.topology,
-            self._weights,
-            self._first_link,
-            loads,
-            flow,
-        )
+        """Add what is carried to the flow of the links; return whether their costs explain it."""
+        loads = np.zeros(self._arcs.weights.size)
+        for sides, rows in zip(self._ground.searches.sides(), carried, strict=True):
+            loads[sides] = _sum_rows(rows)
+        return hand_down(costs, self._arcs, loads, flow)
 
     def _set_distances(self, k: int, near: np.ndarray, shift: int, distance: np.ndarray) -> None:
         first_pair = self._problem.demand.first_pair

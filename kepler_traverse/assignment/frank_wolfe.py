@@ -139,9 +139,8 @@ class BiconjugateFrankWolfe:
             fixed += weight * sum_products(self.problem.fixed[k], by_class[k])
 
         def derivative(step: float) -> tuple[float, float]:
-            flow = np.maximum(self.loads.flow + step * change, 0.0)
-            time, slope = self.problem.times(flow)
-            return sum_products(time, change) + fixed, _weighted(change, slope, change)
+            value, slope = self.problem.derivatives(self.loads.flow, change, step)
+            return value + fixed, slope
 
         low = 0.0
         high = 1.0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
 CONSTANT, BPR, CONICAL, LINEAR = range(4)
@@ -17,6 +18,7 @@ _MIN_RATIO = 1e-3  # slopes of powers below 1 are infinite at 0; they are taken 
 # ln 2 in two parts, of which the first has trailing zeros: products with small integers are exact
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
+BLOCK = 1 << 14  # links whose costs one thread adds up
 _MAX_WHOLE = 64  # larger powers are computed by logarithms
 
 
@@ -138,6 +140,33 @@ def evaluate(flow, costs, cost, slope):
     """Write the cost and the slope of each link at its flow."""
     for link in range(flow.size):
         cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
+
+
+@njit(cache=True, nogil=True)
+def add_up_change(next_item, n_items, flow, change, step, costs, sums):
+    """Write, per block of ``BLOCK`` links, what the costs after a step add up to along a change of
+    the flow, and their slopes: the derivatives of the objective by the step, ``sums`` (n_items, 2).
+    """
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        total = 0.0
+        rest = 0.0
+        slopes = 0.0
+        for link in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
+            if change[link] == 0.0:
+                continue
+            after_step = max(flow[link] + step * change[link], 0.0)
+            cost, slope = cost_and_slope(link, after_step, costs)
+            product = cost * change[link]
+            after = total + product
+            added = after - total
+            rest += (total - (after - added)) + (product - added)
+            total = after
+            slopes += change[link] * slope * change[link]
+        sums[block, 0] = total + rest
+        sums[block, 1] = slopes
 
 
 @njit(cache=True, nogil=True)

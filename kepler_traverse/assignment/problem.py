@@ -115,6 +115,19 @@ class Problem:
             time = self.network.by_link(self.cost.values(self.network.by_row(flow)))
         return time, slope
 
+    def derivatives(self, flow: np.ndarray, change: np.ndarray, step: float) -> tuple[float, float]:
+        """Return the first and the second derivative by the step of the integrals of the common costs
+        at ``flow + step * change``.
+        """
+        if self.is_linearized:
+            time, slope = self.times(np.maximum(flow + step * change, 0.0))
+            return sum_products(time, change), sum_products(change * slope, change)
+        n_blocks = -(-flow.size // link_costs.BLOCK)
+        sums = np.empty((n_blocks, 2))
+        threads.run(link_costs.add_up_change, n_blocks, flow, change, step, self._arrays, sums)
+        ones = np.ones(n_blocks)
+        return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
+
     def common_flow(self, class_flow: np.ndarray) -> np.ndarray:
         """Return the flow of all classes together, added in their order."""
         flow = np.zeros(class_flow.shape[1])

@@ -4,7 +4,7 @@ An origin is searched upward, over all arcs above it. One sweep downward, over w
 destinations of all pairs, finds the distances (RPHAST). The same arcs in reverse order carry the
 volumes back: from each vertex over the first arc that explains its distance, or, where the search
 upward does, down to the origin. This pass also proves the distances: no arc may make a vertex nearer.
-Volumes are added up over arcs; ``customizable.hand_down`` hands them to the links.
+Volumes are added up on arcs; ``customizable.hand_down`` hands them to the links.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from ..cpu.simd_sums import compare_line, lower_line
-from ..hierarchy.customizable import UNREACHED, Part
+from ..hierarchy.customizable import DOWN, UNREACHED, UP, Part
 from ..hierarchy.sweep import DOUBLINGS, LANES, aligned_lines
 
 KIND = np.dtype(np.int64)
@@ -44,6 +44,10 @@ class Ground(NamedTuple):
     list_offsets: np.ndarray
     lists: np.ndarray
     end: np.ndarray
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sides of the arcs of both parts that the searches follow: upward and downward."""
+        return 2 * self.rise.arcs + UP, 2 * self.fall.arcs + DOWN
 
 
 class Weights(NamedTuple):

@@ -5,9 +5,9 @@ An arc joins two vertices in both directions. Where two vertices are above a thi
 them. The weight of an arc is the least of its links, and of each way by a vertex below both of its
 ends. So from each vertex to each other one a shortest path leads upward first and then downward.
 
-What is given to arcs is handed down in the same way: from an arc to its first link that explains its
-weight, else to the two arcs of the first triangle that does. On its way this pass proves the weights:
-none exceeds that of a link or a triangle, and each that carries something is explained.
+What arcs carry is handed down in the same way: to the link that explains the weight, or to both arcs
+of a triangle below. Weights are proved: ``find_shorter`` compares them with each link and triangle,
+and ``hand_down`` those that carry something with what explains them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from .elimination import eliminate
 
 NO_LINK = -1
+NO_SIDE = -1
 UNREACHED = 2**61  # twice it fits int64
 MAX_SUM = 2**58  # what the weights of all links may add up to
 UP, DOWN = 0, 1
@@ -95,139 +97,155 @@ def _offsets(vertices: np.ndarray, n: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=n))]).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
-def customize(costs, topology, weights, first_link):
-    """Set the weights of all arcs to those of these costs.
+class Arcs(NamedTuple):
+    """The arcs at some costs, each upward and downward: side ``2 * arc + UP`` and ``2 * arc + DOWN``.
 
-    Parameters
-    ----------
-    costs : int64 array of shape (n_links,)
-        At least 0; all together at most ``MAX_SUM``.
-    topology : Topology
-    weights : int64 array of shape (2 * n_arcs,), output
-        Of each arc upward and downward; ``UNREACHED`` where there is no way.
-    first_link : int32 array of shape (2 * n_arcs,), output
-        The first of the cheapest links of each arc and direction.
+    ``weights`` (2 * n_arcs,) int64: ``UNREACHED`` where there is no way. ``first`` and ``second``
+    (2 * n_arcs,) int32 explain them: the link and ``NO_SIDE``, or the two sides of arcs below that are
+    passed one after the other. Of several, the first link counts, then the lowest vertex.
+    """
+
+    weights: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+def new_arcs(topology: Topology) -> Arcs:
+    """Allocate the arcs for ``customize``."""
+    n_sides = 2 * topology.heads.size
+    return Arcs(
+        np.empty(n_sides, np.int64), np.empty(n_sides, np.int32), np.empty(n_sides, np.int32)
+    )
+
+
+@njit(cache=True, nogil=True)
+def customize(costs, topology, arcs):
+    """Set the arcs to those of the costs of the links, int64, which are at least 0, and all together
+    at most ``MAX_SUM``.
     """
     offsets = topology.offsets
     heads = topology.heads
-    below_offsets = topology.below_offsets
-    below = topology.below
+    weights = arcs.weights
+    first = arcs.first
+    second = arcs.second
     n = offsets.size - 1
     weights[:] = UNREACHED
-    first_link[:] = NO_LINK
+    first[:] = NO_LINK
+    second[:] = NO_SIDE
     for link in range(costs.size):
         side = topology.sides[link]
         if side != NO_LINK and costs[link] < weights[side]:
             weights[side] = costs[link]
-            first_link[side] = link
+            first[side] = link
     arc_to = np.empty(n, np.int32)
     for x in range(topology.n_ends, n):
         for arc in range(offsets[x], offsets[x + 1]):
             arc_to[heads[arc]] = arc
-        for i in range(below_offsets[x], below_offsets[x + 1]):
-            first = np.int64(below[i])
-            m = topology.tails[first]
+        for i in range(topology.below_offsets[x], topology.below_offsets[x + 1]):
+            low = 2 * np.int64(topology.below[i])
+            m = topology.tails[low >> 1]
             if m < topology.n_ends:
                 continue
-            up = weights[2 * first + UP]
-            down = weights[2 * first + DOWN]
-            for second in range(first + 1, offsets[m + 1]):
-                arc = np.int64(arc_to[heads[second]])
-                ahead = down + weights[2 * second + UP]
-                back = weights[2 * second + DOWN] + up
-                weights[2 * arc + UP] = min(weights[2 * arc + UP], ahead)
-                weights[2 * arc + DOWN] = min(weights[2 * arc + DOWN], back)
+            up = weights[low + UP]
+            down = weights[low + DOWN]
+            for other in range((low >> 1) + 1, offsets[m + 1]):
+                high = 2 * other
+                side = 2 * np.int64(arc_to[heads[other]])
+                ahead = down + weights[high + UP]
+                back = weights[high + DOWN] + up
+                if ahead < weights[side + UP]:
+                    weights[side + UP] = ahead
+                    first[side + UP] = low + DOWN
+                    second[side + UP] = high + UP
+                if back < weights[side + DOWN]:
+                    weights[side + DOWN] = back
+                    first[side + DOWN] = high + DOWN
+                    second[side + DOWN] = low + UP
 
 
 @njit(cache=True, nogil=True)
-def hand_down(costs, topology, weights, first_link, loads, flow):
-    """Add what the arcs carry to the links, and prove the weights.
+def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_shorter):
+    """Set ``is_shorter`` of each share of the ranks in which a link or a triangle is shorter than the
+    weight of its arc. Without one, no way between two vertices is shorter than the least one up and
+    down.
 
-    ``loads`` (2 * n_arcs,) float64: what each arc carries upward and downward; overwritten. ``flow``
-    (n_links,) float64. Returns whether the weights are those of the costs.
+    ``first_rank`` (n_items + 1,) int64: the ranks of each share.
     """
     offsets = topology.offsets
     heads = topology.heads
-    below_offsets = topology.below_offsets
-    below = topology.below
-    n = offsets.size - 1
+    arc_to = np.empty(offsets.size - 1, np.int32)
+    while True:
+        share = atomic_add(next_item, 0, 1)
+        if share >= n_items:
+            break
+        least = np.int64(0)
+        if share == 0:
+            for link in range(costs.size):
+                if topology.sides[link] != NO_LINK:
+                    least = min(least, costs[link] - weights[topology.sides[link]])
+        for x in range(first_rank[share], first_rank[share + 1]):
+            for arc in range(offsets[x], offsets[x + 1]):
+                arc_to[heads[arc]] = arc
+            for i in range(topology.below_offsets[x], topology.below_offsets[x + 1]):
+                low = 2 * np.int64(topology.below[i])
+                m = topology.tails[low >> 1]
+                if m < topology.n_ends:
+                    continue
+                up = weights[low + UP]
+                down = weights[low + DOWN]
+                for other in range((low >> 1) + 1, offsets[m + 1]):
+                    side = 2 * np.int64(arc_to[heads[other]])
+                    least = min(least, down + weights[2 * other + UP] - weights[side + UP])
+                    least = min(least, weights[2 * other + DOWN] + up - weights[side + DOWN])
+        is_shorter[share] = least < 0
+
+
+def equal_shares(topology: Topology, n_shares: int) -> np.ndarray:
+    """Return the first rank of each share and one more, such that each has as many triangles, nearly."""
+    n_above = np.diff(topology.offsets)[topology.tails[topology.below]]
+    added = np.concatenate([[0], np.cumsum(n_above)])[topology.below_offsets]
+    first = np.searchsorted(added, np.arange(n_shares) * added[-1] / n_shares)
+    return np.concatenate([first, [topology.offsets.size - 1]]).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def hand_down(costs, arcs, loads, flow):
+    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as much.
+
+    ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,) float64.
+    """
+    weights = arcs.weights
     is_right = True
-    for link in range(costs.size):
-        side = topology.sides[link]
-        if side != NO_LINK and costs[link] < weights[side]:
+    for side in range(weights.size - 1, -1, -1):
+        load = loads[side]
+        if load == 0.0:
+            continue
+        first = arcs.first[side]
+        second = arcs.second[side]
+        if second != NO_SIDE:  # both are below
+            loads[first] += load
+            loads[second] += load
+            is_right &= weights[first] + weights[second] == weights[side]
+        elif first != NO_LINK:
+            flow[first] += load
+            is_right &= costs[first] == weights[side]
+        else:
             is_right = False
-    arc_to = np.empty(n, np.int32)
-    for x in range(n - 1, -1, -1):
-        for arc in range(offsets[x], offsets[x + 1]):
-            arc_to[heads[arc]] = arc
-            for side in range(2 * arc, 2 * arc + 2):
-                link = first_link[side]
-                if loads[side] != 0.0 and link != NO_LINK and costs[link] == weights[side]:
-                    flow[link] += loads[side]
-                    loads[side] = 0.0
-        for i in range(below_offsets[x], below_offsets[x + 1]):
-            first = np.int64(below[i])
-            m = topology.tails[first]
-            if m < topology.n_ends:
-                continue
-            up = weights[2 * first + UP]
-            down = weights[2 * first + DOWN]
-            for second in range(first + 1, offsets[m + 1]):
-                arc = np.int64(arc_to[heads[second]])
-                ahead = down + weights[2 * second + UP] - weights[2 * arc + UP]
-                back = weights[2 * second + DOWN] + up - weights[2 * arc + DOWN]
-                if ahead < 0 or back < 0:
-                    is_right = False
-                if ahead == 0 and loads[2 * arc + UP] != 0.0:
-                    loads[2 * first + DOWN] += loads[2 * arc + UP]
-                    loads[2 * second + UP] += loads[2 * arc + UP]
-                    loads[2 * arc + UP] = 0.0
-                if back == 0 and loads[2 * arc + DOWN] != 0.0:
-                    loads[2 * second + DOWN] += loads[2 * arc + DOWN]
-                    loads[2 * first + UP] += loads[2 * arc + DOWN]
-                    loads[2 * arc + DOWN] = 0.0
-        for side in range(2 * offsets[x], 2 * offsets[x + 1]):
-            if loads[side] != 0.0:
-                is_right = False
     return is_right
 
 
 @njit(cache=True, nogil=True)
-def mark_arcs(costs, topology, weights, first_link, is_marked, marks):
-    """Set ``marks``, uint8 of shape (2 * n_arcs,), of each arc and direction whose links, as
-    ``hand_down`` finds them, are marked, one of them at least.
+def mark_sides(arcs, is_marked, marks):
+    """Set ``marks``, uint8 of shape (2 * n_arcs,), of each side that ``hand_down`` would hand down to
+    a link that is marked.
     """
-    offsets = topology.offsets
-    heads = topology.heads
-    below_offsets = topology.below_offsets
-    below = topology.below
-    n = offsets.size - 1
-    unknown = np.uint8(2)
-    marks[:] = unknown
-    arc_to = np.empty(n, np.int32)
-    for x in range(n):
-        for arc in range(offsets[x], offsets[x + 1]):
-            arc_to[heads[arc]] = arc
-            for side in range(2 * arc, 2 * arc + 2):
-                link = first_link[side]
-                if link != NO_LINK and costs[link] == weights[side]:
-                    marks[side] = is_marked[link]
-        for i in range(below_offsets[x], below_offsets[x + 1]):
-            first = np.int64(below[i])
-            m = topology.tails[first]
-            if m < topology.n_ends:
-                continue
-            for second in range(first + 1, offsets[m + 1]):
-                arc = np.int64(arc_to[heads[second]])
-                ahead = weights[2 * first + DOWN] + weights[2 * second + UP]
-                back = weights[2 * second + DOWN] + weights[2 * first + UP]
-                if marks[2 * arc + UP] == unknown and ahead == weights[2 * arc + UP]:
-                    marks[2 * arc + UP] = marks[2 * first + DOWN] | marks[2 * second + UP]
-                if marks[2 * arc + DOWN] == unknown and back == weights[2 * arc + DOWN]:
-                    marks[2 * arc + DOWN] = marks[2 * second + DOWN] | marks[2 * first + UP]
-        for side in range(2 * offsets[x], 2 * offsets[x + 1]):
-            marks[side] &= 1
+    for side in range(marks.size):
+        first = arcs.first[side]
+        second = arcs.second[side]
+        if second != NO_SIDE:
+            marks[side] = marks[first] | marks[second]
+        else:
+            marks[side] = first != NO_LINK and is_marked[first]
 
 
 class Part(NamedTuple):

@@ -127,7 +127,7 @@ def test_weights_that_are_not_those_of_the_costs_are_reported(monkeypatch):
 
     def raise_weights(costs, searches):
         weights = right(costs, searches)
-        loader._weights[loader._weights < all_or_nothing.UNREACHED] += 1
+        loader._arcs.weights[loader._arcs.weights < all_or_nothing.UNREACHED] += 1
         return weights
 
     monkeypatch.setattr(loader, "_weights_at", raise_weights)

@@ -5,15 +5,19 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
+from kepler_traverse.cpu.threads import run_alone
 from kepler_traverse.hierarchy.customizable import (
     DOWN,
     NO_LINK,
     UNREACHED,
     UP,
     customize,
+    equal_shares,
+    find_shorter,
     hand_down,
     make_customizable,
-    mark_arcs,
+    mark_sides,
+    new_arcs,
 )
 from kepler_traverse.hierarchy.elimination import eliminate
 
@@ -41,11 +45,9 @@ def made_of(seed):
     made = make_customizable(n, tails, heads, is_end, ANY)
     rng = np.random.default_rng(seed + 100)
     costs = rng.integers(0, 4 if seed % 3 else 1000, tails.size)
-    n_sides = 2 * made.topology.heads.size
-    weights = np.empty(n_sides, np.int64)
-    first_link = np.empty(n_sides, np.int32)
-    customize(costs, made.topology, weights, first_link)
-    return n, tails, heads, costs, made, weights, first_link
+    arcs = new_arcs(made.topology)
+    customize(costs, made.topology, arcs)
+    return n, tails, heads, costs, made, arcs
 
 
 def lengths(n, tails, heads, costs):
@@ -61,7 +63,8 @@ def lengths(n, tails, heads, costs):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_least_way_up_and_down_is_the_distance(seed):
-    n, tails, heads, costs, made, weights, _ = made_of(seed)
+    n, tails, heads, costs, made, arcs = made_of(seed)
+    weights = arcs.weights
     topology = made.topology
     up = np.full((n, n), 2.0 * UNREACHED)
     down = np.full((n, n), 2.0 * UNREACHED)
@@ -81,14 +84,15 @@ def test_least_way_up_and_down_is_the_distance(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_loads_of_arcs_end_on_links_that_cost_as_much(seed):
-    n, tails, heads, costs, made, weights, first_link = made_of(seed)
+    n, tails, heads, costs, made, arcs = made_of(seed)
+    weights = arcs.weights
     reached = np.flatnonzero(weights < UNREACHED)
     rng = np.random.default_rng(seed)
     for side in rng.choice(reached, 20):
         loads = np.zeros(weights.size)
         loads[side] = 1.5
         flow = np.zeros(costs.size)
-        assert hand_down(costs, made.topology, weights, first_link, loads, flow)
+        assert hand_down(costs, arcs, loads, flow)
         assert flow @ costs == 1.5 * weights[side]
         ends = made.topology.tails[side // 2], made.topology.heads[side // 2]
         begin, end = ends if side % 2 == UP else ends[::-1]
@@ -100,21 +104,29 @@ def test_loads_of_arcs_end_on_links_that_cost_as_much(seed):
         is_marked = np.zeros(costs.size, bool)
         is_marked[rng.integers(0, costs.size, costs.size // 8)] = True
         marks = np.empty(weights.size, np.uint8)
-        mark_arcs(costs, made.topology, weights, first_link, is_marked, marks)
+        mark_sides(arcs, is_marked, marks)
         assert marks[side] == (flow[is_marked] > 0).any()
 
 
 @pytest.mark.parametrize("change", [1, -1])
 def test_weights_that_are_not_those_of_the_costs_are_found(change):
-    _, _, _, costs, made, weights, first_link = made_of(3)
-    loads = np.where(weights < UNREACHED, 1.0, 0.0)
-    flow = np.zeros(costs.size)
-    assert hand_down(costs, made.topology, weights, first_link, loads.copy(), flow)
+    _, _, _, costs, made, arcs = made_of(3)
+    shares = equal_shares(made.topology, 4)
+    loads = np.where(arcs.weights < UNREACHED, 1.0, 0.0)
+
+    def is_proved(weights):
+        is_shorter = np.ones(4, bool)
+        run_alone(find_shorter, 4, shares, costs, made.topology, weights, is_shorter)
+        flow = np.zeros(costs.size)
+        is_explained = hand_down(costs, arcs._replace(weights=weights), loads.copy(), flow)
+        return is_explained and not is_shorter.any()
+
+    assert is_proved(arcs.weights)
     rng = np.random.default_rng(1)
-    for side in rng.choice(np.flatnonzero(weights < UNREACHED), 30):
-        wrong = weights.copy()
+    for side in rng.choice(np.flatnonzero(loads), 30):
+        wrong = arcs.weights.copy()
         wrong[side] += change
-        assert not hand_down(costs, made.topology, wrong, first_link, loads.copy(), flow)
+        assert not is_proved(wrong)
 
 
 def test_vertices_without_a_way_through_come_first_and_are_not_joined():

@@ -15,6 +15,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import EXACT_BELOW, MAX_INTEGER, Array, iter_slices, to_host
 from ..cpu import csr_build
+from ..cpu.topological_order import topological_order
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import graph_statistics
 from ..cuda.host_edges import is_pinned
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 METRICS = ("weights", "hops")  # of hierarchies and labels
 _LABELS = {metric: f"labels of {metric}" for metric in METRICS}  # what they are kept as
-_FACTS_OF_EDGES = ("degrees", "max_degree")
+_FACTS_OF_EDGES = ("degrees", "max_degree", "topological_order")
 # equal in copies with the same weights
 _FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")
 # held while a reverse is built, so that threads that share a graph build one
@@ -75,6 +76,15 @@ class Derived:
         if self._graph.n_vertices:
             return int(self.degrees.max())
         return 0
+
+    @_kept
+    def topological_order(self) -> np.ndarray | None:
+        """The vertices, in host memory, such that each edge leads to a later one; None if there is
+        a cycle. A self-loop that the graph dropped is none.
+        """
+        if not self._graph.directed and self._graph.n_edges:
+            return None
+        return topological_order(self.on_host)
 
     @_kept
     def has_negative_weights(self) -> bool:

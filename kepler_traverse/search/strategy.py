@@ -36,6 +36,63 @@ _WRONG_PLACE = {
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
+def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    if graph.weights is not None:
+        return None
+    unused = ""
+    if graph.report.unused_columns:
+        unused = f" (not used: {listed(list(graph.report.unused_columns))})"
+    return f"needs weights, and this graph has none; name the weight column when reading it{unused}"
+
+
+def _why_not_narrow(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    if graph.targets.dtype.itemsize <= 4:
+        return None
+    return "cannot take 2^31 vertices or more"
+
+
+def _why_not_non_negative(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    if not graph.has_negative_weights:
+        return None
+    return "cannot take negative weights"
+
+
+def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    if graph.derived.topological_order is None:
+        return "needs a directed graph without a cycle, and this graph has one"
+    # the edges of the graph have none of these, but a path through one has no shortest length
+    if graph.negative_loops:
+        return "cannot take a negative weight from a vertex to itself"
+    return None
+
+
+def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
+    if graph.derived.known_hierarchy(strategy.metric) is not None:
+        return None
+    if strategy.metric == "hops":
+        return (
+            "needs a hierarchy of hops, and this graph has none; build one "
+            "by graph.hierarchy(metric='hops')"
+        )
+    if graph.integer_weights:
+        return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
+    return (
+        "needs a hierarchy, and this graph has none; graph.hierarchy() builds one of "
+        "weights that integer_weights has counted in a unit"
+    )
+
+
+# By what a strategy needs: what says why it does not run on a graph, or None if it does. In this
+# order, as the later ones take longer.
+WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
+    "weights": _why_no_weights,
+    "narrow": _why_not_narrow,
+    "non_negative": _why_not_non_negative,
+    "hierarchy": _why_no_hierarchy,
+    "acyclic": _why_not_acyclic,
+}
+
+
 class Outcome(NamedTuple):
     """Result of a strategy for one source. The fields are those of ``Traversal``, except ``below``."""
 
@@ -104,8 +161,8 @@ class BaseStrategy:
     device : {"cpu", "cuda"}
     needs : frozenset of str
         Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex
-        numbers) and ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``load_graph`` has
-        found; of hops without ``"weights"``).
+        numbers), ``"acyclic"`` and ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or
+        ``load_graph`` has found; of hops without ``"weights"``).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
     paper, rationale : str
@@ -160,31 +217,10 @@ class BaseStrategy:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if not self.matches_edges(graph):
             return _WRONG_PLACE[self.edges]
-        if "weights" in self.needs and graph.weights is None:
-            if graph.report.unused_columns:
-                unused = f" (not used: {listed(list(graph.report.unused_columns))})"
-            else:
-                unused = ""
-            return (
-                "needs weights, and this graph has none; name the weight "
-                f"column when reading it{unused}"
-            )
-        if "narrow" in self.needs and graph.targets.dtype.itemsize > 4:
-            return "cannot take 2^31 vertices or more"
-        if "non_negative" in self.needs and graph.has_negative_weights:
-            return "cannot take negative weights"
-        if "hierarchy" in self.needs and graph.derived.known_hierarchy(self.metric) is None:
-            if self.metric == "hops":
-                return (
-                    "needs a hierarchy of hops, and this graph has none; build one "
-                    "by graph.hierarchy(metric='hops')"
-                )
-            if graph.integer_weights:
-                return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
-            return (
-                "needs a hierarchy, and this graph has none; graph.hierarchy() builds one of "
-                "weights that integer_weights has counted in a unit"
-            )
+        for need, why_not in WHY_NOT.items():
+            reason = why_not(self, graph) if need in self.needs else None
+            if reason is not None:
+                return reason
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"
         return None

@@ -34,6 +34,7 @@ NEEDS = {
     "non_negative": "no negative weight",
     "narrow": "fewer than 2^31 vertices",
     "hierarchy": "a [hierarchy](hierarchies.md)",
+    "acyclic": "directed, no cycle",
 }
 COLUMNS = ("name", "also called", "device", "auto", "needs", "complexity", "wins", "from")
 PUBLISHED_COLUMNS = (

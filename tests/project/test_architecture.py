@@ -12,6 +12,7 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
+from kepler_traverse.search.strategy import WHY_NOT
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from tests.support.import_graph import statements_of, tree_of
 from tests.support.plans import BFS, SSSP
@@ -138,7 +139,7 @@ def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, 
     assert strategy.paper, f"{algorithm} {strategy.name} names no origin"
     assert strategy.rationale, f"{algorithm} {strategy.name} says nothing"
     assert strategy.device in ("cpu", "cuda")
-    assert strategy.needs <= {"weights", "non_negative", "narrow", "hierarchy"}
+    assert strategy.needs <= set(WHY_NOT)
 
 
 @pytest.mark.parametrize(

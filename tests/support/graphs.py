@@ -103,6 +103,18 @@ def is_refused(graph, strategies, name):
     return False
 
 
+def _lacks(graph, row):
+    """Return the text of the refusal if the graph cannot have what a strategy needs, else an empty one."""
+    if "acyclic" in row.needs and graph.derived.topological_order is None:
+        return "needs a directed graph without a cycle"
+    if "hierarchy" in row.needs:
+        try:
+            graph.hierarchy(row.metric)
+        except HierarchyError:
+            return "needs a hierarchy"
+    return ""
+
+
 @st.composite
 def edge_rows(draw, max_vertices=24, max_rows=80):
     """Edges (u, v) with parallel edges, loops and gaps; at least one edge."""

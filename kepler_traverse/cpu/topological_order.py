@@ -1,0 +1,61 @@
+"""An order of the vertices in which each edge leads forward, if the graph has no cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiled import njit
+from .edges import Neighbors
+
+_NEW = 0
+_OPEN = 1  # on the path of the search
+_DONE = 2
+
+
+def topological_order(graph) -> np.ndarray | None:
+    """Return the vertices of a graph in host memory such that each edge leads to a later one, of
+    the type of its vertex numbers; None if there is a cycle.
+    """
+    order = np.empty(graph.n_vertices, graph.targets.dtype)
+    if _find_order(Neighbors.of(graph), order):
+        return order
+    return None
+
+
+@njit(cache=True, nogil=True)
+def _find_order(neighbors, order):
+    """Search in depth from each vertex; a vertex is done after all that it leads to. Return whether
+    there is an order: the search ends at the first cycle.
+    """
+    offsets = neighbors.offsets
+    targets = neighbors.targets
+    n = order.size
+    state = np.zeros(n, np.uint8)
+    path = np.empty(n, targets.dtype)
+    next_edge = np.empty(n, np.int64)  # of each vertex of the path
+    first_done = n
+    for root in range(n):
+        if state[root] != _NEW:
+            continue
+        depth = 0
+        path[0] = root
+        next_edge[0] = offsets[root]
+        state[root] = _OPEN
+        while depth >= 0:
+            u = path[depth]
+            if next_edge[depth] == offsets[u + 1]:
+                state[u] = _DONE
+                first_done -= 1
+                order[first_done] = u
+                depth -= 1
+                continue
+            v = targets[next_edge[depth]]
+            next_edge[depth] += 1
+            if state[v] == _OPEN:
+                return False
+            if state[v] == _NEW:
+                state[v] = _OPEN
+                depth += 1
+                path[depth] = v
+                next_edge[depth] = offsets[v]
+    return True

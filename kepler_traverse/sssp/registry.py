@@ -14,6 +14,7 @@ from .multi_source import (
     source_per_block,
     source_per_lane,
     source_per_thread,
+    topological_sweep,
 )
 
 STRATEGIES = (
@@ -100,6 +101,19 @@ MULTI_SOURCE = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="one core per source, near and far piles, no atomic",
         complexity="S times that of near_far",
+    ),
+    _of_many(
+        topological_sweep,
+        name="topological_sweep",
+        takes_target_lists=False,
+        device="cpu",
+        needs=frozenset({"weights", "acyclic"}),
+        paper="Cormen, Leiserson, Rivest, Stein, section 24.2",
+        rationale=(
+            "each edge is relaxed once, in topological order, for 16 sources side by side; "
+            "accepts negative weights"
+        ),
+        complexity="O(S (V + E))",
     ),
     _of_many(
         hierarchy_sweep,

@@ -66,7 +66,7 @@ PER_SOURCE = [
     (algorithm, row)
     for algorithm, row in ROWS
     if row.device == "cpu"
-    and row.name not in {"bit_parallel", "hierarchy_sweep", *WITHOUT_CONSTANTS}
+    and row.name not in {"bit_parallel", "hierarchy_sweep", "topological_sweep", *WITHOUT_CONSTANTS}
 ]
 
 

@@ -1,0 +1,187 @@
+"""Many searches at once on the CPU over a graph without a cycle: each core sweeps its vertices in
+topological order, for 16 sources side by side.
+
+When the sweep comes to a vertex, all edges to it have been relaxed. So each edge is relaxed once,
+negative weights included, and it is read once for 16 sources. The edges are copied in the order of
+the sweep, so that they are read sequentially.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._arrays import as_distance
+from ...cpu import threads
+from ...cpu.compiled import njit
+from ...cpu.edges import Edges
+from ...cpu.simd_distances import lower_by_line
+from ...cpu.simd_sums import clear_line
+from ...search.query import Query
+from ...search.strategy import MultiSourceOutcome, Shape, per_core, sources_per_worker
+from .. import cpu_steps
+
+LANES = 16
+_DOUBLINGS = (0,) * 4  # 2^4 lanes
+_FIRST_LINE = 1  # line 0 has the largest distances of interest
+_COLUMNS_AT_ONCE = 64  # are written for one source after the other, while a cache has their lines
+group_size = per_core(LANES)
+
+
+class SweepState(NamedTuple):
+    """The memory of one thread."""
+
+    lines: np.ndarray  # (n_vertices + 1, LANES): the distances of each position of the order
+    is_reached: np.ndarray  # uint8 (n_vertices,): the positions whose lines are set
+
+
+def memory(shape: Shape, query: Query, group: int) -> int:
+    """Bytes of a run: the edges in the order of the sweep, distances of a group, and lines and
+    marks per core.
+    """
+    ordered = 24 * shape.n_vertices + shape.n_edges * (shape.index + shape.weight)
+    rows = group * shape.n_vertices * shape.weight
+    per_core = shape.n_vertices * (LANES * shape.weight + 1)
+    single = 0
+    if query.predecessors:
+        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+        single += group * shape.n_vertices * shape.index
+    return ordered + rows + per_core * threads.count() + single
+
+
+def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the terms of the cost: what a sweep for several sources reaches, and the writing
+    of distances.
+    """
+    lanes = min(n_sources, LANES)
+    sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
+    reached = shape.n_vertices * (1 - (1 - min(shape.reach, 1.0)) ** lanes)
+    edges = shape.n_edges * shape.edge_share(lanes)
+    bytes_of_lines = LANES * max(shape.weight, 4) * reached
+    return {
+        "sort": shape.n_vertices + shape.n_edges,
+        "vertex": sweeps * reached,
+        "edge": sweeps * edges,
+        "fetch": sweeps * shape.scatter * edges * machine.fetching(bytes_of_lines),
+        "write": sources_per_worker(n_sources, machine.cores) * shape.n_vertices,
+    }
+
+
+def plan(graph: Any, query: Query, _group: int) -> Any:
+    """Return ``traverse(sources)`` for several vertex numbers."""
+    n = graph.n_vertices
+    kind = graph.weights.dtype
+    order = graph.derived.topological_order
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    edges = _in_order(order, position, Edges.of(graph))
+    if query.output == "targets":
+        columns = position[query.shared_targets]
+    else:
+        columns = position
+    # with negative weights a path may lead through vertices beyond the limit
+    limit = None if graph.has_negative_weights else query.limit
+    counts_overflows = limit is None and cpu_steps.may_overflow(graph)
+    states: dict[int, SweepState] = {}
+
+    def get_state(thread: int) -> SweepState:
+        if thread not in states:
+            states[thread] = SweepState(np.empty((n + 1, LANES), kind), np.zeros(n, np.uint8))
+            states[thread].lines[0] = as_distance(limit, kind)
+        return states[thread]
+
+    def traverse(sources: Any) -> MultiSourceOutcome:
+        numbers = np.asarray(sources, np.int64)
+        k = numbers.size
+        begins = position[numbers]
+        distance = np.empty((k, columns.size), kind)
+        overflows = np.zeros(-(-k // LANES), np.bool_)
+
+        def sweep_lanes(i: int, thread: int) -> None:
+            state = get_state(thread)
+            own = slice(i * LANES, (i + 1) * LANES)
+            _sweep(begins[own], edges, state, _DOUBLINGS)
+            if counts_overflows:
+                overflows[i] = _overflow(edges, state, begins[own].size)
+            _write_rows(state, columns, distance[own])
+
+        threads.for_each(sweep_lanes, overflows.size)
+        if overflows.any():
+            raise cpu_steps.overflow_error(graph)
+        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
+        return MultiSourceOutcome(distance, predecessor, [limit] * k, [1] * k)
+
+    return traverse
+
+
+@njit(cache=True, nogil=True)
+def _in_order(order, position, edges):
+    """Return the edges by the positions of their ends."""
+    offsets = np.empty_like(edges.offsets)
+    targets = np.empty_like(edges.targets)
+    weights = np.empty_like(edges.weights)
+    count = 0
+    for p in range(order.size):
+        offsets[p] = count
+        u = order[p]
+        for e in range(edges.offsets[u], edges.offsets[u + 1]):
+            targets[count] = position[edges.targets[e]]
+            weights[count] = edges.weights[e]
+            count += 1
+    offsets[order.size] = count
+    return Edges(offsets, targets, weights)
+
+
+@njit(cache=True, nogil=True)
+def _sweep(begins, edges, state, doublings):
+    """Write the distances from the positions ``begins``, one per lane, to the lines."""
+    lines = state.lines
+    is_reached = state.is_reached
+    unreached = lines.dtype.type(np.inf)
+    is_reached[:] = 0
+    for lane in range(begins.size):
+        p = begins[lane]
+        if not is_reached[p]:
+            is_reached[p] = 1
+            clear_line(lines, p + _FIRST_LINE, unreached, doublings)
+        lines[p + _FIRST_LINE, lane] = 0
+    for p in range(begins.min(), is_reached.size):
+        if not is_reached[p]:
+            continue
+        for e in range(edges.offsets[p], edges.offsets[p + 1]):
+            head = np.int64(edges.targets[e])
+            if not is_reached[head]:
+                is_reached[head] = 1
+                clear_line(lines, head + _FIRST_LINE, unreached, doublings)
+            lower_by_line(lines, head + _FIRST_LINE, p + _FIRST_LINE, edges.weights[e], doublings)
+
+
+@njit(cache=True, nogil=True)
+def _overflow(edges, state, n_lanes):
+    """Whether an edge leads from a finite distance to a vertex that has none."""
+    lines = state.lines
+    is_reached = state.is_reached
+    for p in range(is_reached.size):
+        if not is_reached[p]:
+            continue
+        for e in range(edges.offsets[p], edges.offsets[p + 1]):
+            head = edges.targets[e] + _FIRST_LINE
+            for lane in range(n_lanes):
+                nearer = lines[p + _FIRST_LINE, lane]
+                if np.isfinite(nearer) and not np.isfinite(lines[head, lane]):
+                    return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _write_rows(state, columns, rows):
+    """Write the lines as one row per source, a column per position of ``columns``."""
+    lines = state.lines
+    is_reached = state.is_reached
+    for begin in range(0, columns.size, _COLUMNS_AT_ONCE):
+        end = min(begin + _COLUMNS_AT_ONCE, columns.size)
+        for lane in range(rows.shape[0]):
+            for column in range(begin, end):
+                p = columns[column]
+                rows[lane, column] = lines[p + _FIRST_LINE, lane] if is_reached[p] else np.inf

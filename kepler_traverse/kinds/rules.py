@@ -8,6 +8,7 @@ here only if its error differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -104,19 +105,20 @@ _NEEDED = {
     "k": "the number of sources per vertex",
     "cutoffs": "the largest distances to count",
     "values": "the attributes of the vertices to add up",
+    "along": "the columns of the edge list to add up",
 }
 
 
+@cache
 def _needs(name: str) -> Constraint:
+    """Return the rule that some kinds need an option, which may be one of a plug-in."""
+    what = f", {_NEEDED[name]}" if name in _NEEDED else ""
     return Constraint(
         names=(name,),
         violated=lambda given: name in given.kind.needs and not given.is_given(name),
-        why=f"{{result=}} needs {{0}}, {_NEEDED[name]}",
+        why=f"{{result=}} needs {{0}}{what}",
         remedy="",
     )
-
-
-_NEEDS = {name: _needs(name) for name in _NEEDED}
 
 
 def kinds_that_take(
@@ -144,7 +146,7 @@ def violations(
     """Yield the rows of all kinds that ``given`` violates. ``kinds``: those that errors may name."""
     rows = [_WRONG_ALGORITHM]
     for name in given.written:
-        rows += [_NEEDS[name]] if name in given.kind.needs else []
+        rows += [_needs(name)] if name in given.kind.needs else []
         rows += _ROWS_OF.get(name) or [only_for(name)]
     for row in rows:
         able = kinds_that_take(row.names[0], kinds, row.takes) if "{able}" in row.why else ""

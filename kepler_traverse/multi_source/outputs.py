@@ -164,9 +164,10 @@ def check_arguments(
             f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
         )
     refuse_unknown(options)
+    own = dict.fromkeys(each.name for each in fields(kind.options_class))
     given = {
         name: None if value is None else name
-        for name, value in {**options, "targets": question.targets}.items()
+        for name, value in {**own, **options, "targets": question.targets}.items()
     }
     given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = (

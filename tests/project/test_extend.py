@@ -9,6 +9,7 @@ import shutil
 import sys
 from dataclasses import dataclass, fields
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -82,6 +83,30 @@ def test_a_call_is_refused_by_a_rule_of_a_plugin(monkeypatch):
     monkeypatch.setitem(RESULT_KINDS, "own", kind)
     with pytest.raises(InputError, match=r"^size needs width; give both$"):
         bfs_many(GRAPH, [1], result="own", size=3)
+
+
+def test_a_call_is_refused_that_lacks_what_a_kind_of_a_plugin_needs(monkeypatch):
+    @dataclass(frozen=True, kw_only=True)
+    class Options(extend.KindOptions):
+        size: int | None = extend.option(None, help="a size")
+
+    def no_records(*_):
+        return extend.SourceRecords({}, np.zeros(1, np.int64))
+
+    kind = extend.ResultKind(
+        name="own",
+        means="m",
+        columns=("source",),
+        options_class=Options,
+        needs=("size",),
+        make_records=no_records,
+        make_columns=lambda *_: {},
+    )
+    monkeypatch.setitem(RESULT_KINDS, "own", kind)
+    for given in ({}, {"size": None}):
+        with pytest.raises(InputError, match=r"^result='own' needs size$"):
+            bfs_many(GRAPH, [1], result="own", **given)
+    assert len(bfs_many(GRAPH, [1], result="own", size=3)) == 0
 
 
 # Plug-ins that cannot be used

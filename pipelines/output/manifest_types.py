@@ -133,8 +133,8 @@ FACTS = {
         again="the table of the run's sources by --sources, or that of its targets by --targets",
     ),
     "reduction": Fact(
-        differs="the attributes in the file of vertices, the weights of the sources, or the edges of --through are not "
-        "those of the run; give the files that the run read"
+        differs="the attributes in the file of vertices, the weights of the sources, the edges of --through, or the columns "
+        "of --along are not those of the run; give the files that the run read"
     ),
     "along": Fact(
         differs=(
@@ -165,9 +165,13 @@ def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
     kind = OUTPUT_SCHEMAS[identity["result"]]
     unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | DEFAULTS
+    of_digest: set[str] = set()
+    if kind.options_class.is_recorded_whole:
+        of_digest = {each.name for each in fields(kind.options_class)}
     given = {
         option: None if identity.get(option) in (None, value) else option
         for option, value in unset.items()
+        if option not in of_digest
     }
     options = GivenOptions(kind=kind, algorithm=identity["algorithm"], written=given)
     for _, violation in rules.violations(options, OUTPUT_SCHEMAS):

@@ -268,6 +268,30 @@ KINDS = {
 MG: typing.Final = "cugraph-mg"  # the engine, as --engine takes it
 
 
+_RESULTS = (
+    "what to write. distances: one row per source and reached vertex; predecessors: the same with the "
+    "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
+    "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
+    "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
+    "search from all sources together, one row per vertex with its nearest source; k_nearest and "
+    "nearest_targets: see --nearest-k; "
+    "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
+    "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
+    "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; flows: "
+    "what each edge carries of the rows of --pairs, or of all sources and --targets; betweenness: the share of shortest "
+    "paths that lead through each vertex, or edge; "
+    "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources; "
+    "labels: one row per source, by default every vertex, and hub of its label"
+)
+
+
+def _explain_results() -> str:
+    """Return what each result is, of a kind that ``_RESULTS`` does not name as its ``means`` says."""
+    named = set(re.findall(r"\w+", _RESULTS))
+    further = [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in named]
+    return "; ".join([_RESULTS, *(f"{kind.name}: {kind.means}" for kind in further)])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of one run, as ``settings.merge_settings`` checks them.
@@ -311,19 +335,7 @@ class Settings:
     )
     result: ResultName = _result(
         "distances",
-        help="what to write. distances: one row per source and reached vertex; predecessors: the same with the "
-        "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
-        "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
-        "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
-        "search from all sources together, one row per vertex with its nearest source; k_nearest and "
-        "nearest_targets: see --nearest-k; "
-        "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
-        "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
-        "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; flows: "
-        "what each edge carries of the rows of --pairs, or of all sources and --targets; betweenness: the share of shortest "
-        "paths that lead through each vertex, or edge; "
-        "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources; "
-        "labels: one row per source, by default every vertex, and hub of its label",
+        help=_explain_results(),
     )
     direction: Literal["out", "in"] = _result(
         "out",

@@ -369,6 +369,45 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
+            result: Literal["streets"],
+            stream: Literal[False] = False,
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
+            **how: Unpack[HowMany],
+        ) -> Frame: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
+            result: Literal["streets"],
+            stream: Literal[True],
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
+            **how: Unpack[HowMany],
+        ) -> ResultStream: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
+            result: Literal["streets"],
+            stream: Literal["arrow"],
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
+            **how: Unpack[HowMany],
+        ) -> RecordBatches: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
             result: Literal["flows"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
@@ -833,6 +872,45 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
+            **how: Unpack[HowMany],
+        ) -> RecordBatches: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
+            result: Literal["streets"],
+            stream: Literal[False] = False,
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
+            **how: Unpack[HowMany],
+        ) -> Frame: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
+            result: Literal["streets"],
+            stream: Literal[True],
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
+            **how: Unpack[HowMany],
+        ) -> ResultStream: ...
+        @overload
+        def __call__(
+            self,
+            graph: Graph,
+            sources: Sources,
+            *,
+            result: Literal["streets"],
+            stream: Literal["arrow"],
+            direction: Literal["out", "in"] = "out",
+            cutoffs: Numbers,
+            along: Any,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload

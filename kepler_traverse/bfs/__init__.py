@@ -250,6 +250,9 @@ def bfs_many(
           distances of all sources.
         - ``"within"``: a frame ``source, cutoff, vertices``: the number of vertices within each of
           ``cutoffs``.
+        - ``"streets"``: a frame ``source, cutoff``, and a column per column of ``along``: its sum
+          over the rows of the edge list within each of ``cutoffs``; a row that a search enters and
+          does not cross counts with the share within it. All sums are float64.
         - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds
           the vertex.
         - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what
@@ -296,8 +299,8 @@ def bfs_many(
         ``"reachable"``). The library holds the memory of one group at a time. A source that is
         given twice is searched twice. Not for ``"nearest"``.
     cutoffs : sequence of int or float, optional
-        For ``"opportunities"``, ``"within"`` and ``"isochrones"``: distances in ascending order. A
-        vertex at a cutoff is within it. The largest one ends the search.
+        For ``"opportunities"``, ``"within"``, ``"streets"`` and ``"isochrones"``: distances in
+        ascending order. A vertex at a cutoff is within it. The largest one ends the search.
     values : table, mapping or array, optional
         For ``"opportunities"``: a table with a column ``vertex``, or an index of ids, and a column
         per attribute, in which vertices that are not listed have 0; a mapping of names to arrays

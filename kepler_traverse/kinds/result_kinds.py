@@ -137,6 +137,13 @@ class UnreachedOptions(KindOptions):
     )
 
 
+_ALONG = {
+    "example": ("metres", "toll"),
+    "help": "columns of the edge list to add up along the shortest paths: one column each. Of paths it is the sum "
+    "from the origin up to the vertex, of streets that over what is within each cutoff",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class AlongOptions(KindOptions):
     """Options of kinds that add up columns of the edge list along paths; ``checked`` returns
@@ -144,14 +151,8 @@ class AlongOptions(KindOptions):
     """
 
     checked_by = "along"
-    along: list[str] | None = field(  # with their values, ``AlongPaths``
-        default=None,
-        metadata={
-            "example": ("metres", "toll"),
-            "help": "columns of the edge list to add up along the shortest paths: one column each. Of paths it is the sum "
-            "from the origin up to the vertex",
-        },
-    )
+    # with their values, ``AlongPaths``
+    along: list[str] | None = field(default=None, metadata=_ALONG)
 
     @property
     def walks(self) -> Any:
@@ -232,6 +233,14 @@ class CutoffOptions(KindOptions):
             "example": (600, 1200),
         },
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreetOptions(CutoffOptions):
+    """Options of ``streets``; ``checked`` returns a ``StreetsWithin``."""
+
+    checked_by = "streets"
+    along: list[str] | None = field(default=None, metadata=_ALONG)
 
 
 Geometry = Literal["points", "hulls", "shapes"] | None
@@ -898,6 +907,18 @@ _KINDS: tuple[ResultKind, ...] = (
         options=("direction",),
         options_class=CutoffOptions,
         needs=("cutoffs",),
+    ),
+    ResultKind(
+        name="streets",
+        reads=("sparse",),
+        means="a row for each source and cutoff: sums of columns of the edge list over the edges within it, and over the "
+        "parts within it of edges that it ends on",
+        columns=("source", "cutoff"),
+        **_made_by("streets", "make_records", "make_columns"),
+        options=("direction",),
+        options_class=StreetOptions,
+        needs=("cutoffs", "along"),
+        names_columns=True,
     ),
     ResultKind(
         name="isochrones",

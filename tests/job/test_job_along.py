@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
 KINDS = {
     "pairs": ["--result", "pairs", "--pairs", "pairs.csv"],
     "targets": ["--result", "targets", "--sources", "sources.csv", "--targets", "targets.csv"],
+    "streets": ["--result", "streets", "--sources", "sources.csv", "--cutoffs", "2,5"],
     "nearest": ["--result", "nearest", "--sources", "sources.csv"],
     "k nearest": ["--result", "nearest", "--sources", "sources.csv", "--nearest-k", "2"],
     "nearest targets": [
@@ -75,7 +76,9 @@ def expected_of(folder, kind):
         options["targets"] = TARGETS
     if kind in ("k nearest", "nearest targets"):
         options["k"] = 2
-    result = "targets" if kind == "targets" else "nearest"
+    if kind == "streets":
+        options["cutoffs"] = [2, 5]
+    result = kind if kind in ("targets", "streets") else "nearest"
     return sssp_many(graph, SOURCES, result=result, **options)
 
 
@@ -85,7 +88,8 @@ def test_sums_are_those_of_the_library(kind, folder, tmp_path):
     made = run(folder, tmp_path / "out", kind, *([] if is_one_search else ["--batch-size", "1"]))
     rows = pd.concat(map(pd.read_parquet, sorted(made.glob("part-*.parquet"))))
     expected = expected_of(folder, kind)
-    keys = [name for name in ("pair", "source", "vertex", "rank", "target") if name in rows]
+    every = ("pair", "source", "cutoff", "vertex", "rank", "target")
+    keys = [name for name in every if name in rows]
     known = [name for name in keys if name in expected]
     rows = rows.sort_values(keys if kind == "pairs" else known, ignore_index=True)
     if kind != "pairs":
@@ -98,7 +102,7 @@ def test_sums_are_those_of_the_library(kind, folder, tmp_path):
     if kind == "pairs":
         answered = pd.read_parquet(made / "_pairs.pq")
         assert answered.metres.astype(float).equals(expected.metres.astype(float))
-    if kind == "targets":
+    if kind in ("targets", "streets"):
         (made / "part-000001.parquet").unlink()
         run(folder, made, kind, "--batch-size", "1", "--resume")
         whole = run(folder, tmp_path / "whole", kind, "--batch-size", "1")

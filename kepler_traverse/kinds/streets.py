@@ -1,0 +1,222 @@
+"""``result="streets"``: sums of columns of the edge list over the streets within cutoffs of each
+source, such as their metres.
+
+A street is a row of the edge list. What lies within a cutoff of it begins at each end that a search
+may enter it from, and goes as far as the rest of the cutoff lasts. Parts that begin at both ends
+count once where they meet. All sums are float64, and are added in the order of the edges, for any
+device and any number of sources at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import is_reached, is_rows, to_host
+from ..cpu import threads
+from ..cpu.compiled import njit
+from ..errors import InputError, option_text
+from ..graph import Graph
+from ..graph.closed import refuse_closed
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column
+from ..search.query import compute_digest
+from ..search.results import Traversals
+from . import along
+from .along import ALONG, AlongPaths
+from .opportunities import CUTOFF, check_cutoffs
+from .records import Asked, CheckedOptions, SourceRecords, Values
+from .result_kinds import StreetOptions
+
+_NO_EDGE = -1
+
+
+class _Streets(NamedTuple):
+    """The edges of a graph in host memory, for compiled code."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray  # float64; 1 for hops
+    # int64: the position of the edge that leads back on the same row of the edge list, or
+    # ``_NO_EDGE``
+    back: np.ndarray
+    columns: np.ndarray  # float64 of shape (n_edges, n_columns): what each edge has of each column
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StreetsWithin(CheckedOptions):
+    """Checked options of ``streets``."""
+
+    cutoffs: np.ndarray  # as in ``Reduction``
+    along: AlongPaths
+    _of_graph: list[_Streets] = field(default_factory=list, init=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each process derives the rest.
+        return vars(self) | {"_of_graph": []}
+
+    @property
+    def limit(self) -> float | int:
+        return self.cutoffs[-1].item()
+
+    @property
+    def rows_per_source(self) -> int:
+        return self.cutoffs.size
+
+    @property
+    def values(self) -> Mapping[str, np.ndarray]:  # type: ignore[override]
+        return self.along.values
+
+    @property
+    def digest(self) -> str:
+        return compute_digest([self.cutoffs.tolist(), self.along.digest])
+
+    def on(self, graph: Graph, is_weighted: bool) -> _Streets:
+        """Return the edges of the graph that is searched, which are kept for the next group."""
+        if not self._of_graph:
+            self._of_graph.append(_list_streets(graph, is_weighted, self.values))
+        return self._of_graph[0]
+
+
+def check_options(
+    options: StreetOptions, kind: Any, graph: Graph, algorithm: str, numbers: Any
+) -> StreetsWithin:
+    """Return the checked options.
+
+    Raises InputError: the graph has negative weights or closed vertices, or does not know its rows;
+    a cutoff is wrong; or ``along`` is no table with a finite number per row of the edge list.
+    """
+    if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
+        raise InputError(
+            "result='streets' needs weights of 0 or more, and the graph has negative ones: no part "
+            "of such a street is within a cutoff"
+        )
+    refuse_closed(graph, "result='streets' lets paths begin inside of streets")
+    cutoffs = check_cutoffs(algorithm, options.cutoffs)
+    checked: Any = along.check_options(options, kind, graph, algorithm, numbers)
+    for name, values in checked.along.values.items():
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.abs(values.astype(np.float64)).sum()):
+                raise InputError(
+                    f"{option_text('along')} {name!r}: its sum exceeds float64; scale the column down"
+                )
+    return StreetsWithin(cutoffs=cutoffs, along=checked.along)
+
+
+def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecords:
+    """Return for each source and cutoff the sum of each column."""
+    options = asked.options
+    distance: Any = group.distance
+    streets = options.on(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
+    sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))
+    rests: list[Any] = [None] * threads.max_threads()
+
+    def add_up(i: int, thread: int) -> None:
+        if rests[thread] is None:
+            rests[thread] = np.full(asked.graph.n_vertices, -1.0)
+        vertices, distances = _reached_by(distance, i)
+        for at, cutoff in enumerate(options.cutoffs):
+            rest = (cutoff - distances).astype(np.float64)
+            _sum_streets(vertices, rest, streets, rests[thread], sums[i, at])
+
+    threads.for_each(add_up, len(group))
+    values = {CUTOFF: np.tile(options.cutoffs, len(group))}
+    for at, name in enumerate(options.values):
+        values[ALONG + name] = sums[:, :, at].reshape(-1)
+    return SourceRecords(values, np.full(len(group), options.cutoffs.size, np.int64))
+
+
+def make_columns(asked: Asked[StreetsWithin], values: Values) -> dict[str, Column]:
+    """Return columns ``cutoff``, and one of float64 per column of the edge list."""
+    options = asked.options
+    columns = {CUTOFF: Column(values[CUTOFF].astype(options.cutoffs.dtype, copy=False))}
+    return columns | {
+        name: Column(values[ALONG + name].astype(np.float64, copy=False)) for name in options.values
+    }
+
+
+def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices that a source reaches, ascending, and their distances: hops as int64."""
+    if is_rows(distance):
+        row = to_host(distance[i])
+        vertices = np.flatnonzero(is_reached(row))
+        distances = row[vertices]
+    else:
+        part = slice(*distance.offsets[i : i + 2].tolist())
+        vertices = distance.vertices[part].astype(np.int64)
+        distances = distance.distance[part]
+    return vertices, distances.astype(np.int64 if distances.dtype.kind == "i" else np.float64)
+
+
+def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarray]) -> _Streets:
+    host: Any = graph.derived.on_host
+    rows = _rows_of_edges(graph)
+    weights = np.ones(host.n_edges)
+    if is_weighted:
+        weights[:] = host.weights
+    has_row = rows >= 0
+    columns = np.zeros((host.n_edges, len(values)))
+    for at, column in enumerate(values.values()):
+        columns[has_row, at] = column[rows[has_row]]
+    back = np.full(host.n_edges, _NO_EDGE)
+    _find_back(host.offsets, host.targets, rows, back)
+    return _Streets(host.offsets, host.targets, weights, back, columns)
+
+
+def _rows_of_edges(graph: Graph) -> np.ndarray:
+    """Return the row of each edge, also of a graph that reverses the one that was built."""
+    if graph.edge_rows is not None:
+        return to_host(graph.edge_rows)
+    built: Any = graph.reverse
+    return built.derived.on_host.derived.rows_of_reverse
+
+
+@njit(cache=True, nogil=True)
+def _find_back(offsets, targets, rows, back):
+    for u in range(offsets.size - 1):
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            own = targets[offsets[v] : offsets[v + 1]]
+            at = offsets[v] + np.searchsorted(own, u)
+            if at < offsets[v + 1] and targets[at] == u and rows[at] == rows[e]:
+                back[e] = at
+
+
+@njit(cache=True, nogil=True)
+def _sum_streets(vertices, rest, streets, rests, sums):
+    """Add up the columns over what is within a cutoff, of which ``rest`` is left at each vertex.
+
+    ``rests``, float64 of shape (n_vertices,), are -1, before and after.
+    """
+    weights = streets.weights
+    for i in range(vertices.size):
+        rests[vertices[i]] = rest[i]
+    for i in range(vertices.size):
+        if rest[i] < 0:
+            continue
+        u = vertices[i]
+        for e in range(streets.offsets[u], streets.offsets[u + 1]):
+            v = streets.targets[e]
+            back = streets.back[e]
+            is_entered_there = back != _NO_EDGE and rests[v] >= 0
+            if is_entered_there and v < u:
+                continue  # the other end has added it
+            share = _share(rest[i], weights[e])
+            if is_entered_there:
+                share += _share(rests[v], weights[back])
+            share = min(share, 1.0)
+            for c in range(sums.size):
+                sums[c] += share * streets.columns[e, c]
+    for i in range(vertices.size):
+        rests[vertices[i]] = -1.0
+
+
+@njit(cache=True, nogil=True)
+def _share(rest, weight):
+    """Return the share of a street that the rest of a cutoff lasts for."""
+    if rest >= weight:
+        return 1.0
+    return rest / weight

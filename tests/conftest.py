@@ -38,11 +38,15 @@ if threading.gettrace():  # the measurement of coverage follows the threads of `
 # With Python's own thresholds a tenth of a run is spent on looking for cycles of references.
 gc.set_threshold(50_000, 10, 10)
 
-# The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
-hypothesis.settings.register_profile(
-    "few", deadline=None, max_examples=8, print_blob=True, derandomize=True
-)
-hypothesis.settings.register_profile("many", deadline=None, max_examples=60, print_blob=True)
+# The same examples each time, so that a red run is the change's doing; new ones are for runs with --all. No machine is too
+# slow for them.
+_ANY_PACE = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+hypothesis.settings.register_profile("few", max_examples=8, derandomize=True, **_ANY_PACE)
+hypothesis.settings.register_profile("many", max_examples=60, **_ANY_PACE)
 
 # Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.
 signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -199,7 +199,7 @@ def test_every_graph_that_is_built_has_no_fault(rows, directed, kind):
     )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     name=st.sampled_from(["offsets", "targets", "weights"]),
     at=st.integers(0, 2**16),

@@ -1,6 +1,10 @@
-"""What runs without --all: values for every pair of parameters, and tests that are deselected."""
+"""What runs without --all: values for every pair of parameters, and generated examples, however slow the machine is."""
 
 import itertools
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import tiers
 
@@ -22,3 +26,16 @@ def test_pairs_hold_any_two_values_of_two_axes(monkeypatch):
     assert set(tiers.pairs(*axes)) == whole
     assert tiers.few(range(10), 3) == list(range(10))
     assert tiers.by_turns("abc", [1, 2]) == list(itertools.product("abc", [1, 2]))
+
+
+def test_a_slow_machine_fails_no_test_of_generated_examples(monkeypatch):
+    seconds = itertools.count(step=10)
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
+    drawn = []
+
+    @given(st.integers())
+    def draws(number):
+        drawn.append(number)
+
+    draws()
+    assert drawn

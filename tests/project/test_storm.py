@@ -20,7 +20,7 @@ from scripts.storm.case import Settings
 from scripts.storm.cases import DOORS, run_case
 from scripts.storm.edges import EdgeList, draw_edges
 from tests.support.devices import FIRST, on_a_device, running
-from tests.support.processes import ROOT, ran
+from tests.support.processes import PATIENCE, ROOT, ran
 
 OF_LIBRARY = Settings(12, doors=("library",))
 OF_JOB = Settings(3, doors=("job",))
@@ -187,8 +187,8 @@ say(case=first, findings=[], counts={"cases": 1})
 """
 
 
-def watched(monkeypatch, code):
-    monkeypatch.setattr(processes, "_start", lines_that(code))
+def watched(monkeypatch, start):
+    monkeypatch.setattr(processes, "_start", start)
     monkeypatch.setattr(processes, "CASES_PER_PROCESS", 4)
     found = []
     run = processes.Watched(Settings(1), processes.Share(0, 1, 1e12, 6), found.append)
@@ -197,14 +197,20 @@ def watched(monkeypatch, code):
 
 
 def test_a_case_that_kills_its_process_is_found_and_the_others_run(monkeypatch):
-    cases, found, texts = watched(monkeypatch, CRASHES)
+    cases, found, texts = watched(monkeypatch, lines_that(CRASHES))
     assert (cases, found) == (6, [(2, "crash")])
     assert "what it said" in texts[0]["detail"]
 
 
 def test_a_case_that_stands_still_is_found_and_the_others_run(monkeypatch):
-    monkeypatch.setattr(processes, "PATIENCE", 0.3)
-    _, found, _ = watched(monkeypatch, HANGS)
+    start = lines_that(HANGS)
+
+    def start_patiently(settings, share, *places):
+        # the others may take long to start, and only the first one never says a word
+        monkeypatch.setattr(processes, "PATIENCE", PATIENCE if share.first else 0.3)
+        return start(settings, share, *places)
+
+    _, found, _ = watched(monkeypatch, start_patiently)
     assert found == [(0, "hang")]
 
 

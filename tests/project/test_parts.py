@@ -22,7 +22,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "ROOT", tmp_path)
     monkeypatch.setattr(parts, "PARTS", tmp_path / "out/parts")
     monkeypatch.setattr(parts, "SUMMARY", tmp_path / "out/parts/summary.txt")
-    monkeypatch.setattr(parts, "GRACE", 0.2)
     monkeypatch.setattr(
         parts, "commit", lambda: "one"
     )  # not that of a checkout in which someone works
@@ -87,22 +86,29 @@ def has_ended(pid):
         return True
 
 
+@pytest.fixture
+def _hurried(monkeypatch):
+    monkeypatch.setattr(parts, "GRACE", 0.2)
+
+
+@pytest.mark.usefixtures("_hurried")
 def test_nothing_is_left_of_a_part_that_is_stopped(folder):
     """Also of the processes that its command has started."""
     pid = folder / "pid"
     parts.run("tests", program(STARTS, "-c", IGNORES + WAITS, pid), 1.0)
-    if pid.exists():  # it had begun before the limit
-        wait_until(lambda: has_ended(int(pid.read_text())))
+    if pid.exists() and (number := pid.read_text()):  # it had begun before the limit
+        wait_until(lambda: has_ended(int(number)))
 
 
+@pytest.mark.usefixtures("_hurried")
 @pytest.mark.parametrize("before", ["", IGNORES], ids=["interrupted", "killed"])
 def test_a_part_ends_at_its_limit(folder, before):
     pid = folder / "pid"
     assert parts.run("tests", program(before + WAITS, pid), 0.5) == 1
     assert parts.sum_up([]).startswith("tests: stopped after its limit of 0 s, ")
-    if pid.exists():  # it had begun before the limit
+    if pid.exists() and (number := pid.read_text()):  # it had begun before the limit
         with pytest.raises(ProcessLookupError):
-            os.kill(int(pid.read_text()), 0)
+            os.kill(int(number), 0)
 
 
 def test_the_summary_has_the_parts_that_are_named_and_not_too_much(capsys, monkeypatch):

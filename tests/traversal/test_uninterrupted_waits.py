@@ -95,7 +95,6 @@ def _threads(monkeypatch):
     monkeypatch.setattr(threads, "_pool", None)
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("is_second", [False, True])
 def test_threads_of_kernels_end_after_an_interrupt_at_any_step(is_second):
     running = []
@@ -117,7 +116,6 @@ def test_threads_of_kernels_end_after_an_interrupt_at_any_step(is_second):
     assert until_it_ends(call, check, is_second) > 20
 
 
-@pytest.mark.timeout(20)
 def test_what_is_not_cut_short_ends_after_an_interrupt_at_any_step():
     done = []
 
@@ -134,7 +132,6 @@ def test_what_is_not_cut_short_ends_after_an_interrupt_at_any_step():
     assert until_it_ends(call, check) > 5
 
 
-@pytest.mark.timeout(20)
 def test_a_map_ends_after_an_interrupt_at_any_step():
     running = set()
 
@@ -173,7 +170,6 @@ def settled(is_so):
         time.sleep(1e-4)
 
 
-@pytest.mark.timeout(20)
 def test_a_thread_that_was_to_start_has_started_after_an_interrupt_at_any_step():
     started = []
 
@@ -190,7 +186,6 @@ def test_a_thread_that_was_to_start_has_started_after_an_interrupt_at_any_step()
     assert until_it_ends(call, check) > 20
 
 
-@pytest.mark.timeout(20)
 def test_a_promise_is_kept_once_after_an_interrupt_at_any_step():
     kept, promises = [], []
 
@@ -231,7 +226,6 @@ def test_a_promise_that_is_revoked_is_never_kept():
     assert not begun.revoke()
 
 
-@pytest.mark.timeout(60)
 def test_worker_processes_hold_no_lock_after_an_interrupt_at_random_moments(monkeypatch):
     """No handler of a signal runs between two steps of C: a trace, as above, would be too strict."""
 
@@ -267,7 +261,6 @@ def test_worker_processes_hold_no_lock_after_an_interrupt_at_random_moments(monk
     assert n_interrupts == 300
 
 
-@pytest.mark.timeout(20)
 def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
     ran = []
     others = threading.enumerate()  # of earlier tests
@@ -295,6 +288,14 @@ def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
         ran.clear()
 
     assert until_it_ends(call, check) > 20
+
+
+def is_in_a_wait():
+    """Whether the main thread has come to code that waits."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame is not None and frame.f_code.co_filename != _uninterrupted.__file__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def share_until_stopped(is_over):
@@ -329,6 +330,7 @@ def test_a_signal_that_another_thread_takes_ends_a_wait(wait):
     is_over = threading.Event()
 
     def send():
+        settled(is_in_a_wait)  # before, the interrupt would end the tests
         time.sleep(0.1)
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 

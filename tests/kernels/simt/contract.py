@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import tiers
-from tests.support.graphs import rmat
+from tests.support.graphs import NAMED, rmat
 
 FILE = Path(__file__).parents[2] / "traversal" / "test_contract.py"
 # A third of the edges in about as many levels, with adjacency lists of one edge and of more than a block has threads. The
@@ -16,8 +16,15 @@ FILE = Path(__file__).parents[2] / "traversal" / "test_contract.py"
 POWER_LAW = rmat(8, 12, seed=3)
 # Stars for blocks of 256 threads, which have 32 or 128 here: 31 to 33 and 1,023 to 1,025 leaves are at their limits.
 LEFT_OUT = {"star of 255", "star of 256", "star of 257"}
-# Each kind of weights with one direction per graph, because no code depends on both.
-DIRECTED = {"integers": False, "floats": True}
+
+GRAPHS = [name for name in NAMED if name not in LEFT_OUT]
+
+
+def directions(kind, name) -> tuple[bool, ...]:
+    """Each kind of weights has one direction, because no code depends on both; hops have one per graph, by turns."""
+    if kind == "hops":
+        return (True, False) if tiers.ALL else (GRAPHS.index(name) % 2 == 0,)
+    return (kind == "floats",)
 
 
 def contract(rows, **named) -> dict:
@@ -29,13 +36,14 @@ def contract(rows, **named) -> dict:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.NAMED = module.NAMED | {"power law": POWER_LAW} | named
+    module.directions = directions
     tests = {}
     for name, function in vars(module).items():
         marks = getattr(function, "pytestmark", [])
         if not name.startswith("test_") or not any(map(_gives_rows, marks)):
             continue
         marks = [_for_rows(mark, rows) if _gives_rows(mark) else mark for mark in marks]
-        function.pytestmark = _fewer_pairs(list(map(_fewer_graphs, marks)))
+        function.pytestmark = list(map(_fewer_graphs, marks))
         if rows_in({name: function}):
             tests[name] = function
     return tests
@@ -56,32 +64,12 @@ def _gives_rows(mark) -> bool:
 def _fewer_graphs(mark):
     name, values = mark.args[:2] if mark.name == "parametrize" else ("", ())
     if name == "name":
-        return pytest.mark.parametrize(
-            name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 6)
-        ).mark
+        return pytest.mark.parametrize(name, tiers.few(GRAPHS, 6)).mark
     return (
         pytest.mark.parametrize(name, tiers.few(values, 3)).mark
         if name in ("depth", "cutoff")
         else mark
     )
-
-
-def _fewer_pairs(marks: list) -> list:
-    """Return the same test with the pairs of DIRECTED in place of all pairs of weights and directions.
-
-    Without weights each graph has one of the directions, by turns.
-    """
-    values = {mark.args[0]: mark.args[1] for mark in marks if mark.name == "parametrize"}
-    if {"weights", "directed"} <= values.keys():
-        pairs = pytest.mark.parametrize(("weights", "directed"), DIRECTED.items())
-    elif {"name", "directed"} <= values.keys():
-        pairs = pytest.mark.parametrize(
-            ("name", "directed"), tiers.by_turns(values["name"], values["directed"])
-        )
-    else:
-        return marks
-    paired = pairs.mark.args[0]
-    return [*(mark for mark in marks if mark.args[0] not in paired), pairs.mark]
 
 
 def _for_rows(mark, rows):

@@ -15,8 +15,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from kepler_traverse import _uninterrupted
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, one_line
 
 from .batch_sources import run_program
 from .cli import signals
@@ -43,8 +44,38 @@ exit codes: 0 stopped, 1 unexpected error, 2 bad usage or input, 130 interrupted
 """
 
 
+def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of the server tell its client one sentence for each error.
+
+    Flight sends the traceback of any error but its own, which shows the paths of this machine.
+    """
+
+    @wraps(method)
+    def call(*given: Any) -> Any:
+        try:
+            return method(*given)
+        except flight.FlightError:
+            raise
+        except InputError as error:
+            raise flight.FlightServerError(str(error)) from None
+        except pa.ArrowException as error:  # what the client sends is no stream of batches
+            raise flight.FlightServerError(one_line(error)) from None
+        except NotImplementedError:
+            sentence = 'the service answers exchanges with the command "pairs", and no other calls'
+            raise flight.FlightServerError(sentence) from None
+        except Exception as error:
+            say(f"unexpected {type(error).__name__} in a call: {one_line(error)}")
+            raise flight.FlightInternalError("the service failed; its terminal says why") from None
+
+    return call
+
+
 class LabelServer(flight.FlightServerBase):
     """Answers pairs from the labels of a folder."""
+
+    do_get = _in_sentences(flight.FlightServerBase.do_get)
+    do_put = _in_sentences(flight.FlightServerBase.do_put)
+    list_flights = _in_sentences(flight.FlightServerBase.list_flights)
 
     def __init__(self, location: str, tables: Any, *, cores: int, **options: Any):
         super().__init__(location, **options)
@@ -58,10 +89,11 @@ class LabelServer(flight.FlightServerBase):
             kind = pa.float64()
         self._schema = pa.schema([("distance", kind)])
 
+    @_in_sentences
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:  # noqa: ARG002
         """Answer batch by batch: the next one is read when the last answer is written."""
         if descriptor.command != _PAIRS:
-            raise pa.ArrowInvalid('the command of an exchange is "pairs"')
+            raise InputError('the command of an exchange is "pairs"')
         self._count(calls=1)
         writer.begin(self._schema)
         for chunk in reader:
@@ -73,27 +105,32 @@ class LabelServer(flight.FlightServerBase):
             writer.write_batch(answer)
             self._count(batches=1, pairs=batch.num_rows)
 
+    @_in_sentences
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
         """Describe the answers: their schema, with the facts of the labels as metadata."""
         facts = {b"kepler_traverse.labels": json.dumps(self._tables.facts).encode()}
         return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
 
+    def get_schema(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
+        return flight.SchemaResult(self._schema)  # Flight sends tracebacks of this call in any case
+
     def list_actions(self, context: Any) -> list[tuple[str, str]]:  # noqa: ARG002
         return [("health", "whether the service answers"), ("stats", "numbers of calls and pairs")]
 
+    @_in_sentences
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:  # noqa: ARG002
         if action.type == "health":
             return iter([b"ok"])
         if action.type == "stats":
             with self._lock:
                 return iter([json.dumps(self._counts | {"waiting": self._waiting}).encode()])
-        raise pa.ArrowInvalid("the actions are health and stats")
+        raise InputError("the actions are health and stats")
 
     def _answered(self, batch: Any) -> Any:
         if tuple(batch.schema.names) != _COLUMNS:
-            raise pa.ArrowInvalid("a batch has the columns source and target, in this order")
+            raise InputError("a batch has the columns source and target, in this order")
         if batch.num_rows > MAX_ROWS:
-            raise pa.ArrowInvalid(f"a batch has at most {MAX_ROWS:,} rows, not {batch.num_rows:,}")
+            raise InputError(f"a batch has at most {MAX_ROWS:,} rows, not {batch.num_rows:,}")
         labels = self._tables.labels
         numbers = [self._numbers(batch, name) for name in _COLUMNS]
         sums = labels.between(*numbers)
@@ -106,11 +143,8 @@ class LabelServer(flight.FlightServerBase):
     def _numbers(self, batch: Any, name: str) -> Any:
         column = batch.column(name)
         if column.null_count:
-            raise pa.ArrowInvalid(f"{name}: a row holds no id")
-        try:
-            return numbers_of_ids(name, column, self._tables.ids)
-        except InputError as error:
-            raise pa.ArrowInvalid(str(error)) from None
+            raise InputError(f"{name}: a row holds no id")
+        return numbers_of_ids(name, column, self._tables.ids)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:

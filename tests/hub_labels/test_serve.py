@@ -75,6 +75,13 @@ def pairs_of(*columns):
     return pa.record_batch([pa.array(column) for column in columns], names=["source", "target"])
 
 
+def assert_sentence(error, message):
+    """A client sees what we say, and nothing of the program or the machine."""
+    assert message in str(error)
+    assert "Traceback" not in str(error)
+    assert ".py" not in str(error)
+
+
 def test_batches_are_answered_in_order(town):
     graph, folder = town
     ids = np.asarray(graph.ids)
@@ -108,15 +115,52 @@ def test_batches_are_answered_in_order(town):
     ],
 )
 def test_wrong_calls_are_refused_without_an_answer(town, batch, command, message):
-    with served(town[1]) as (client, options), pytest.raises(pa.ArrowInvalid, match=message):
+    with served(town[1]) as (client, options), pytest.raises(flight.FlightServerError) as refused:
         asked(client, options, [batch], command)
+    assert_sentence(refused.value, message)
+
+
+OTHER_CALLS = {
+    "do_get": lambda client, options: client.do_get(flight.Ticket(b"pairs"), options).read_all(),
+    "do_put": lambda client, options: client.do_put(
+        flight.FlightDescriptor.for_command(b"pairs"), pa.schema([]), options
+    )[0].close(),
+    "list_flights": lambda client, options: list(client.list_flights(b"", options)),
+    "do_action": lambda client, options: list(
+        client.do_action(flight.Action("stop", b""), options)
+    ),
+}
+
+
+def test_calls_that_the_service_has_not_are_refused_in_a_sentence(town):
+    with served(town[1]) as (client, options):
+        for name, call in OTHER_CALLS.items():
+            with pytest.raises(flight.FlightServerError) as refused:
+                call(client, options)
+            is_action = name == "do_action"
+            message = "the actions are health" if is_action else "the service answers exchanges"
+            assert_sentence(refused.value, message)
+        schema = client.get_schema(flight.FlightDescriptor.for_command(b"pairs"), options).schema
+    assert schema.names == ["distance"]
+
+
+def test_a_fault_of_the_service_is_told_on_its_terminal_alone(town, monkeypatch, capsys):
+    monkeypatch.setattr(serve.LabelServer, "_answered", lambda _, batch: batch.column("secret"))
+    with (
+        served(town[1]) as (client, options),
+        pytest.raises(flight.FlightInternalError) as failed,
+    ):
+        asked(client, options, [pairs_of([0], [1])])
+    assert_sentence(failed.value, "the service failed; its terminal says why")
+    assert "secret" not in str(failed.value)
+    assert "unexpected KeyError in a call" in capsys.readouterr().err
 
 
 def test_limits_of_rows_and_of_waiting_calls(town, monkeypatch):
     monkeypatch.setattr(serve, "MAX_ROWS", 3)
     with served(town[1]) as (client, options):
         assert asked(client, options, [pairs_of([0] * 3, [0] * 3)])[0].to_pylist() == [0] * 3
-        with pytest.raises(pa.ArrowInvalid, match="at most 3 rows, not 4"):
+        with pytest.raises(flight.FlightServerError, match="at most 3 rows, not 4"):
             asked(client, options, [pairs_of([0] * 4, [0] * 4)])
         monkeypatch.setattr(serve, "MAX_WAITING", 0)
         with pytest.raises(flight.FlightUnavailableError, match="too many calls wait"):

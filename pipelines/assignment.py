@@ -118,6 +118,11 @@ def parser() -> OnceParser:
     add("--verify", "prove the results in this folder instead", metavar="DIR")
     add("--src", "column of the links with their begin (default: a known name)", metavar="NAME")
     add("--dst", "column of the links with their end", metavar="NAME")
+    add(
+        "--use",
+        "of a GMNS folder: read only the links that this may use by their allowed_uses, such as auto",
+        metavar="USE",
+    )
     add("--cost", "cost of a link by its flow (default: bpr)", choices=("bpr", "conical"))
     for name, text in (
         ("free-flow-time", "time without flow"),
@@ -189,7 +194,7 @@ def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
     from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
 
-    links = read_links(given["edges"], (given.get("src"), given.get("dst")))
+    links = read_links(given["edges"], (given.get("src"), given.get("dst")), given.get("use"))
     columns = {
         name: _name_or_number(given[name])
         for name in ("free_flow_time", "capacity", *_BPR, "alpha")

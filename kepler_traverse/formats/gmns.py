@@ -4,13 +4,15 @@ and demand.csv.
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._arrays import pyarrow
-from ..errors import EdgeListError, InputError, one_line
+from ..errors import EdgeListError, EdgeListWarning, InputError, listed, one_line, option_text
 from .ids import integer_id
 
 _NEEDED = ("from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes")
@@ -38,17 +40,21 @@ _NAMES = {
     "kmph": "kph",
     "mi/h": "mph",
 }
+_ROW = "row of the file"  # a column of each table that is read, as rows may be left out
+_ALL = "all"  # of allowed_uses: each use
 _YES = {"true", "1", "t", "yes"}
 _NO = {"false", "0", "f", "no"}
 
 
-def read_link_table(path: Any) -> dict[str, Any]:
+def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
     """Return the links of a GMNS network, one per direction.
 
     Parameters
     ----------
     path : path
         The folder, or its ``link.csv``.
+    use : str, optional
+        Read the links that this may use alone, such as ``"auto"``, by their ``allowed_uses``.
 
     Returns
     -------
@@ -63,12 +69,18 @@ def read_link_table(path: Any) -> dict[str, Any]:
     EdgeListError
         A column is missing, or a row has no value.
     InputError
-        The units of length and speed are not in ``config.csv``, or not known.
+        The units of length and speed are not in ``config.csv``, or not known; or no link has the use.
+
+    Warns
+    -----
+    EdgeListWarning
+        Links say what may use them, and ``use`` is not given.
     """
     links = _find_folder(path) / "link.csv"
-    table = _read_csv(links, _NEEDED, ids=("from_node_id", "to_node_id", "link_id"))
+    texts = ("from_node_id", "to_node_id", "link_id", "allowed_uses")
+    table = _of_use(links, _read_csv(links, _NEEDED, texts), use)
     minutes = _minutes_per_length(_find_folder(path))
-    is_directed = _flags(links, table["directed"])
+    is_directed = _flags(links, table, "directed")
     speed = _numbers(links, table, "free_speed", above=0.0)
     length = _numbers(links, table, "length")
     columns: dict[str, Any] = {
@@ -116,6 +128,65 @@ def read_trip_table(path: Any) -> dict[str, Any]:
     return {**ends, "volume": _numbers(demand, table, "volume")}
 
 
+def _of_use(path: Path, table: Any, use: str | None) -> Any:
+    """Return the links that a use may take; all without one, with a warning if links have uses.
+
+    A link without ``allowed_uses`` is open to all. ``use_group.csv`` may name several uses by one
+    word.
+    """
+    is_told = "allowed_uses" in table.column_names
+    if not is_told and use is None:
+        return table
+    if not is_told:
+        raise InputError(
+            f"{path}: no column 'allowed_uses', and {option_text('use', use)} is asked for"
+        )
+    groups = _use_groups(path.parent / "use_group.csv")
+    allowed = [_expanded(text, groups) for text in table["allowed_uses"].to_pylist()]
+    limited = np.array([bool(uses) and _ALL not in uses for uses in allowed], np.bool_)
+    if use is None:
+        if limited.any():
+            warnings.warn(
+                f"{path}: allowed_uses limits {limited.sum()} of {len(table)} links to some uses, and "
+                f"all links are read: {option_text('use', 'auto')} reads those of cars",
+                EdgeListWarning,
+                stacklevel=4,
+            )
+        return table
+    wanted = use.strip().lower()
+    known = set().union(*allowed) | set(groups)
+    if known and wanted not in known:
+        raise InputError(
+            f"{path}: no link has {option_text('use', use)}; allowed_uses has {listed(sorted(known))}"
+        )
+    is_used = ~limited | np.array([wanted in uses for uses in allowed], np.bool_)
+    if not is_used.any():
+        raise InputError(f"{path}: {option_text('use', use)} may take no link")
+    return table.filter(pyarrow.array(is_used))
+
+
+def _use_groups(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    names = ("use_group", "uses")
+    table = _read_csv(path, names, names)
+    groups, uses = (table[name].to_pylist() for name in names)
+    return {
+        str(group).strip().lower(): each or "" for group, each in zip(groups, uses, strict=True)
+    }
+
+
+def _expanded(text: str | None, groups: dict[str, str]) -> set[str]:
+    """Return the uses of a list such as ``"auto,bike"``, with those of each group in it."""
+    found: set[str] = set()
+    left = [text or ""]
+    while left:
+        words = {word.strip().lower() for word in re.split("[,;]", left.pop())} - {""} - found
+        found |= words
+        left += [groups[word] for word in words if word in groups]
+    return found
+
+
 def _find_folder(path: Any) -> Path:
     path = Path(path)
     return path if path.is_dir() else path.parent
@@ -139,7 +210,7 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
             raise EdgeListError(f"{path}: no column {name!r}; GMNS has it in {path.name}")
     if not len(table):
         raise EdgeListError(f"{path}: it has no row")
-    return table
+    return table.append_column(_ROW, pyarrow.array(np.arange(len(table))))
 
 
 def _numbers(
@@ -151,7 +222,7 @@ def _numbers(
         if column.null_count == len(column):
             return np.full(len(column), empty)
     if column.null_count:
-        row = column.is_null().index(True).as_py()
+        row = table[_ROW][column.is_null().index(True).as_py()]
         raise EdgeListError(f"{path}: row {row} has no {name}; fill it in, or drop the link")
     try:
         values = np.asarray(column.cast(pyarrow.float64()))
@@ -160,14 +231,15 @@ def _numbers(
     least = -np.inf if above is None else above
     wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | (values <= least))
     if wrong.size:
-        raise EdgeListError(f"{path}: row {wrong[0]}: {values[wrong[0]]:g} is no {name}")
+        row = table[_ROW][int(wrong[0])]
+        raise EdgeListError(f"{path}: row {row}: {values[wrong[0]]:g} is no {name}")
     return values
 
 
 def _texts(path: Path, table: Any, name: str) -> list[str]:
     column = table[name]
     if column.null_count:
-        row = column.is_null().combine_chunks().index(True).as_py()
+        row = table[_ROW][column.is_null().combine_chunks().index(True).as_py()]
         raise EdgeListError(f"{path}: row {row} has no {name}")
     return list(column.to_pylist())
 
@@ -182,11 +254,12 @@ def _ids(path: Path, table: Any, *names: str) -> list[np.ndarray]:
         return [np.array(column, object) for column in texts]
 
 
-def _flags(path: Path, column: Any) -> np.ndarray:
-    texts = [str(value).strip().lower() for value in column.to_pylist()]
-    wrong = next((row for row, text in enumerate(texts) if text not in _YES | _NO), None)
+def _flags(path: Path, table: Any, name: str) -> np.ndarray:
+    texts = [str(value).strip().lower() for value in table[name].to_pylist()]
+    wrong = next((at for at, text in enumerate(texts) if text not in _YES | _NO), None)
     if wrong is not None:
-        raise EdgeListError(f"{path}: row {wrong}: directed is {texts[wrong]!r}, not true or false")
+        row = table[_ROW][wrong]
+        raise EdgeListError(f"{path}: row {row}: {name} is {texts[wrong]!r}, not true or false")
     return np.array([text in _YES for text in texts], np.bool_)
 
 

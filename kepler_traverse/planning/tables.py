@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import to_host
-from ..errors import EdgeListError, InputError, listed
+from ..errors import EdgeListError, InputError, listed, option_text
 from ..formats import gmns, omx, tntp
 from ..formats.column_names import end_pairs
 from ..graph import Graph
@@ -33,12 +33,16 @@ class RoadNetwork(NamedTuple):
     closed: list[int]
 
 
-def read_network(path: Any) -> RoadNetwork:
+def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
     """Read the links of a TNTP file (``.tntp``) or a GMNS folder (or its ``link.csv``).
 
     Parameters
     ----------
     path : path
+    use : str, optional
+        Of GMNS: read only the links that this may use, such as ``"auto"``, by their ``allowed_uses``.
+        A link without ``allowed_uses`` is open to all. Default: all links, with an
+        ``EdgeListWarning`` if some are not open to all.
 
     Returns
     -------
@@ -53,11 +57,17 @@ def read_network(path: Any) -> RoadNetwork:
     EdgeListError, InputError
         The message names file, line or row, and column.
     """
+    if use is not None:
+        arguments.text("use", use)
     if _is_tntp(path):
+        if use is not None:
+            raise InputError(
+                f"{option_text('use', use)} is for GMNS; TNTP files have no uses of links"
+            )
         table = tntp.read_link_table(path)
         ends = np.unique([table.columns["init_node"], table.columns["term_node"]])
         return RoadNetwork(_frame(table.columns), ends[ends < table.first_through].tolist())
-    return RoadNetwork(_frame(gmns.read_link_table(path)), [])
+    return RoadNetwork(_frame(gmns.read_link_table(path, use)), [])
 
 
 def read_trips(path: Any) -> Any:

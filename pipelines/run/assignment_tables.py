@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +12,11 @@ import pyarrow.compute as pc
 
 from kepler_traverse import planning
 from kepler_traverse.assignment import VehicleClass
-from kepler_traverse.errors import InputError, listed
+from kepler_traverse.errors import EdgeListWarning, InputError, listed
 from kepler_traverse.formats.column_names import end_pairs
 from kepler_traverse.formats.ids import integer_id, read_ids
 
+from ..cli.terminal import say
 from .given_table import ids_in_column, is_text, named_columns, plain_column, read_given_table
 
 _INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as in edge lists, where 007 and +7 are strings
@@ -34,21 +36,34 @@ class LinkFile(NamedTuple):
         return is_text(self.table.schema.field(self.ends[0]).type)
 
 
-def read_links(paths: list[str], ends: tuple[str | None, str | None]) -> LinkFile:
+def read_links(
+    paths: list[str], ends: tuple[str | None, str | None], use: str | None = None
+) -> LinkFile:
     """Return the links of a file; InputError if it cannot be read, or its ends are not sure."""
     if len(paths) != 1:
         raise InputError(f"LINKS: give one file, not {len(paths)}")
     path = paths[0]
     if _is_of_planners(path):
-        network = planning.read_network(path)
+        network = _told_network(path, use)
         table = pa.Table.from_pandas(network.links, preserve_index=False)
         return LinkFile(
             table, _choose_ends(path, "links", table.column_names, ends), network.closed
         )
+    if use is not None:
+        raise InputError(f"--use {use} is for a GMNS folder, and {path} is none")
     table, chosen = read_given_table(
         path, "links", lambda names: _choose_ends(path, "links", names, ends)
     )
     return LinkFile(_with_integer_ids(table, chosen), (chosen[0], chosen[1]), [])
+
+
+def _told_network(path: str, use: str | None) -> planning.RoadNetwork:
+    with warnings.catch_warnings(record=True) as hints:
+        warnings.simplefilter("always", EdgeListWarning)
+        network = planning.read_network(path, use=use)
+    for hint in hints:
+        say(str(hint.message))
+    return network
 
 
 def _is_of_planners(path: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 import kepler_traverse as kt
 from kepler_traverse import CapacityError, EdgeListError, InputError
 from kepler_traverse.assignment import BPR, assign
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import EdgeListWarning, OutputError
 from kepler_traverse.formats import omx
 from kepler_traverse.planning import (
     read_network,
@@ -19,6 +19,7 @@ from kepler_traverse.planning import (
     write_omx,
     write_ubodt,
 )
+from pipelines import assignment
 
 NETWORK = """<NUMBER OF ZONES> 2
 <NUMBER OF NODES> 4
@@ -265,6 +266,87 @@ def test_gmns_trips_of_missing_rows_are_refused(gmns, file, text, message):
         (gmns / file).write_text(text)
     with pytest.raises(InputError, match=message):
         read_trips(gmns)
+
+
+USES = {1: "auto;bike", 2: "walk", 3: "", 4: "All", 5: "Cars, walk"}
+
+
+@pytest.fixture
+def gmns_with_uses(gmns):
+    rows = [f'{link},1,{link + 1},true,2,30,900,2,"{uses}"' for link, uses in USES.items()]
+    header = (
+        "link_id,from_node_id,to_node_id,directed,length,free_speed,capacity,lanes,allowed_uses"
+    )
+    (gmns / "link.csv").write_text("\n".join([header, *rows]) + "\n")
+    (gmns / "use_group.csv").write_text('use_group,uses\ncars,motor\nmotor,"auto,truck"\n')
+    return gmns
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("auto", [1, 3, 4, 5]),
+        ("walk", [2, 3, 4, 5]),
+        ("Truck", [3, 4, 5]),
+        ("bike", [1, 3, 4]),
+        ("all", [3, 4]),
+    ],
+)
+def test_gmns_links_are_those_of_a_use(gmns_with_uses, use, expected):
+    assert read_network(gmns_with_uses, use=use).links.link_id.to_list() == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("true", "x", "row 3: directed is 'x'"),
+        ("30", "", "row 3 has no free_speed"),
+        ("30", "-1", "row 3: -1 is"),
+    ],
+)
+def test_gmns_rows_of_other_uses_shift_no_row_of_an_error(gmns_with_uses, old, new, message):
+    path = gmns_with_uses / "link.csv"
+    lines = path.read_text().splitlines()
+    lines[2] = lines[2].replace("30", "")  # a way for walking has no speed
+    lines[4] = lines[4].replace(old, new, 1)
+    path.write_text("\n".join(lines))
+    with pytest.raises(EdgeListError, match=message):
+        read_network(gmns_with_uses, use="auto")
+
+
+def test_gmns_uses_are_not_ignored_in_silence(gmns_with_uses, tntp, capsys, tmp_path):
+    told = r"allowed_uses limits 3 of 5 links to some uses, and all links are read: use='auto'"
+    with pytest.warns(EdgeListWarning, match=told) as warned:
+        assert len(read_network(gmns_with_uses).links) == 5
+    assert warned[0].filename == __file__
+    for use, message in (
+        ("tram", "no link has use='tram'; allowed_uses has 'all', 'auto', 'bike', 'cars'"),
+        (5, "use must be"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_network(gmns_with_uses, use=use)
+    with pytest.raises(InputError, match="use='auto' is for GMNS"):
+        read_network(tntp / "net.tntp", use="auto")
+    given = [
+        str(gmns_with_uses),
+        "--trips",
+        str(tmp_path / "trips.csv"),
+        "--b",
+        "1",
+        "--power",
+        "1",
+    ]
+    (tmp_path / "trips.csv").write_text("origin,destination,volume\n1,3,5\n")
+    assert assignment.main([*given, "--output", str(tmp_path / "all")]) == 0
+    said = capsys.readouterr().err
+    assert "all links are read: --use auto reads those of cars" in said
+    assert assignment.main([*given, "--output", str(tmp_path / "cars"), "--use", "auto"]) == 2
+    assert "1 destination is not in the graph: 3" in capsys.readouterr().err
+    assert assignment.main([*given, "--output", str(tmp_path / "feet"), "--use", "walk"]) == 0
+    assert "allowed_uses" not in capsys.readouterr().err
+    assert len(pd.read_parquet(tmp_path / "feet/links.parquet")) == 4
+    of_walk = [str(gmns_with_uses), "--trips", str(tmp_path / "trips.csv")]
+    assert assignment.main([*of_walk, "--verify", str(tmp_path / "feet")]) == 0
 
 
 def test_gmns_without_units_or_with_doubtful_zones_is_refused(gmns):

@@ -79,7 +79,7 @@ FUNCTIONS = {
     "assignment.VehicleClass.fixed_costs": "table",
     "assignment.Equilibrium.skims": "along zones:ids",
     "assignment.Equilibrium.skim_columns": "names zones",
-    "planning.read_network": "path",
+    "planning.read_network": "path use",
     "planning.read_trips": "path",
     "planning.read_omx": "path matrices lookup",
     "planning.write_omx": "path table columns lookup",

@@ -342,6 +342,7 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
     import pyarrow.parquet
 
     from kepler_traverse.assignment import assign
+    from kepler_traverse.assignment.checkpoints import CheckpointError
     from kepler_traverse.errors import CertificateError, InputError
     from kepler_traverse.runtime.regular_files import differing_file, read_json, read_regular
 
@@ -364,6 +365,8 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
             result.certify()
         except CertificateError as error:
             return [f"{STATE}: {error}"]
+        except CheckpointError:
+            return [f"{STATE}: it is damaged, or of other links, trips or settings than these"]
     faults = []
     for name in ("relative_gap", "is_converged", "total", "shortest", "objective", "iterations"):
         if getattr(result, name) != facts[name]:

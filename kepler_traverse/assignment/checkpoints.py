@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from ..errors import InputError
-from ..runtime.regular_files import written_whole
+from ..errors import InputError, one_line
+from ..runtime.regular_files import open_regular, written_whole
 
 _SHARE = 0.05  # of the time, at most, goes into writing
+
+
+class CheckpointError(InputError):
+    """The file is damaged, or of another assignment."""
 
 
 class Checkpoint:
@@ -29,24 +34,29 @@ class Checkpoint:
         self._written = -float("inf")
         self._seconds = 0.0
 
-    def read(self) -> dict[str, np.ndarray]:
-        """Return the state, empty if there is no file yet; InputError if the file is not of this
-        assignment.
+    def read(self, alike: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the state, empty if there is no file yet; CheckpointError if the file is damaged, or not
+        of this assignment. ``alike`` is another state, whose arrays have the same types.
         """
         if self._path is None or not self._path.exists():
             return {}
         try:
-            with np.load(self._path, allow_pickle=False) as file:
-                state = {name: file[name] for name in file.files}
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise InputError(
-                f"checkpoint {str(self._path)!r} cannot be read ({error}); remove it"
+            with open_regular(self._path, follow=True) as file:
+                arrays = np.load(file, allow_pickle=False)
+                state = {name: arrays[name] for name in arrays.files}
+        except Exception as error:  # whatever zipfile and NumPy raise of damaged archives
+            raise CheckpointError(
+                f"checkpoint {str(self._path)!r} cannot be read ({one_line(error)}); remove it"
             ) from None
-        if str(state.pop("fingerprint", "")) != self._fingerprint:
-            raise InputError(
+        fingerprint = str(state.pop("fingerprint", ""))
+        checksum = str(state.pop("checksum", ""))
+        if fingerprint != self._fingerprint:
+            raise CheckpointError(
                 f"checkpoint {str(self._path)!r} is of other links, trips, costs or another method; "
                 "name a new file, or remove this one"
             )
+        if checksum != _checksum(fingerprint, state) or not _has_types(state, alike):
+            raise CheckpointError(f"checkpoint {str(self._path)!r} is damaged; remove it")
         return state
 
     def write(self, state: dict[str, np.ndarray], is_last: bool) -> None:
@@ -56,10 +66,33 @@ class Checkpoint:
         began = time.monotonic()
         if not is_last and (began - self._written) * _SHARE < self._seconds:
             return
-        arrays: dict[str, Any] = {"fingerprint": np.array(self._fingerprint), **state}
+        arrays: dict[str, Any] = {
+            "fingerprint": np.array(self._fingerprint),
+            "checksum": np.array(_checksum(self._fingerprint, state)),
+            **state,
+        }
         with written_whole(self._path) as partial:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
                 np.savez(file, **arrays)
         self._written = time.monotonic()
         self._seconds = self._written - began
+
+
+def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
+    """Return a checksum of a state: that of the file covers no name of an array."""
+    digest = hashlib.sha256(fingerprint.encode())
+    for name in sorted(state):
+        digest.update(f"{name} {state[name].dtype} {state[name].shape}".encode())
+        digest.update(state[name].tobytes())
+    return digest.hexdigest()
+
+
+def _has_types(state: Mapping[str, np.ndarray], alike: Mapping[str, np.ndarray]) -> bool:
+    return all(
+        name in state
+        and state[name].dtype == array.dtype
+        and state[name].ndim == array.ndim
+        and (array.ndim > 0 or bool(np.isfinite(state[name])))
+        for name, array in alike.items()
+    )

@@ -187,14 +187,15 @@ class PathEquilibration:
     def _check_paths(self) -> None:
         paths = self._paths
         n_pairs = self.problem.demand.volume.size
-        ends = paths.begin + paths.length
+        per_path = (paths.next, paths.begin, paths.length)
         is_right = (
             paths.head.size == n_pairs
+            and all(each.size == self._n_paths for each in per_path)
             and _is_within(paths.head, NO_PATH, self._n_paths)
             and _is_within(paths.next, NO_PATH, self._n_paths)
             and _is_within(paths.begin, 0, self._n_links + 1)
             and _is_within(paths.length, 0, self._n_links + 1)
-            and _is_within(ends, 0, self._n_links + 1)
+            and _is_within(paths.begin + paths.length, 0, self._n_links + 1)
             and _is_within(paths.links, 0, self.problem.network.n_links)
         )
         if not is_right:

@@ -168,10 +168,18 @@ class BiconjugateFrankWolfe:
         return {"flows": self._flows, "step": np.array(self._step), **targets}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state."""
-        self._flows = state["flows"]
+        """Go on from a state; CertificateError if its flows are none of this problem."""
+        names = [name for name in ("flows", "target_0", "target_1") if name in state]
+        given = [state[name] for name in names]
+        if any(
+            each.shape != self._flows.shape
+            or each.dtype != self._flows.dtype
+            or not ((each >= 0) & np.isfinite(each)).all()
+            for each in given
+        ):
+            raise CertificateError("the state of the flows is damaged; remove its file")
+        self._flows, *self._targets = given
         self._step = float(state["step"])
-        self._targets = [state[name] for name in ("target_0", "target_1") if name in state]
 
     def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """Return the flows of the paths that use one of the selected links, per class and link, and

@@ -114,7 +114,7 @@ def assign(
         # its state holds the flows of select link
         question = f"{method} {solver.prover.name} {None if is_selected is None else np.flatnonzero(is_selected)}"
     kept = Checkpoint(checkpoint, problem.fingerprint(question))
-    state = kept.read()
+    state = kept.read({**solver.state(), "gaps": np.zeros(0)})
     if state:
         gaps = state["gaps"].tolist()
         solver.restore(state)

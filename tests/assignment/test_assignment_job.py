@@ -126,14 +126,23 @@ def changed_paths(out):
     import numpy as np
 
     from kepler_traverse.runtime.regular_files import compute_digests
+    from tests.assignment.test_equilibrium import sealed
 
     with np.load(out / "_state.npz") as file:
         state = {name: file[name] for name in file.files}
     state["links"] = state["links"][::-1].copy()
-    np.savez(out / "_state.npz", **state)
+    sealed(state, out / "_state.npz")
     facts = json.loads((out / "_manifest.json").read_text())
     facts["files"] = compute_digests(out, list(facts["files"]))
     (out / "_manifest.json").write_text(json.dumps(facts))
+
+
+def test_verification_with_other_trips_says_so(files, capsys):
+    assert assignment.main(words(files, "--gap", "1e-4")) == 0
+    trips = pd.read_parquet(files / "trips.parquet")
+    trips.assign(volume=trips.volume + 1).to_parquet(files / "trips.parquet")
+    assert verified(files) == assignment.EXIT_WRONG
+    assert "_state.npz: it is damaged, or of other links, trips or" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

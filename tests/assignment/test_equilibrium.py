@@ -259,6 +259,77 @@ def test_checkpoint_of_another_assignment_is_refused(tmp_path):
         assign(links, trips, gap=1e-3, checkpoint=file)
 
 
+def sealed(state, file):
+    """Write a state as if an assignment had written it."""
+    from kepler_traverse.assignment.checkpoints import Checkpoint
+
+    arrays = {name: each for name, each in state.items() if name != "checksum"}
+    Checkpoint(file, str(arrays.pop("fingerprint"))).write(arrays, is_last=True)
+
+
+CHANGES = {
+    "missing": None,
+    "empty": lambda each: each.reshape(-1)[:0],
+    "text": lambda each: np.full(each.shape, "x"),
+    "float32": lambda each: each.astype(np.float32),
+    "nan": lambda each: np.full(each.shape, np.nan),
+    "two": lambda each: np.stack([each, each]),
+    "longer": lambda each: np.append(each, each),
+    "large": lambda each: np.full(each.shape, 2**40),
+}
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_damaged_checkpoints_are_refused_or_change_no_bit(tmp_path, method, gap):
+    links, trips = networks.grid(side=4, n_zones=5, volume=90)
+    whole = assign(links, trips, method=method, gap=gap)
+    file = tmp_path / "state.npz"
+    assign(links, trips, method=method, gap=gap, checkpoint=file, max_iterations=4)
+    written = file.read_bytes()
+    with np.load(file) as kept:
+        state = {name: kept[name] for name in kept.files}
+
+    def go_on(is_equal=True):
+        """Return what refuses the file, "" if nothing does."""
+        try:
+            result = assign(links, trips, method=method, gap=gap, checkpoint=file)
+        except (InputError, CertificateError) as error:
+            return str(error)
+        result.certify()
+        if is_equal:
+            assert_equal_bits(whole, result)
+        return ""
+
+    rng = np.random.default_rng(0)
+    for cut in rng.integers(0, len(written), 10):
+        file.write_bytes(written[:cut])
+        assert go_on()
+    n_refused = 0
+    # the directory of the archive is at its end, with the names of the arrays
+    for at in [*rng.integers(0, len(written), 20), *range(len(written) - 600, len(written), 13)]:
+        flipped = bytearray(written)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        file.write_bytes(flipped)
+        n_refused += "remove" in go_on()
+    assert n_refused > 20
+    with file.open("wb") as array:
+        np.save(array, np.arange(3))
+    assert go_on()
+    for name in set(state) - {"fingerprint", "checksum"}:
+        for how, change in CHANGES.items():
+            changed = dict(state)
+            if change is None:
+                del changed[name]
+            else:
+                with np.errstate(invalid="ignore"):
+                    changed[name] = change(state[name])
+            np.savez(file, **changed)
+            assert "damaged; remove it" in go_on(), (name, how)
+            file.unlink()
+            sealed(changed, file)
+            go_on(is_equal=False)
+
+
 @pytest.mark.parametrize(("method", "gap"), METHODS)
 def test_select_link_has_the_flows_of_the_pairs_that_use_it(method, gap):
     links, trips = networks.grid(seed=10)

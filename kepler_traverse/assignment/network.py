@@ -15,6 +15,7 @@ from ..cpu.breadth_first_order import breadth_first_order
 from ..errors import InputError, option_text
 from ..formats.column_names import end_pairs, listed
 from ..graph.ids import ENDS_OF_LINKS, VertexIds, ends_of_one_type
+from ..labels import columns_in_order
 from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
@@ -128,11 +129,13 @@ class Network:
 
 
 def table_columns(name: str, table: Any) -> dict[Any, Any]:
-    """Return the columns of a table by name; InputError if it is none."""
+    """Return the columns of a table by name, in one order; InputError if it is none, or the labels of
+    its columns mean several orders.
+    """
     columns = arguments.columns(name, table)
     if columns is None:
         raise InputError(f"{name} must be a table, not {arguments.describe(table)}")
-    return columns
+    return columns_in_order(name, columns)
 
 
 def end_columns(

@@ -15,6 +15,7 @@ from ..formats import gmns, omx, tntp
 from ..formats.column_names import end_pairs
 from ..graph import Graph
 from ..graph.ids import ends_of_one_type
+from ..labels import columns_in_order
 from ..runtime.regular_files import written_whole
 from ..search.frames import Column, frame_from
 from ..sssp import sssp_many
@@ -116,6 +117,7 @@ def write_omx(
     given = arguments.columns("table", table)
     if given is None:
         raise InputError(f"table must be a table, not {arguments.describe(table)}")
+    given = columns_in_order("table", given)
     pairs = end_pairs([str(name) for name in given])
     if len(pairs) != 1:
         raise InputError(

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 import scipy.sparse
 
 import kepler_traverse as kt
 from kepler_traverse import csgraph
 from kepler_traverse.assignment import BPR, assign
 from kepler_traverse.pandana import Network
-from kepler_traverse.planning import write_ubodt
+from kepler_traverse.planning import read_omx, write_omx, write_ubodt
 from tests.doors import containers
 from tests.doors.containers import Form
 
@@ -68,8 +69,8 @@ FUNCTIONS = {
     "extremes.center": "graph algorithm unconnected certified memory",
     "extremes.periphery": "graph algorithm unconnected certified memory",
     "extremes.top_closeness": "graph k algorithm direction certified memory with_count",
-    "assignment.assign": "links trips cost classes closed:ids gap method max_iterations select_link checkpoint progress "
-    "src_column dst_column",
+    "assignment.assign": "links:table trips:table cost classes closed:ids gap method max_iterations select_link checkpoint "
+    "progress src_column dst_column",
     "assignment.BPR.arrays": "table",
     "assignment.Conical.arrays": "table",
     "assignment.CostFunction.check": "scale n_rows",
@@ -82,7 +83,7 @@ FUNCTIONS = {
     "planning.read_network": "path use",
     "planning.read_trips": "path",
     "planning.read_omx": "path matrices lookup",
-    "planning.write_omx": "path table columns lookup",
+    "planning.write_omx": "path table:table columns lookup",
     "planning.write_ubodt": "graph path cutoff sources:ids",
     "Traversal.cut": "limit targets",
     "Traversals.within": "limits",
@@ -366,6 +367,37 @@ def of_ends(
     return Door(call, plain, forms)
 
 
+def of_any_table(call: Callable[..., Any], columns: Callable[[], dict[str, list[Any]]]) -> Door:
+    """A door of a table in each library, whose order and index say nothing."""
+
+    def forms(_: bool) -> list[Form]:
+        table = columns()
+        turned = pd.DataFrame(table)
+        return [
+            *(Form(name, each) for name, each in containers.frames(table)),
+            *(Form(f"index {name}", turned.set_axis(index)) for name, index in _labels(table)),
+            Form("columns in another order", turned[turned.columns[::-1]]),
+            Form("one more column", turned.assign(name="x"), containers.EITHER),
+            *(
+                Form(f"without {name}", turned.drop(columns=name), containers.REFUSED)
+                for name in table
+            ),
+            Form("no row", turned.iloc[:0], containers.REFUSED),
+            Form("a list", [1, 2, 3], containers.REFUSED),
+        ]
+
+    return Door(
+        lambda text, value, _: call(text, value),
+        lambda _: Form("plain", columns()),
+        forms,
+        texts=(False,),
+    )
+
+
+def _labels(table: dict[str, list[Any]]) -> list[tuple[str, pd.Index]]:
+    return list(containers.indexes(len(next(iter(table.values())))).items())
+
+
 def of_tables(call: Callable[..., Any], columns: dict[str, list[Any]]) -> Door:
     """A door of a table of vertices."""
 
@@ -585,6 +617,10 @@ PLACES = {"x": [13.5, 13.0, 13.25, 0.5], "y": [52.0, 52.25, 52.5, 1.5]}
 PAIR_TABLE = {"origin": [30, 20, 30], "destination": [40, 10, 20]}
 FIRST, SECOND = [30, 20, 30], [40, 10, 20]
 
+# A link and the one back beside each other, so that parallel paths share the trips.
+LINKS = {"src": [30, 10, 20, 10, 20, 40], "dst": [10, 20, 40, 30, 10, 20]}
+CAPACITY = [4, 6, 8, 5, 3, 7]
+
 # By function and argument. What follows a # is another call of the same argument.
 DOORS: dict[str, Door] = {
     "graph_from_edges.vertices": of_ids(
@@ -641,10 +677,50 @@ DOORS: dict[str, Door] = {
         lambda _, v: graph(False).labels().between([0, 1, 3], v)
     ),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
+    "assignment.assign.links": of_any_table(
+        lambda _, v: _flows(links=v), lambda: {**_links(), "capacity": CAPACITY}
+    ),
+    "assignment.assign.links#src": of_ends(
+        lambda _, v, p: _flows(links=_links(src=v, dst=p)), LINKS["src"], LINKS["dst"], leads=True
+    )._replace(texts=(False,)),
+    "assignment.assign.links#dst": of_ends(
+        lambda _, v, p: _flows(links=_links(src=p, dst=v)), LINKS["dst"], LINKS["src"], leads=False
+    )._replace(texts=(False,)),
+    "assignment.assign.links#capacity": per(
+        lambda _, v, p: _flows(links=_links(src=p, capacity=v)),
+        CAPACITY,
+        LINKS["src"],
+        by_ids=False,
+    )._replace(texts=(False,)),
+    "assignment.assign.trips": of_any_table(
+        lambda _, v: _flows(trips=v), lambda: {**PAIR_TABLE, "volume": [5, 3, 8]}
+    ),
+    "assignment.assign.trips#origin": of_ends(
+        lambda _, v, p: _flows(trips={"origin": v, "destination": p, "volume": [5, 3, 8]}),
+        FIRST,
+        SECOND,
+        leads=True,
+    )._replace(texts=(False,)),
+    "assignment.assign.trips#volume": per(
+        lambda _, v, p: _flows(trips={"origin": p, "destination": SECOND, "volume": v}),
+        [5, 3, 8],
+        FIRST,
+        by_ids=False,
+    )._replace(texts=(False,)),
     "assignment.assign.closed": of_ids(lambda text, v: _assigned(text, closed=v).links),
     "assignment.Equilibrium.skims.zones": of_ids(
         lambda text, v: _assigned(text).skims("length", zones=v)
     ),
+    "planning.write_omx.table": of_any_table(
+        lambda _, v: _omx(v), lambda: {**PAIR_TABLE, "time": [5, 3, 8]}
+    ),
+    "planning.write_omx.table#column": per(
+        lambda _, v, p: _omx({"origin": p, "destination": SECOND, "time": v}),
+        [5, 3, 8],
+        FIRST,
+        wrong=False,
+        by_ids=False,
+    )._replace(texts=(False,)),
     "planning.write_ubodt.sources": of_ids(lambda _, v: _ubodt(v), texts=(False,)),
     "bfs.source": of_one_id(lambda text, v: kt.bfs(graph(text), v)),
     "bfs.max_depth": of_number(lambda _, v: kt.bfs(graph(False), 30, max_depth=v)),
@@ -1000,11 +1076,30 @@ def _assigned(text: bool, **options: Any) -> Any:
     return assign(links, trips, cost=BPR(b=0, power=1, capacity=1), **options)
 
 
+def _links(**columns: Any) -> dict[str, Any]:
+    return {**LINKS, "free_flow_time": [1, 2, 1, 1, 3, 1], "capacity": CAPACITY, **columns}
+
+
+def _flows(links: Any = None, trips: Any = None) -> Any:
+    links = _links() if links is None else links
+    trips = {**PAIR_TABLE, "volume": [5, 3, 8]} if trips is None else trips
+    result = assign(links, trips, cost=BPR(b=0.15, power=4), gap=1e-3)
+    return result.links
+
+
 def _ubodt(sources: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="doors-") as folder:
         path = Path(folder) / "ubodt.txt"
         write_ubodt(graph(False), path, 9, sources=sources)
         return pd.read_csv(path, sep=";")
+
+
+def _omx(table: Any) -> Any:
+    pytest.importorskip("h5py")
+    with tempfile.TemporaryDirectory(prefix="doors-") as folder:
+        path = Path(folder) / "skims.omx"
+        write_omx(path, table)
+        return read_omx(path)
 
 
 def _built_both_ways(edges: Any) -> kt.Graph:

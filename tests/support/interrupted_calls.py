@@ -175,7 +175,29 @@ def of_pandana():
     return aggregate
 
 
+def assigned(**options):
+    """An assignment, its proof, its skims and its select link, as a tuple of arrays."""
+    from kepler_traverse.assignment import BPR, assign
+
+    some = ENDS[:, (ENDS.max(axis=0) < 2_000)]
+    both = np.concatenate([some, some[::-1]], axis=1)
+    links = {"src": both[0], "dst": both[1], "free_flow_time": WEIGHTS[: both.shape[1]]}
+    cost = BPR(capacity=20.0, b=0.15, power=4.0)
+    demand = {"origin": SOURCES % 2_000, "destination": TARGETS % 2_000}
+    demand["volume"] = np.ones(SOURCES.size)
+
+    def solve():
+        result = assign(links, demand, cost=cost, max_iterations=6, select_link=[3], **options)
+        result.certify()
+        skims = result.skims("time")["time"].to_numpy()
+        return result.class_flow, skims, result.selected_pairs["volume"].to_numpy(), result.gaps
+
+    return solve
+
+
 LIBRARY = {
+    "assignment": assigned,
+    "assignment frank_wolfe": lambda: assigned(method="frank_wolfe"),
     "bfs": lambda: one_each(bfs),
     "sssp": lambda: one_each(sssp),
     "bfs distances": lambda: many(bfs_many, SOURCES[:60]),

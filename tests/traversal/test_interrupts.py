@@ -103,7 +103,7 @@ def test_ctrl_c_ends_a_call_by_keyboard_interrupt(name):
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_at_many_moments(name):
     found = [each for seed in (2, 3) for each in interrupt(name, "SIGINT", seed, 7)]
-    assert len(found) == 14  # 532 of all calls
+    assert len(found) == 14  # 560 of all calls
     check(found, "KeyboardInterrupt")
 
 

@@ -19,7 +19,7 @@ from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.graph.closed import where_pairs_end
+from kepler_traverse.graph.closed import where_pairs_end, where_paths_end
 from kepler_traverse.kinds.along import AlongPaths, columns_along
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
@@ -325,13 +325,16 @@ def read_column(
     """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how
     errors name that.
 
-    The table is that of ``sources`` or of ``targets``.
+    The table is that of ``sources``, where paths begin, or of ``targets``, where they end.
     """
     path = str(getattr(settings, what))
     table, ids = READ_TABLE[what](settings)
     named_columns(path, what, table.column_names, (name,))
+    numbers = numbers_in_column(graph, path, table, ids)
+    if what == "targets":
+        numbers = where_paths_end(graph, numbers)
     return (
-        numbers_in_column(graph, path, table, ids),
+        numbers,
         _without_nulls(path, name, table),
         f"{path}: column {shown(name)}",
     )

@@ -49,7 +49,9 @@ KINDS = {
 
 
 def run(folder, output, *words):
-    fixed = ["--algorithm", "sssp", "--columns", "weight=cost,reverse_weight=reverse_cost"]
+    fixed = ["--algorithm", "sssp"]
+    if "--columns" not in words:
+        fixed += ["--columns", "weight=cost,reverse_weight=reverse_cost"]
     fixed += ["--closed", folder / "closed.txt", "--workers", 1, "--device", "cpu"]
     every = [folder / "edges.csv", *fixed, *words, "--output", output]
     assert main([str(word) for word in every]) == 0
@@ -84,6 +86,58 @@ def test_results_are_those_of_the_library(kind, folder, tmp_path):
     assert rows[expected.columns].astype(float).equals(expected.astype(float))
     assert verify.main([str(made), str(folder / "edges.csv"), "--device", "cpu"]) == 0
     assert manifest_of(made)["settings"]["closed"].endswith("closed.txt")
+
+
+COLUMNS_OF_TABLES = {
+    "groups of targets": ("nearest_targets", "targets", "groups", "group", list("abab")),
+    "groups of sources": ("k_nearest", "sources", "groups", "group", list("abba")),
+    "limits of sources": ("targets", "sources", "cutoff", "limit", [3, 9, 5, 7]),
+    "weights of sources": (
+        "opportunities",
+        "sources",
+        "source_weights",
+        "source_weight",
+        [1, 4, 2, 8],
+    ),
+    "weights of targets": ("flows", "targets", "target_weights", "target_weight", [1, 4, 2, 8]),
+}
+
+
+@pytest.mark.parametrize("column", list(COLUMNS_OF_TABLES))
+def test_columns_of_tables_belong_to_closed_vertices_as_in_the_library(column, folder, tmp_path):
+    result, table, option, name, values = COLUMNS_OF_TABLES[column]
+    ids = {"sources": SOURCES, "targets": TARGETS}
+    files = {each: tmp_path / f"{each}.csv" for each in ids}
+    for each, path in files.items():
+        own = {name: values} if each == table else {}
+        pd.DataFrame({each.removesuffix("s"): ids[each]} | own).to_csv(path, index=False)
+    words = ["--result", result, "--sources", files["sources"]]
+    options = {option: values}
+    if result in ("nearest_targets", "targets", "flows"):
+        words += ["--targets", files["targets"]]
+        options["targets"] = TARGETS
+    if result in ("nearest_targets", "k_nearest"):
+        words += ["--nearest-k", 1]
+        options["k"] = 1
+    if result == "opportunities":
+        vertices = pd.DataFrame({"vertex": CLOSED, "jobs": [1, 10, 100, 1000]})
+        vertices.to_csv(tmp_path / "vertices.csv", index=False)
+        words += ["--vertices", tmp_path / "vertices.csv", "--values", "jobs", "--cutoffs", "4,9"]
+        options |= {"values": vertices, "cutoffs": [4, 9]}
+    roles = f"weight=cost,reverse_weight=reverse_cost,{name}={name}"
+    made = run(folder, tmp_path / "out", "--columns", roles, *words)
+    graph = graph_of(folder, edge_ids=result == "flows")
+    expected = sssp_many(graph, SOURCES, result=result, **options)
+    if result == "flows":
+        loads = pd.read_parquet(made / "_loads.pq")
+        assert loads[["src", "dst", "volume"]].equals(expected[["src", "dst", "volume"]])
+        return
+    rows = pd.concat(map(pd.read_parquet, sorted(made.glob("part-*.parquet"))))
+    keys = [each for each in expected if each not in ("distance", "jobs", "reached")]
+    rows = rows.sort_values(keys, ignore_index=True)[expected.columns]
+    expected = expected.sort_values(keys, ignore_index=True)
+    assert rows.convert_dtypes().astype(str).equals(expected.convert_dtypes().astype(str))
+    assert len(rows)
 
 
 def test_pairs_and_flows_are_those_of_the_library(folder, tmp_path):

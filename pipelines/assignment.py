@@ -41,6 +41,17 @@ exit codes: 0 done, 1 unexpected error, 2 bad usage or input, 3 the gap was not 
 """
 _BPR = ("b", "power")
 _OF_CLASS = ("volume", "value_of_time", "distance_weight")
+# What the manifest states of a result.
+_STATED = (
+    "relative_gap",
+    "is_converged",
+    "total",
+    "shortest",
+    "objective",
+    "average_excess",
+    "iterations",
+    "shortest_by",
+)
 # The settings that flows depend on, which a resume and --verify must have again.
 _NUMBERS = ("gap", "max_iterations", "value_of_time", "distance_weight")
 
@@ -317,13 +328,7 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
         "result": "assignment",
         "version": __version__,
         "settings": settings,
-        "relative_gap": result.relative_gap,
-        "is_converged": result.is_converged,
-        "total": result.total,
-        "shortest": result.shortest,
-        "objective": result.objective,
-        "average_excess": result.average_excess,
-        "iterations": result.iterations,
+        **{name: getattr(result, name) for name in _STATED},
         "files": compute_digests(folder, files),
     }
 
@@ -368,7 +373,7 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
         except CheckpointError:
             return [f"{STATE}: it is damaged, or of other links, trips or settings than these"]
     faults = []
-    for name in ("relative_gap", "is_converged", "total", "shortest", "objective", "iterations"):
+    for name in _STATED:
         if getattr(result, name) != facts[name]:
             faults.append(f"{MANIFEST}: {name} is {facts[name]}, not {getattr(result, name)}")
     for name, table in _tables(result, facts["settings"]).items():

@@ -15,7 +15,7 @@ from kepler_traverse.assignment.all_or_nothing import (
 )
 from kepler_traverse.assignment.network import read_network, read_trips
 from kepler_traverse.assignment.problem import Problem
-from kepler_traverse.errors import CertificateError
+from kepler_traverse.errors import CertificateError, InputError
 from tests.assignment import networks
 
 CLASSES = [VehicleClass(), VehicleClass(volume="trucks", passenger_cars=2.5)]
@@ -158,7 +158,7 @@ def test_assignment_refuses_a_bound_that_the_links_do_not_prove(monkeypatch):
         assign(links, trips, method="frank_wolfe", gap=1e-3)
 
 
-def test_both_ways_reach_the_same_equilibrium(monkeypatch):
+def test_both_ways_reach_the_same_equilibrium(monkeypatch, tmp_path):
     links, trips = networks.grid(seed=12)
     options = {"method": "frank_wolfe", "gap": 1e-5, "closed": [5], "select_link": [3]}
     swept = assign(links, trips, **options)
@@ -167,6 +167,13 @@ def test_both_ways_reach_the_same_equilibrium(monkeypatch):
     assert (swept.shortest_by, searched.shortest_by) == ("hierarchy", "searches")
     assert swept.links.flow.to_numpy() == pytest.approx(searched.links.flow, rel=0.05, abs=1.0)
     assert searched.certify() == searched.bound
+    file = tmp_path / "state.npz"
+    assign(links, trips, **options, max_iterations=4, checkpoint=file)
+    resumed = assign(links, trips, **options, checkpoint=file)
+    pd.testing.assert_frame_equal(resumed.links, searched.links, check_exact=True)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="of other links, trips, costs"):
+        assign(links, trips, **options, checkpoint=file)
 
 
 def test_network_without_small_separators_is_searched():

@@ -61,6 +61,7 @@ def test_files_have_what_the_library_returns(files, capsys):
     facts = json.loads((out / "_manifest.json").read_text())
     assert facts["relative_gap"] == expected.relative_gap
     assert facts["objective"] == expected.objective
+    assert facts["shortest_by"] == "searches"
     assert (out / "_SUCCESS").exists()
     assert "proved; flows of the links" in capsys.readouterr().err
     assert verified(files) == 0

@@ -207,7 +207,7 @@ class Ground(NamedTuple):
         ends = rank[demand.destination]
         rise = part_above(customizable.topology, origins)
         fall = part_above(customizable.topology, ends)
-        list_offsets, lists = lists_above(rise, rise.number_of(origins))
+        list_offsets, lists = lists_above(rise, rise.numbers_at(origins))
         searches = swept_loads.Ground(
             rise=rise,
             fall=fall,
@@ -215,7 +215,7 @@ class Ground(NamedTuple):
             start=start.astype(np.int32),
             list_offsets=list_offsets,
             lists=lists,
-            end=fall.number_of(ends),
+            end=fall.numbers_at(ends),
         )
         return cls(customizable, rank[begin[links.tails]], rank[links.heads], searches)
 

@@ -262,7 +262,7 @@ class Part(NamedTuple):
     tails: np.ndarray
     arcs: np.ndarray
 
-    def number_of(self, ranks: np.ndarray) -> np.ndarray:
+    def numbers_at(self, ranks: np.ndarray) -> np.ndarray:
         """Return the numbers of ranks that the part has, int32."""
         return np.searchsorted(self.ranks, ranks).astype(np.int32)
 

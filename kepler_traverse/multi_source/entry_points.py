@@ -355,9 +355,8 @@ class Registry:
             call.given.knobs,
             call.numbers.size,
         )
-        along = getattr(call.question.options, "along", None)
         together = self.plan_together(call.graph, asked, partial(self._plan_call, call))
-        return frame_of_all(together, call.numbers, call.members, meter, along)
+        return frame_of_all(together, call.numbers, call.members, meter, call.question.options)
 
     def search_pairs(
         self,

@@ -69,7 +69,12 @@ class RunOptions(NamedTuple):
     certified: bool = False  # whether its distances are certified before columns are made of them
     clock: Clock = _untimed  # ``clock(phase)`` times its block
     meter: Meter | None = None  # reports each source that is done
-    along: AlongPaths | None = None  # what is added up along the paths
+    of_kind: Any = None  # the checked options of the result kind
+
+    @property
+    def along(self) -> AlongPaths | None:
+        """What is added up along the paths."""
+        return getattr(self.of_kind, "along", None)
 
     def advance(self, n_sources: int) -> None:
         if self.meter is not None:
@@ -312,17 +317,17 @@ def frame_of_all(
     numbers: np.ndarray,
     members: SourceGroups | None,
     meter: Meter,
-    along: AlongPaths | None = None,
+    of_kind: Any,
 ) -> Any:
-    """Run a search from all sources, given by their vertex numbers and their groups, and return a
-    frame.
+    """Run a search from all sources, given by their vertex numbers and their groups, with the
+    checked options of its kind, and return a frame.
     """
     if members is None:
         groups = None
     else:
         groups = list(zip(members.labels, members.members, strict=True))
     with meter.running():
-        options = RunOptions(groups=groups, meter=meter, along=along)
+        options = RunOptions(groups=groups, meter=meter, of_kind=of_kind)
         columns, _ = search.find(sort_distinct(numbers), options)
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 

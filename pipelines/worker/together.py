@@ -105,8 +105,8 @@ class TogetherTraverser:
                 (label, own) for label, own in zip(asked.labels, members, strict=True) if own.size
             ]
         try:
-            along = getattr(request.options, "along", None)
-            options = RunOptions(groups, request.certify != "none", clock, along=along)
+            is_certified = request.certify != "none"
+            options = RunOptions(groups, is_certified, clock, of_kind=request.options)
             return self._plan.find(numbers, options), "", False
         except NegativeCycleError:
             raise

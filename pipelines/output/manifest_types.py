@@ -148,6 +148,29 @@ FACTS = {
         again="the table of the run's sources by --sources",
     ),
 }
+_FILES_OF_TABLES = {"sources": "sources_file", "targets": "targets_file", "pairs": "pairs"}
+
+
+def _facts_of_columns() -> dict[str, Fact]:
+    """Return what a manifest says of options that are columns of tables, each recorded by itself,
+    and have no text of their own.
+    """
+    facts = {}
+    for kind in OUTPUT_SCHEMAS.values():
+        for each in fields(kind.options_class):
+            is_column = "column" in each.metadata and not kind.options_class.is_recorded_whole
+            if is_column and each.name not in FACTS:
+                table = each.metadata["table"]
+                named = f"{each.metadata['column']} of the {table}"
+                facts[each.name] = Fact(
+                    file=_FILES_OF_TABLES[table],
+                    differs=f"these are not the {named} of the run; give its table by --{table}",
+                    again=f"the table of the run's {table} by --{table}",
+                )
+    return facts
+
+
+FACTS |= _facts_of_columns()
 
 
 # The options of kinds that the identity records each by its name: type and default.

@@ -63,12 +63,11 @@ if TYPE_CHECKING:
 OF_PAIRS = "**how: Unpack[How]"
 OF_MANY = "**how: Unpack[HowMany]"
 LIMITS = {"bfs": ("max_depth", "Integer"), "sssp": ("cutoff", "float")}
-# the types of options whose dataclasses have none, since the job reads them from a table
+# the types of options whose dataclasses have none, since the job reads them from a table; that of a
+# column of a table that is not here
+OF_COLUMN = "Numbers | None"
 TYPES = {
     "groups": "Ids | None",
-    "source_weights": "Numbers | None",
-    "target_weights": "Numbers | None",
-    "volumes": "Numbers | None",
     "cutoffs": "Numbers | None",
     "through": "Any",
     "values": "Any",
@@ -139,7 +138,10 @@ def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) 
     hints = typing.get_type_hints(kind.options_class)
     for each in fields(kind.options_class):
         if each.metadata.get("library", True) and each.metadata.get("table") not in without:
-            hint = TYPES.get(each.name) or in_signature(hints[each.name])
+            hint = TYPES.get(each.name)
+            if hint is None:
+                is_column = "column" in each.metadata
+                hint = OF_COLUMN if is_column else in_signature(hints[each.name])
             yield parameter(each.name, hint, repr(each.default), needs)
 
 

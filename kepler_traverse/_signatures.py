@@ -217,6 +217,7 @@ if TYPE_CHECKING:
             max_depth: Integer | None = None,
             direction: Literal["out", "in"] = "out",
             along: Any = None,
+            start_costs: Numbers | None = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -728,6 +729,7 @@ if TYPE_CHECKING:
             cutoff: float | None = None,
             direction: Literal["out", "in"] = "out",
             along: Any = None,
+            start_costs: Numbers | None = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload

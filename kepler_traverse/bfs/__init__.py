@@ -244,7 +244,8 @@ def bfs_many(
           8.
         - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex
           that a source reaches, by one search from all sources together. Of several sources at the
-          same distance it is the one to which the canonical predecessors lead.
+          same distance it is the one to which the canonical predecessors lead. Of ``sssp_many`` it
+          takes ``start_costs``, a number of 0 or more per source, which its distances begin with.
         - ``"opportunities"``: a frame ``source, cutoff``, and a column per attribute in ``values``:
           its sum over the vertices within each of ``cutoffs``, including the source. It never holds
           distances of all sources.

@@ -6,19 +6,76 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from .._arrays import NO_PREDECESSOR, at_most, namespace
-from ..errors import NegativeCycleError
+from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph
 from ..graph.closed import listed_vertices
 from ..search.algorithms import ALGORITHMS, BFS
 from ..search.frames import Column, as_returned_distance
 from ..search.plan import Plan
-from ..search.query import Query
+from ..search.query import Query, SourceValues
 from ..search.results import Traversal
 from ..search.strategy import Strategy
+from . import along
+from .records import format_ids
+from .result_kinds import NearestSourceOptions
+
+
+def check_options(
+    options: NearestSourceOptions, kind: Any, graph: Graph, algorithm: str, numbers: Any
+) -> NearestSourceOptions:
+    """Return the options with checked columns to sum, and with start costs as ``SourceValues``."""
+    checked: Any = along.check_options(options, kind, graph, algorithm, numbers)
+    costs = options.start_costs
+    if costs is None or "sources" not in numbers:  # without sources the job has read them
+        return checked
+    return replace(checked, start_costs=check_start_costs(graph, numbers["sources"], costs))
+
+
+def check_start_costs(
+    graph: Graph, numbers: np.ndarray, costs: Any, name: str = "start_costs"
+) -> SourceValues:
+    """Check one start cost per source, in the order of ``numbers``, which are vertex numbers.
+
+    Raises InputError: there is not one number of 0 or more per source, which the weights of the
+    graph could be; or a source is given twice with different costs.
+    """
+    values = arguments.size(name, arguments.numbers(name, costs), numbers.size, "one per source")
+
+    def refuse_first(is_wrong: np.ndarray, why: str) -> None:
+        wrong = np.flatnonzero(is_wrong)
+        if wrong.size:
+            (source,) = format_ids(graph, numbers[wrong[0]])
+            cost = values[wrong[0]].item()
+            raise InputError(f"{name}: {cost!r} of source {source} {why}")
+
+    refuse_first(values < 0, "is below 0; add the same number to all of them")
+    if graph.integer_weights:
+        refuse_first(
+            values != np.trunc(values),
+            "is no integer, and the weights are; give integers in their unit, or weights as floats",
+        )
+    if graph.weights is not None:
+        kind = graph.weights.dtype
+        refuse_first(
+            values.astype(kind).astype(values.dtype) != values,
+            f"is not held exactly by weights of {kind}; build the graph with "
+            f"{option_text('weight_type', 'float64')}",
+        )
+
+    def twice(row: int, first: int) -> InputError:
+        (source,) = format_ids(graph, numbers[row])
+        return InputError(
+            f"{name}: source {source} has the start cost {values[row].item()!r} and, further up, "
+            f"{values[first].item()!r}; give it one"
+        )
+
+    return SourceValues.of_rows(numbers, values, twice)
 
 
 def nearest_source_search(
@@ -28,12 +85,13 @@ def nearest_source_search(
     single_source: Sequence[Strategy],
     strategy: str,
     query: Query,
+    start_costs: SourceValues | None = None,
 ) -> tuple[Graph, Traversal]:
     """Search for the nearest of several sources of each vertex.
 
     The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1)
-    joins to each source. So it finds the distance from the nearest source of each vertex.
-    Predecessors lead back to that source.
+    joins to each source, or an edge as long as its start cost. So it finds the distance from the
+    nearest source of each vertex. Predecessors lead back to that source.
 
     Returns
     -------
@@ -47,7 +105,10 @@ def nearest_source_search(
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
-    rooted = _add_root(graph, numbers)
+    costs = np.zeros(numbers.size)
+    if start_costs is not None:
+        costs = np.array(start_costs.of(numbers))
+    rooted = _add_root(graph, numbers, costs)
     plan = Plan(
         rooted,
         algorithm,
@@ -97,10 +158,10 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     }
 
 
-def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
-    """Add a last vertex to a graph, with an edge to each of the given vertices."""
+def _add_root(graph: Graph, numbers: np.ndarray, costs: np.ndarray) -> Graph:
+    """Add a last vertex to a graph, with an edge to each of the given vertices, of such weights."""
     if graph.derived.edges_on_host:
-        return _add_root(graph.to("cpu"), numbers).to("cuda", edges="host")
+        return _add_root(graph.to("cpu"), numbers, costs).to("cuda", edges="host")
     xp = namespace(graph.offsets)
     added = xp.asarray(numbers)
     return replace(
@@ -109,7 +170,7 @@ def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
         targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
         weights=None
         if graph.weights is None
-        else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
+        else xp.append(graph.weights, xp.asarray(costs, graph.weights.dtype)),
         ids=xp.arange(graph.n_vertices + 1),
         directed=True,
         report=BuildReport(),

@@ -165,6 +165,32 @@ class AlongOptions(KindOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NearestSourceOptions(AlongOptions):
+    """Options of ``nearest``; ``checked`` returns start costs as ``SourceValues``."""
+
+    checked_by = "nearest"
+    constraints = (
+        Constraint(
+            names=("start_costs",),
+            violated=lambda given: given.is_given("start_costs") and given.algorithm == "bfs",
+            why="{0} adds to sums of weights, and bfs counts hops",
+            remedy="take sssp, or leave it out",
+        ),
+    )
+    start_costs: Any = field(
+        default=None,
+        metadata={
+            "table": "sources",
+            "column": "start_cost",
+            "help": (
+                "what each source adds to its distances, in the unit of the weights, such as "
+                "the waiting time at a hospital"
+            ),
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class NearestOptions(AlongOptions):
     """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``."""
 
@@ -855,7 +881,7 @@ _KINDS: tuple[ResultKind, ...] = (
         ),
         columns=("vertex", "source", "distance"),
         options=("direction",),
-        options_class=AlongOptions,
+        options_class=NearestSourceOptions,
         names_columns=True,
         **OF_ONE_SEARCH,
     ),

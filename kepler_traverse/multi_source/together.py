@@ -162,7 +162,13 @@ class NearestSearch(SearchTogether):
         numbers = np.sort(numbers)
         with options.clock("traverse"):
             rooted, result = nearest_source_search(
-                self.graph, numbers, self.algorithm, self._strategies, name, self.query
+                self.graph,
+                numbers,
+                self.algorithm,
+                self._strategies,
+                name,
+                self.query,
+                getattr(options.of_kind, "start_costs", None),
             )
         with options.clock("certify"):
             if options.certified:

@@ -23,6 +23,7 @@ from kepler_traverse.graph.closed import where_pairs_end, where_paths_end
 from kepler_traverse.kinds.along import AlongPaths, columns_along
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
+from kepler_traverse.kinds.nearest import check_start_costs
 from kepler_traverse.kinds.opportunities import check_source_weights
 from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.search.query import SourceValues
@@ -108,6 +109,16 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """
     numbers, column, where = read_column(graph, settings, name)
     return check_source_weights(graph, numbers, _numbers(where, column), where)
+
+
+def read_start_costs(graph: Graph, settings: Settings, name: str) -> SourceValues:
+    """Return the start cost of each source, by a column of the table of sources.
+
+    Raises InputError: the table has no such column; a cost is no number of 0 or more that the
+    weights of the graph could be; a source has two. The message names the file.
+    """
+    numbers, column, where = read_column(graph, settings, name)
+    return check_start_costs(graph, numbers, _numbers(where, column, "start costs"), where)
 
 
 def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:
@@ -229,6 +240,7 @@ COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "groups": read_groups,
     "limits": read_limits,
     "source_weights": read_weights,
+    "start_costs": read_start_costs,
     "target_weights": read_target_weights,
     "volumes": read_volumes,
     "through": read_through,

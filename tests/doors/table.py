@@ -139,7 +139,8 @@ FUNCTIONS = {
 # Options of result kinds, which stand in **options.
 OPTIONS_OF_KINDS = (
     "k groups:per_source groups_of_targets:per_source along:along edges cutoffs:numbers values:per_vertex decay unreached "
-    "source_weights:per_source target_weights:per_source volumes:per_pair through:through of endpoints normalized samples "
+    "source_weights:per_source target_weights:per_source start_costs:per_source "
+    "volumes:per_pair through:through of endpoints normalized samples "
     "epsilon delta seed"
 )
 # Options of the job, of those that Python takes, too.
@@ -944,6 +945,9 @@ DOORS: dict[str, Door] = {
     ),
     "options.source_weights": per(
         lambda text, v, p: many(text, p, "flows", source_weights=v), [5, 7, 2]
+    ),
+    "options.start_costs": per(
+        lambda text, v, p: many(text, p, "nearest", start_costs=v), [5, 7, 2]
     ),
     "options.target_weights": per(
         lambda text, v, p: many(text, named(IDS, text), "flows", targets=p, target_weights=v),

@@ -143,6 +143,7 @@ PLANTED = {
 }  # fmt: skip
 # For each rule of a kind, in the order of its rows: options by the names of keyword arguments.
 OF_KINDS = {
+    "nearest": [{"start_costs": [2.0]}],
     "flows": [
         {"of": "pairs"},
         {"volumes": [2.0]},
@@ -301,7 +302,7 @@ OF_JOB = [
 def test_a_job_that_violates_a_rule_of_a_kind_is_refused_before_it_reads(kind, place, tmp_path):
     options = dict(OF_KINDS[kind][place])
     columns = {}
-    for name in ("source_weights", "target_weights"):
+    for name in ("source_weights", "target_weights", "start_costs"):
         if options.pop(name, None):
             columns = {name[:-1]: "w"}
     if options.pop("pairs", None):
@@ -309,7 +310,8 @@ def test_a_job_that_violates_a_rule_of_a_kind_is_refused_before_it_reads(kind, p
     elif "sources" not in options:
         options["all_sources"] = True
     if columns:
-        options["sources" if "source_weight" in columns else "targets"] = "no_such_table.csv"
+        options["targets" if "target_weight" in columns else "sources"] = "no_such_table.csv"
+        options.pop("all_sources", None)
         options["columns"] = columns
     given = {"output": str(tmp_path / "out"), "result": kind, **options}
     with pytest.raises(UsageError, match="--"):

@@ -140,7 +140,7 @@ class UnreachedOptions(KindOptions):
 _ALONG = {
     "example": ("metres", "toll"),
     "help": "columns of the edge list to add up along the shortest paths: one column each. Of paths it is the sum "
-    "from the origin up to the vertex, of streets that over what is within each cutoff",
+    "from the origin up to the vertex, of streets that within a cutoff",
 }
 
 
@@ -182,10 +182,7 @@ class NearestSourceOptions(AlongOptions):
         metadata={
             "table": "sources",
             "column": "start_cost",
-            "help": (
-                "what each source adds to its distances, in the unit of the weights, such as "
-                "the waiting time at a hospital"
-            ),
+            "help": "what each source adds to its distances, such as the wait there",
         },
     )
 
@@ -937,8 +934,7 @@ _KINDS: tuple[ResultKind, ...] = (
     ResultKind(
         name="streets",
         reads=("sparse",),
-        means="a row for each source and cutoff: sums of columns of the edge list over the edges within it, and over the "
-        "parts within it of edges that it ends on",
+        means="a row for each source and cutoff: sums of columns of the edge list over what is within it of each edge",
         columns=("source", "cutoff"),
         **_made_by("streets", "make_records", "make_columns"),
         options=("direction",),

@@ -35,7 +35,7 @@ LIMITS = {
     "docs/hierarchies.md": 2000,
     "docs/labels.md": 1600,
     "docs/semantics.md": 2500,
-    "docs/settings.md": 3900,
+    "docs/settings.md": 4000,
     "docs/plugins.md": 500,
     "docs/versions.md": 600,
 }

@@ -328,6 +328,7 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
             str(folder / "attributes.csv"),
         ],
         "within": cutoffs,
+        "streets": [*cutoffs, "--along", "weight"],
         "isochrones": cutoffs,
     }
     (folder / "trips.csv").write_text("origin,destination\n1,2\n")

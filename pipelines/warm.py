@@ -121,24 +121,17 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                 else:
                     sources = []
                 yield [*same, "--result", result, *_needed_by(kind, folder), *sources]
+            acyclic = [str(_edges(folder, weight, is_acyclic=True)), *same[1:]]
             for strategy in strategies:
-                build = "hierarchy" in strategy.needs
+                named = [*same, "--strategy", strategy.name, *many]
+                more = []
+                if "acyclic" in strategy.needs:
+                    named = [*acyclic, "--strategy", strategy.name, *many]
+                if "hierarchy" in strategy.needs:
+                    more = ["--undirected", "--hierarchy", "yes"]
+                    yield [*named, "--directed", "--hierarchy", "yes"]
                 for result in (*_FEW, "summary"):
-                    if build:
-                        more = ["--hierarchy", "yes", "--undirected"]
-                    else:
-                        more = []
-                    yield [*same, "--strategy", strategy.name, "--result", result, *many, *more]
-                if build:
-                    yield [
-                        *same,
-                        "--strategy",
-                        strategy.name,
-                        *many,
-                        "--hierarchy",
-                        "yes",
-                        "--directed",
-                    ]
+                    yield [*named, "--result", result, *more]
 
 
 def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
@@ -155,23 +148,26 @@ def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
         "k": ["--nearest-k", "2"],
         "cutoffs": ["--cutoffs", "1,2"],
         "values": ["--values", "whole,real", "--vertices", str(attributes)],
+        "along": ["--along", "steps"],
         "unconnected": ["--unconnected", "largest"],
     }
     needed = {*kind.needs, *({"unconnected"} & {*kind.all_options})}
     return [word for name, words in given.items() if name in needed for word in words]
 
 
-def _edges(folder: Path, weight: str | None) -> Path:
+def _edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
     """Write a small edge list, and return its path."""
     import numpy as np
     import pyarrow
     import pyarrow.parquet
 
-    path = folder / f"{weight or 'plain'}.parquet"
+    path = folder / f"{weight or 'plain'}{'-acyclic' * is_acyclic}.parquet"
     rng = np.random.default_rng(1)
     src, dst = rng.integers(0, _N_VERTICES, (2, 8 * _N_VERTICES))
     src[::8] = 0  # long adjacency lists are sorted by code of their own
-    columns = {"src": src, "dst": dst}
+    if is_acyclic:
+        src, dst = np.minimum(src, dst), np.maximum(src, dst)
+    columns = {"src": src, "dst": dst, "steps": np.ones_like(src)}
     if weight is not None:
         values = rng.integers(1, 9, src.size).astype(weight)
         columns["weight"] = values if weight == "int64" else values + values.dtype.type(0.5)

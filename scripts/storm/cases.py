@@ -7,13 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scripts.storm import interrupt_cases, job_cases, library, library_cases, scipy_cases
+from scripts.storm import (
+    assignment_cases,
+    interrupt_cases,
+    job_cases,
+    library,
+    library_cases,
+    scipy_cases,
+)
 from scripts.storm.case import Case, Outcome, Settings
 
 # Each with its share of the cases.
 DOORS: dict[str, tuple[Callable[[Case], Any], int]] = {
     "library": (library_cases.ask_library, 20),
     "scipy": (scipy_cases.ask_scipy, 4),
+    "assignment": (assignment_cases.ask_assignment, 2),
     "interrupted": (interrupt_cases.run_interrupted, 2),
     **job_cases.DOORS,
 }

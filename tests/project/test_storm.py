@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kepler_traverse
+from kepler_traverse.assignment import Equilibrium
 from kepler_traverse.errors import EdgeListError, InputError
 from pipelines import batch_sources
 from scripts.storm import __main__ as storm
@@ -98,6 +99,28 @@ def test_an_answer_in_place_of_an_error_is_found(monkeypatch):
         if each.what == "accepted"
     ]
     assert found
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda links: links.assign(flow=links.flow * 1.001), "costs"),
+        (lambda links: links.assign(flow=0.0, cost=links.time.where(links.flow == 0)), "costs"),
+    ],
+)
+def test_a_wrong_flow_of_an_assignment_is_found(monkeypatch, change, what):
+    links = Equilibrium.links.fget
+    monkeypatch.setattr(Equilibrium, "links", property(lambda self: change(links(self))))
+    found = findings(Settings(5, doors=("assignment",)), range(20))
+    assert {each.what for each in found} == {"wrong"}
+    assert any(what in each.detail for each in found)
+
+
+def test_a_gap_of_an_assignment_that_is_not_that_of_its_flows_is_found(monkeypatch):
+    stated = property(lambda self: self.bound.relative_gap / 2)
+    monkeypatch.setattr(Equilibrium, "relative_gap", stated)
+    found = findings(Settings(5, doors=("assignment",)), range(40))
+    assert any("is stated" in each.detail for each in found)
 
 
 IN_DOUBT = {

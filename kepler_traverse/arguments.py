@@ -133,6 +133,14 @@ def text(
     return value
 
 
+def names(name: str, value: Any) -> list[str]:
+    """Return one name or several as a list."""
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, (list, tuple)) or not all(isinstance(each, str) for each in several):
+        raise InputError(f"{name} must be a name or a list of names, not {describe(value)}")
+    return list(several)
+
+
 def is_encodable(value: str) -> bool:
     """Return whether a string is Unicode text: Python's can also hold halves of characters
     (surrogates).

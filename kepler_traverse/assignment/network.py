@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +51,9 @@ class VehicleClass:
     passenger_cars: float = 1.0
 
     def check(self) -> None:
-        """Raise InputError for a number that is out of range."""
+        """Raise InputError for a name that is none, or a number that is out of range."""
+        for name in ("volume", "toll", "length"):
+            arguments.text(f"{name} of a class", getattr(self, name), "the name of a column")
         above_zero = {"passenger_cars": self.passenger_cars}
         if self.value_of_time is not None:
             above_zero["value_of_time"] = self.value_of_time
@@ -81,8 +84,8 @@ class VehicleClass:
 
 
 def _is_finite(value: Any) -> bool:
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return is_number and bool(np.isfinite(value))
+    is_number = arguments.is_integer(value) or isinstance(value, (float, np.floating))
+    return is_number and abs(value) <= sys.float_info.max
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..errors import CertificateError, InputError
 from ..search.frames import Column, frame_from
 from .all_or_nothing import Prover, sum_along
@@ -175,8 +176,7 @@ class Equilibrium:
             ``origin``, ``destination``, ``vehicles`` if there are several classes, ``cost``, and the
             columns of ``along``. Without a path they are null.
         """
-        names = [along] if isinstance(along, str) else list(along)
-        return frame_from(self.skim_columns(names, zones), "cpu")
+        return frame_from(self.skim_columns(arguments.names("along", along), zones), "cpu")
 
     def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
         """Return the columns of ``skims``."""

@@ -168,11 +168,11 @@ def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
         or not all(isinstance(each, VehicleClass) for each in listed)
     ):
         raise InputError("classes must be a VehicleClass or a list of them")
+    for each in listed:
+        each.check()
     names = [each.volume for each in listed]
     if len(set(names)) < len(names):
         raise InputError("two classes have the same column of volumes; give each one of its own")
-    for each in listed:
-        each.check()
     return Problem(network, read_trips(trips, network, listed), list(listed), cost)
 
 

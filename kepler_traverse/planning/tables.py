@@ -129,7 +129,7 @@ def write_omx(
     if columns is None:
         names = [name for name in given if name not in pairs[0]]
     else:
-        names = _names("columns", columns)
+        names = arguments.names("columns", columns)
     missing = next((name for name in names if name not in given), None)
     if missing is not None or not names:
         raise InputError(f"table has no column {missing!r} of values; it has {listed(given)}")
@@ -166,16 +166,6 @@ def _path(path: Any) -> Path:
     return Path(path)
 
 
-def _names(name: str, value: Any) -> list[str]:
-    """Return one name or several as a list."""
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
-        raise InputError(
-            f"{name} must be a name or a list of names, not {arguments.describe(value)}"
-        )
-    return list(names)
-
-
 def _values(name: str, column: Any) -> np.ndarray:
     """Return a column of numbers as float64; null is NaN."""
     if not hasattr(column, "isna"):
@@ -205,7 +195,7 @@ def read_omx(
     data frame
         ``origin``, ``destination``, and a column per matrix. Pairs that are NaN in all are left out.
     """
-    names = None if matrices is None else _names("matrices", matrices)
+    names = None if matrices is None else arguments.names("matrices", matrices)
     if lookup is not None:
         arguments.text("lookup", lookup)
     values, rows, columns = omx.read_matrices(_path(path), names, lookup)

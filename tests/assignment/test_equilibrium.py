@@ -378,11 +378,29 @@ def test_skims_are_sums_along_shortest_paths():
     assert len(of_trips) == ((trips.origin != trips.destination) & (trips.volume > 0)).sum()
 
 
-@pytest.mark.parametrize("along", ["cost", ["time", "time"], "metres"])
+@pytest.mark.parametrize(
+    "along", ["cost", ["time", "time"], "metres", None, 3, b"x", [1.5, 2], {"time"}]
+)
 def test_skims_refuse_columns_that_are_taken_or_missing(along):
     links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
-    with pytest.raises(InputError, match=r"along=|no column 'metres'"):
+    with pytest.raises(InputError, match=r"along=|no column 'metres'|along must be a name"):
         assign(links, trips).skims(along)
+
+
+@pytest.mark.parametrize("name", ["volume", "toll", "length"])
+@pytest.mark.parametrize("value", [None, 3, ["a"], {}, b"a"])
+def test_classes_name_columns_by_texts(name, value):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    with pytest.raises(InputError, match=f"{name} of a class must be the name of a column"):
+        assign(links, trips, classes=VehicleClass(**{name: value}))
+
+
+@pytest.mark.parametrize("name", ["value_of_time", "distance_weight", "passenger_cars"])
+@pytest.mark.parametrize("value", [10**400, math.nan, math.inf, -1, True, "1", [1]])
+def test_numbers_of_classes_are_finite(name, value):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    with pytest.raises(InputError, match=f"{name} of class 'volume' must be"):
+        assign(links, trips, classes=VehicleClass(**{name: value}))
 
 
 def test_skims_without_a_path_are_null():

@@ -42,7 +42,9 @@ class Draws:
     """
 
     def __init__(self, xp, seed: int):
-        self.xp, self.seed, self.drawn = xp, seed, 0
+        self.xp = xp
+        self.seed = seed
+        self.drawn = 0
 
     def _bits(self, size: int):
         position = self.xp.arange(size, dtype=np.uint64)
@@ -95,7 +97,8 @@ def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) ->
     """
     rng = np.random.default_rng(seed) if rng is None else rng
     number = xp.arange(rows * columns, dtype=np.int64)
-    row, column = number // columns, number % columns
+    row = number // columns
+    column = number % columns
     ends = []
     for down, right in ((0, 1), (1, 0)):
         bent = rng.random(number.size) < 0.2
@@ -127,8 +130,10 @@ def degree_six(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  #
 def _triangulated(rows: int, columns: int, falls, xp) -> tuple:
     """A grid with a diagonal in each cell, which falls to the right where ``falls`` says so for its first vertex."""
     number = xp.arange(rows * columns, dtype=np.int64)
-    row, column = number // columns, number % columns
-    has_right, has_below = column + 1 < columns, row + 1 < rows
+    row = number // columns
+    column = number % columns
+    has_right = column + 1 < columns
+    has_below = row + 1 < rows
     src = [number[has_right], number[has_below]]
     dst = [number[has_right] + 1, number[has_below] + columns]
     cell = has_right & has_below

@@ -97,7 +97,9 @@ def pytraf(case: tuple[Any, Any, Network], gap: float) -> Call:
 
 def difference(expected: np.ndarray, found: np.ndarray) -> str:
     share = np.abs(expected - found).sum() / expected.sum()
-    return "" if share <= TOLERANCE else f"flows differ by {share:.1e} of their sum"
+    if share <= TOLERANCE:
+        return ""
+    return f"flows differ by {share:.1e} of their sum"
 
 
 def facts(case: tuple[Any, Any, Network]) -> dict[str, int]:
@@ -106,7 +108,9 @@ def facts(case: tuple[Any, Any, Network]) -> dict[str, int]:
 
 # --- skims
 
-ROAD, ZONES, WALKED = "USA-road-d.NY", 1000, 50
+ROAD = "USA-road-d.NY"
+ZONES = 1000
+WALKED = 50
 SPEEDS = np.array([8, 10, 12, 14, 20, 28, 33])  # metres per second
 
 
@@ -169,7 +173,9 @@ SKIMS = Work(
 
 # --- equilibria
 
-LARGE, LARGE_ZONES, ITERATIONS = "equilibrium, 1,000 zones, 50 iterations", 1000, 50
+LARGE = "equilibrium, 1,000 zones, 50 iterations"
+LARGE_ZONES = 1000
+ITERATIONS = 50
 
 
 def large_case(inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:

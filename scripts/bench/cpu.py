@@ -57,13 +57,15 @@ def store(inputs: Inputs, name: str, counts: Mapping[str, int], folder: Path) ->
     from kepler_traverse.certificate import certify_many
     from pipelines.comparison import hashed_weights
 
-    source, directed = GRAPHS[name], GRAPHS[name].directed
+    source = GRAPHS[name]
+    directed = GRAPHS[name].directed
     if source.generator:
         generate = getattr(make_graphs, source.generator)
         src, dst = generate(*source.arguments, inputs.seed)
     else:
         frame = pandas.read_parquet(inputs.file(source.file))
-        src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+        src = frame["src"].to_numpy()
+        dst = frame["dst"].to_numpy()
     weights = hashed_weights(src, dst, directed)
     graph = graph_from_edges(src, dst, weights, directed=directed)
     sources = sources_of(graph, max(counts.values()), inputs.seed)
@@ -115,7 +117,8 @@ def prepare(library: str, algorithm: str, count: int) -> Callable[[Case], Call]:
 
         def alone() -> Timed:
             run(case.rows.sources[:1])
-            digests, times = [], []
+            digests = []
+            times = []
             for i in range(SINGLE):
                 distances, taken = timed(run, case.rows.sources[i : i + 1])
                 # a plan writes the next distances into the same array
@@ -123,7 +126,9 @@ def prepare(library: str, algorithm: str, count: int) -> Callable[[Case], Call]:
                 times.append(taken)
             return Timed(Found(digests, getattr(run, "strategy", None)), statistics.median(times))
 
-        return alone if count == 1 else together
+        if count == 1:
+            return alone
+        return together
 
     return of
 

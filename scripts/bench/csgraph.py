@@ -81,7 +81,9 @@ def differences(title: str, expected: Any, found: Any) -> str:
     else:
         is_same = np.array_equal(expected[0], found[0])
         is_same &= np.array_equal(expected[1] == -9999, found[1] == -9999)
-    return "" if is_same else "the results differ"
+    if is_same:
+        return ""
+    return "the results differ"
 
 
 WORKS = tuple(

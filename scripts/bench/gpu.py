@@ -28,7 +28,9 @@ GRAPHS = chosen(
     *("USA-road-NE", "USA-road-NY", "lattice 1500", "R-MAT 20", "R-MAT 22", "uniform 2M"),
     *("R-MAT 24", "lattice 4000", "cnr-2000", "soc-Slashdot0902"),
 )
-SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
+SINGLE = 16
+MANY = (32, 256, 1024, 10_000)
+LOOPED = 32
 LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
 PEER_SECONDS = 4.0  # of cuGraph's searches, per graph and algorithm
 MANY_SECONDS = 10.0  # a call from many sources that would take longer is left out
@@ -42,16 +44,21 @@ class Case:
         from kepler_traverse._arrays import to_host
 
         made = graphs.make(GRAPHS[name], inputs.graphs, inputs.device, inputs.seed)
-        self.hops, self.weighted, self.directed = made.hops, made.weighted, made.source.directed
+        self.hops = made.hops
+        self.weighted = made.weighted
+        self.directed = made.source.directed
         hub = int(self.hops.derived.degrees.argmax())
         reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
         vertices = np.flatnonzero(to_host(reached))
-        random, count = np.random.default_rng(inputs.seed), max(MANY)
+        random = np.random.default_rng(inputs.seed)
+        count = max(MANY)
         self.sources = random.choice(vertices, count, replace=count > vertices.size)
         self._of_baseline: dict[str, Any] = {}
 
     def graph(self, algorithm: str) -> Any:
-        return self.hops if algorithm == "bfs" else self.weighted
+        if algorithm == "bfs":
+            return self.hops
+        return self.weighted
 
     def baseline(self, algorithm: str) -> tuple[dict[str, dict[int, float]], dict[int, Any]]:
         """Return seconds per source of each variant of cuGraph, and distances, for as many sources as time permits."""
@@ -133,14 +140,16 @@ def many(case: Case, algorithm: str, count: int) -> Call:
     if count > 256 and graph.n_edges > LARGE:
         raise NotImplementedError("the graph is too large for so many sources")
     sources = case.sources[:count]
-    plan, alone = make(graph, n_sources=count), make_single(graph, predecessors=False)
+    plan = make(graph, n_sources=count)
+    alone = make_single(graph, predecessors=False)
     size = min(count, plan.group)
     group, taken = timed_on_gpu(lambda: plan.run(sources[:size]))
     if taken * count / size > MANY_SECONDS:
         raise NotImplementedError(f"it would take {taken * count / size:.0f} s")
     distances = {}
     for i in range(0, size, max(1, size // 8)):
-        source, one = int(sources[i]), alone.run(int(sources[i])).distance
+        source = int(sources[i])
+        one = alone.run(int(sources[i])).distance
         if not bool((group[i].distance.view(np.int32) == one.view(np.int32)).all()):
             raise SystemExit(f"{algorithm}: source {source} of {count} differs from the same alone")
         distances[source] = group[i].distance.copy()

@@ -30,9 +30,16 @@ from scripts.measure.harness import run_command
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
 PACKAGES = ("pyarrow", "cupy-cuda13x", "cupy-cuda12x", "distributed")
-ROADS, RMAT, RMAT_SCALE = "USA-road-NE-topology", "R-MAT 20", 20
-ONE, TWO, SEED, MAX_WORKERS, N_TARGETS = "one GPU", "two GPUs", 1, 4, 1000
-STARTED, PARTED = 256, 512  # sources
+ROADS = "USA-road-NE-topology"
+RMAT = "R-MAT 20"
+RMAT_SCALE = 20
+ONE = "one GPU"
+TWO = "two GPUs"
+SEED = 1
+MAX_WORKERS = 4
+N_TARGETS = 1000
+STARTED = 256
+PARTED = 512  # sources
 # Targets: seconds from the command to the first search, times the default, and times one GPU.
 START_SECONDS = {"warm": 4.0, "cold": 6.0}
 PARTS_RATIO = 1.1
@@ -57,7 +64,8 @@ class Folder:
     """A folder with what jobs read and write."""
 
     def __init__(self, inputs: Inputs) -> None:
-        self.path, self.device = Path(tempfile.mkdtemp()), inputs.device
+        self.path = Path(tempfile.mkdtemp())
+        self.device = inputs.device
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         self.edges = {ROADS: inputs.file(ROADS).resolve(), RMAT: self.path / "rmat.parquet"}
         src, dst = rmat(RMAT_SCALE, 16, SEED)
@@ -69,7 +77,8 @@ class Folder:
         edges = pq.read_table(self.edges[ROADS], columns=["src", "dst"])
         ids = np.unique(np.concatenate([column.to_numpy() for column in edges.columns]))
         random = np.random.default_rng(SEED)
-        targets, values = self.path / "targets.txt", self.path / "values.parquet"
+        targets = self.path / "targets.txt"
+        values = self.path / "values.parquet"
         chosen = random.choice(ids, min(N_TARGETS, ids.size), replace=False)
         targets.write_text("\n".join(map(str, np.sort(chosen).tolist())) + "\n")
         pq.write_table(pa.table({"vertex": ids, "jobs": random.integers(0, 100, ids.size)}), values)
@@ -139,7 +148,9 @@ def searching(folder: Folder, result: tuple[str, str, int, str], workers: int) -
 def count_workers(device: str) -> int:
     if device == "cpu":
         return 2
-    return min(MAX_WORKERS, cuda.cp.cuda.runtime.getDeviceCount()) if cuda.cp else 1
+    if cuda.cp:
+        return min(MAX_WORKERS, cuda.cp.cuda.runtime.getDeviceCount())
+    return 1
 
 
 def works(inputs: Inputs) -> Iterator[Work]:
@@ -172,7 +183,8 @@ def judged(rows: Iterable[dict]) -> dict[str, bool]:
     found = {}
     for of in by_work(rows):
         ours = of[OURS]
-        name, least = f"{ours['graph']}, {ours['work']}", ours["least"]
+        name = f"{ours['graph']}, {ours['work']}"
+        least = ours["least"]
         if ours["work"].startswith("start"):
             found[name] = least <= START_SECONDS[ours["work"].rpartition(" ")[2]]
         elif ONE in of:

@@ -45,10 +45,16 @@ from scripts.measure.work import (
 )
 
 PACKAGES = ("pandana", "routingkit-cch")
-ROADS, LATTICE = ("USA-road-NE-topology", "USA-road-d.NY"), "lattice 1500"
-SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
+ROADS = ("USA-road-NE-topology", "USA-road-d.NY")
+LATTICE = "lattice 1500"
+SWEEP = "hierarchy_sweep"
+SEARCH = "near_far_per_thread"
 SEARCH_ON_GPU = "source_per_block"
-SEARCHED, CHECKED, PAIRS, TARGETS, WHOLE = 16, 16, 1000, 1000, 10_000
+SEARCHED = 16
+CHECKED = 16
+PAIRS = 1000
+TARGETS = 1000
+WHOLE = 10_000
 SIDE_BY_SIDE = 1024  # sources on a GPU
 OWN = 100  # destinations of each origin
 BASELINE_ORIGINS = 100
@@ -84,7 +90,9 @@ def same_rows(expected: Any, found: Any) -> str:
     """Compare frames, or arrays; the search has the first rows alone."""
     if not hasattr(expected, "equals"):
         return differences(expected, found)
-    return "" if expected.head(len(found)).equals(found) else "the results differ"
+    if expected.head(len(found)).equals(found):
+        return ""
+    return "the results differ"
 
 
 # --- building
@@ -126,11 +134,15 @@ class Search(NamedTuple):
 
     @property
     def many(self) -> Callable[..., Any]:
-        return bfs_many if self.metric == "hops" else sssp_many
+        if self.metric == "hops":
+            return bfs_many
+        return sssp_many
 
     @property
     def plan(self) -> Callable[..., Any]:
-        return plan_bfs_many if self.metric == "hops" else plan_sssp_many
+        if self.metric == "hops":
+            return plan_bfs_many
+        return plan_sssp_many
 
     def strategy(self, graph: Graph, is_sweep: bool, count: int) -> str:
         """Return the sweep, or what searches without a hierarchy."""
@@ -173,13 +185,15 @@ def summaries(graph: Graph, search: Search, strategy: str, sources: np.ndarray) 
 def walks(graph: Graph, _search: Search, strategy: str, sources: np.ndarray) -> Call:
     """Prepare paths from each source to a vertex of its own."""
     numbers = np.random.default_rng(4).integers(0, graph.n_vertices, PAIRS)
-    origins, ends = graph.ids_at(sources), graph.ids_at(numbers[: sources.size])
+    origins = graph.ids_at(sources)
+    ends = graph.ids_at(numbers[: sources.size])
     call = partial(paths, graph, strategy=strategy)
     call((origins[:2], ends[:2]))  # compiles
     return partial(call, (origins, ends))
 
 
-WEIGHTS, HOPS = Search("weights"), Search("hops")
+WEIGHTS = Search("weights")
+HOPS = Search("hops")
 # Work: what is asked, of which search, and the sources of the sweep and of the search.
 ASKED: dict[str, tuple[Callable[..., Call], Search, int, int]] = {
     "distances": (distances, WEIGHTS, 512, SEARCHED),
@@ -413,7 +427,8 @@ class OnGpu:
 
     def statistics(self) -> Call:
         """Prepare statistics of interleaved distances, which must be those of rows."""
-        found, offsets = self.interleaved()(), self.graph.offsets
+        found = self.interleaved()()
+        offsets = self.graph.offsets
         pairs = zip(
             summary_of_distances(found, offsets, None),
             summary_of_distances(self.rows(SEARCH_ON_GPU)(), offsets, None),
@@ -471,7 +486,9 @@ def on_gpu_of(inputs: Inputs, name: str) -> OnGpu:
 
 
 def same_on_gpu(expected: Any, found: Any) -> str:
-    return "" if bool((expected == found).all()) else "the results differ"
+    if bool((expected == found).all()):
+        return ""
+    return "the results differ"
 
 
 def prepared(call: Callable[..., Call], *arguments: Any) -> Callable[[OnGpu], Call]:

@@ -20,7 +20,8 @@ HUBS = ("email-Enron", "cnr-2000")
 # seeds of random weights, where a file has none
 ROADS = {"USA-road-d.NY": None, "USA-road-NE-topology": 1}
 WITH_PEERS = "USA-road-d.NY"  # on which building a network of pandana takes seconds, not minutes
-PAIRS, FEW = 1_000_000, 10_000  # the latter of peers
+PAIRS = 1_000_000
+FEW = 10_000  # the latter of peers
 _HEAVIEST = 10_000  # of random weights
 
 

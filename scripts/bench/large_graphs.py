@@ -32,11 +32,16 @@ from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsew
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x")
 SEED = 1
 PIECE = 1 << 26  # edges drawn at once, so that the list takes 8 bytes per edge
-SCALE, EDGE_FACTOR = 26, 16
-MANY, GROUPS, REPEATS = 4096, (512, 1024), 3
-VERTICES, EDGES = 119_000_000, 4_600_000_000  # drawn; about 4.3 billion differ
+SCALE = 26
+EDGE_FACTOR = 16
+MANY = 4096
+GROUPS = (512, 1024)
+REPEATS = 3
+VERTICES = 119_000_000
+EDGES = 4_600_000_000  # drawn; about 4.3 billion differ
 LINKING = 4  # of the domains of the web graph, one in so many links to others
-ERROR, CONFIDENCE = 0.01, 0.95
+ERROR = 0.01
+CONFIDENCE = 0.95
 CERTIFIED = 32  # sources
 WAYS = {
     "edges on the host": StreamedTuning(),

@@ -83,7 +83,8 @@ def thinned(iterations: list[dict], algorithm: str, most: int = POINTS) -> list[
         )
         for number, (iteration, following) in enumerate(itertools.pairwise(iterations))
     ]
-    rows, width = single, 1
+    rows = single
+    width = 1
     while len(rows) > most:
         width += 1
         rows = [row for i in range(0, len(single), width) for row in by_kind(single[i : i + width])]

@@ -70,11 +70,9 @@ def ours(rows: Rows, algorithm: str, directed: bool):
         groups = [group.distance for group in plan.iter_groups(sources)]
         widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
         run.strategy = plan.strategy.name
-        return (
-            groups[0]
-            if len(groups) == 1
-            else np.concatenate([group.astype(widest, copy=False) for group in groups])
-        )
+        if len(groups) == 1:
+            return groups[0]
+        return np.concatenate([group.astype(widest, copy=False) for group in groups])
 
     run.strategy = single.strategy.name
     return run
@@ -247,7 +245,10 @@ class _Gapbs:
     """
 
     def __init__(self, kept, n, search, distances):
-        self._kept, self._n, self._search, self._distances = kept, n, search, distances
+        self._kept = kept
+        self._n = n
+        self._search = search
+        self._distances = distances
 
     def __call__(self, sources):
         (source,) = sources

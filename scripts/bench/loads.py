@@ -29,9 +29,12 @@ GRAPHS = {
     "soc-Slashdot0902": True,
     "luxembourg_osm": False,
 }
-ROADS, HUBS = "USA-road-d.NY", "email-Enron"
-TOLERANCE, FLOAT_SUMS = 1e-12, 1e-11  # the latter where a peer adds up floats over all sources
-EPSILON, DELTA = 0.05, 0.1
+ROADS = "USA-road-d.NY"
+HUBS = "email-Enron"
+TOLERANCE = 1e-12
+FLOAT_SUMS = 1e-11  # the latter where a peer adds up floats over all sources
+EPSILON = 0.05
+DELTA = 0.1
 # Graph, whether weights count, and the number of sources.
 SAMPLES = (
     ("soc-Slashdot0902", False, 512),
@@ -46,7 +49,9 @@ class Case:
     """One graph in all libraries."""
 
     def __init__(self, edges: pd.DataFrame, directed: bool, weighted: bool = False) -> None:
-        self.edges, self.directed, self.weighted = edges, directed, weighted
+        self.edges = edges
+        self.directed = directed
+        self.weighted = weighted
         shown = edges if weighted else edges[["src", "dst"]]
         self.graph = graph_from_edges(shown, directed=directed)
         self.n = int(edges[["src", "dst"]].to_numpy().max()) + 1
@@ -85,7 +90,9 @@ def case_of(inputs: Inputs, name: str, weighted: bool) -> Case:
 
 def differences(expected: np.ndarray, found: np.ndarray, tolerance: float = TOLERANCE) -> str:
     error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
-    return "" if error.max() <= tolerance else f"values differ by {error.max():.1e}"
+    if error.max() <= tolerance:
+        return ""
+    return f"values differ by {error.max():.1e}"
 
 
 # --- betweenness
@@ -127,7 +134,8 @@ def is_within(prepare: Callable[[Case], Call]) -> Callable[[Case], Call]:
     """Prepare the same, and say which values are within ``EPSILON`` of the right ones."""
 
     def of(case: Case) -> Call:
-        exact, call = case.exact, prepare(case)
+        exact = case.exact
+        call = prepare(case)
         return lambda: (np.abs(call() - exact) <= EPSILON).astype(np.float64)
 
     return of
@@ -199,7 +207,8 @@ class Flows:
 
     def __init__(self, graph: Graph, origins: int, ends: int) -> None:
         graph.hierarchy()
-        random, ids = np.random.default_rng(2), np.asarray(graph.ids)
+        random = np.random.default_rng(2)
+        ids = np.asarray(graph.ids)
         some = random.choice(ids, origins, replace=False)
         block = random.choice(ids, ends, replace=False)
         to = np.broadcast_to(block, (origins, ends))
@@ -245,7 +254,8 @@ def aequilibrae(flows: Flows) -> Call:
     graph = flows.graph
     ends = [np.searchsorted(np.asarray(graph.ids), each) + 1 for each in flows.pairs]
     zones = np.unique(np.concatenate(ends))
-    network, matrix = Network(), AequilibraeMatrix()
+    network = Network()
+    matrix = AequilibraeMatrix()
     links = {
         "link_id": np.arange(flows.src.size) + 1,
         "a_node": flows.src + 1,

@@ -23,7 +23,9 @@ from scripts.measure.environment import timed_on_gpu
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
-SEED, CHECKED, FLOWS = 7, 2, 1024
+SEED = 7
+CHECKED = 2
+FLOWS = 1024
 # Graph, algorithm, sources (None: all), methods.
 CASES: tuple[tuple[str, str, int | None, tuple[str, ...]], ...] = (
     ("soc-Slashdot0902", "bfs", 1024, ("lanes", "blocks")),
@@ -44,7 +46,8 @@ def add_reference(
     offsets, targets, weights, distance, order, source, loads
 ):  # pragma: no cover (compiled)
     """Add the dependencies of one source, in the order of distances; weights are 1 by hops."""
-    paths, dependency = np.zeros(distance.size), np.zeros(distance.size)
+    paths = np.zeros(distance.size)
+    dependency = np.zeros(distance.size)
     paths[source] = 1
     for v in order:
         for e in range(offsets[v], offsets[v + 1]):
@@ -61,7 +64,8 @@ def add_reference(
 
 def reference(graph: Graph, sources: np.ndarray, rows: Any) -> np.ndarray:
     """Return the loads of a few sources, by a plain loop on the CPU."""
-    loads, of_hops = np.zeros(graph.n_vertices), rows.dtype.kind == "i"
+    loads = np.zeros(graph.n_vertices)
+    of_hops = rows.dtype.kind == "i"
     weights = np.ones(graph.n_edges, np.int64) if of_hops else to_host(graph.weights)
     arrays = to_host(graph.offsets), to_host(graph.targets), weights
     for source, row in zip(sources, to_host(rows), strict=True):
@@ -95,7 +99,9 @@ def as_floats(sums: Any) -> np.ndarray:
 
 def differences(expected: np.ndarray, found: np.ndarray, tolerance: float) -> str:
     worst = float(np.max(np.abs(found - expected) / np.maximum(expected, 1.0)))
-    return "" if worst <= tolerance else f"loads differ by {worst:.2e}"
+    if worst <= tolerance:
+        return ""
+    return f"loads differ by {worst:.2e}"
 
 
 def beside_cugraph(ours: np.ndarray, theirs: np.ndarray) -> str:
@@ -117,7 +123,9 @@ def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> C
     plan = planned(case, algorithm, sources.size)
 
     def of_groups(chosen: np.ndarray) -> tuple[Any, float, int]:
-        sums, seconds, left = Sums(graph.n_vertices), 0.0, 0
+        sums = Sums(graph.n_vertices)
+        seconds = 0.0
+        left = 0
         into = betweenness_gpu.LoadSums(vertices=sums)
         for group in plan.iter_groups(chosen):
             rows = group.distance
@@ -127,7 +135,8 @@ def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> C
                 betweenness_gpu.add_loads, graph, group.sources, rows, into, method=method
             )
             flags, taken = timed_on_gpu(add)
-            seconds, left = seconds + taken, left + int(flags.sum())
+            seconds = seconds + taken
+            left = left + int(flags.sum())
         return sums, seconds, left
 
     few = sources[:CHECKED]
@@ -147,7 +156,9 @@ def cugraph(case: Case, count: int | None) -> Call:
     """Prepare cuGraph's betweenness from the same sources."""
     import pylibcugraph
 
-    graph, cp, handle = case.graph("bfs"), cuda.cp, pylibcugraph.ResourceHandle()
+    graph = case.graph("bfs")
+    cp = cuda.cp
+    handle = pylibcugraph.ResourceHandle()
     given = {"weight_array": None, "store_transposed": False, "renumber": False}
     theirs = pylibcugraph.SGGraph(
         handle,
@@ -174,12 +185,16 @@ def cugraph(case: Case, count: int | None) -> Call:
 
 def flows(case: Case, algorithm: str) -> Call:
     """Prepare flows of one unit from each source to each vertex; by hops, their sum is that of the distances."""
-    graph, n = case.graph(algorithm), case.graph(algorithm).n_vertices
-    sources, plan = sources_of(graph, FLOWS), planned(case, algorithm, FLOWS)
+    graph = case.graph(algorithm)
+    n = case.graph(algorithm).n_vertices
+    sources = sources_of(graph, FLOWS)
+    plan = planned(case, algorithm, FLOWS)
     ones = np.ones(n, np.int64)
 
     def of_groups() -> tuple[Any, float, int]:
-        sums, seconds, total = Sums(graph.n_edges + 2), 0.0, 0
+        sums = Sums(graph.n_edges + 2)
+        seconds = 0.0
+        total = 0
         for group in plan.iter_groups(sources):
             kind = group.distance.dtype
             last = kind.type((np.finfo if kind.kind == "f" else np.iinfo)(kind).max)

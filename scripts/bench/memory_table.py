@@ -100,7 +100,8 @@ def sources_per_pass(work: Work, shape: Shape, card: int) -> int:
 
 def largest_graph(work: Work, make_shape, card: int) -> int:
     """Return the most vertices of a graph of a shape with which a pass serves one source or more."""
-    fits, does_not = 1, MAX_VERTICES + 1
+    fits = 1
+    does_not = MAX_VERTICES + 1
     while does_not - fits > 1:
         middle = (fits + does_not) // 2
         if sources_per_pass(work, make_shape(middle, work.weight), card):
@@ -114,7 +115,9 @@ def in_millions(value: int) -> str:
     """Return a number in millions, rounded down to two digits."""
     digits = max(len(str(value)) - 2, 0)
     rounded = value // 10**digits * 10**digits
-    return f"{rounded / 10**6:,.3g} M" if rounded < 10**9 else f"{rounded // 10**6:,} M"
+    if rounded < 10**9:
+        return f"{rounded / 10**6:,.3g} M"
+    return f"{rounded // 10**6:,} M"
 
 
 def rows_of(work: Work, make_shape) -> list[list[str]]:

@@ -20,7 +20,10 @@ from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 PACKAGES = ("networkx", "nx-parallel", "nx-cugraph-cu13")
 GRAPH = "USA-road-d.NY"
 CONVERTING = "kepler, with conversion"
-STREETS, TOWN, DISTRICT, QUARTER = 90_000, 20_000, 2_000, 1_000  # nodes of parts of the network
+STREETS = 90_000
+TOWN = 20_000
+DISTRICT = 2_000
+QUARTER = 1_000  # nodes of parts of the network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
 
 
@@ -98,7 +101,9 @@ def of_nodes(name: str, n_sources: int, graph: Any, backend: str) -> Any:
     nodes = list(graph)[:n_sources]
     sources = [] if not n_sources else [nodes[0]] if n_sources == 1 else [nodes]
     found = getattr(nx, name)(graph, *sources, backend=backend)
-    return found if n_sources else dict(found)
+    if n_sources:
+        return found
+    return dict(found)
 
 
 # As it is written in Python, nodes, the call, and that of a sample where NetworkX would take too long for all.
@@ -170,7 +175,9 @@ def differences(expected: Any, found: Any) -> str:
         is_same = math.isclose(expected, found, rel_tol=1e-12)
     else:
         is_same = expected == found
-    return "" if is_same else f"{found!r} is not {expected!r}"
+    if is_same:
+        return ""
+    return f"{found!r} is not {expected!r}"
 
 
 def prepare(backend: str, call: Callable[[Any, str], Any]) -> Callable[[Any], Call]:

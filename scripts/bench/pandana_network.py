@@ -19,8 +19,13 @@ from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ("pandana", "pandas")
 GRAPH = "USA-road-d.NY"
-NEAR, FAR, POINTS, NEAREST = 5000, 3_000_000, 500, 3
-PAIRS, PATHS, ORIGINS = 100_000, 1000, 100
+NEAR = 5000
+FAR = 3_000_000
+POINTS = 500
+NEAREST = 3
+PAIRS = 100_000
+PATHS = 1000
+ORIGINS = 100
 BUILT = 300  # origins after which this library has built its hierarchy
 
 
@@ -50,13 +55,16 @@ class Case:
     """A road network in both libraries, and what is drawn of its vertices."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self._networks = graph, {}
-        n, random = graph.n_vertices, np.random.default_rng(1)
+        self.graph = graph
+        self._networks = {}
+        n = graph.n_vertices
+        random = np.random.default_rng(1)
         self.nodes = pd.Series(np.arange(n))
         self.values = pd.Series(random.integers(0, 100, n).astype(float))
         self.floats = pd.Series(np.random.default_rng(2).exponential(50.0, n))
         self.points = pd.Series(np.sort(random.choice(n, POINTS, replace=False)).astype(float))
-        self.origins, self.ends = random.choice(n, PAIRS), random.choice(n, PAIRS)
+        self.origins = random.choice(n, PAIRS)
+        self.ends = random.choice(n, PAIRS)
         self.near = random.choice(n, PATHS)
         self.some = np.repeat(self.origins[:ORIGINS], PAIRS // ORIGINS)
         self.many = np.tile(self.ends[: PAIRS // ORIGINS], ORIGINS)
@@ -133,7 +141,9 @@ CALLS = {
 def differences(expected: Any, found: Any) -> str:
     """Compare two results; pandana rounds distances to float32."""
     one, other = (np.asarray(each, dtype=float) for each in (expected, found))
-    return "" if np.allclose(one, other, rtol=2**-22, atol=0) else "the results differ"
+    if np.allclose(one, other, rtol=2**-22, atol=0):
+        return ""
+    return "the results differ"
 
 
 def facts_of(case: Case, rows: int | None = None) -> dict[str, int]:

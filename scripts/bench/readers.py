@@ -33,7 +33,8 @@ def of_scipy(path: Path) -> Any:
     import scipy.sparse
 
     frame = pandas.read_parquet(path)
-    src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+    src = frame["src"].to_numpy()
+    dst = frame["dst"].to_numpy()
     data = frame["weight"].to_numpy() if "weight" in frame else np.ones(src.size, np.float32)
     n = int(max(src.max(), dst.max())) + 1
     return scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
@@ -84,7 +85,9 @@ def edges_in(path: Path) -> dict[str, int]:
 
 def check(edges: int | None, found: int | None) -> str:
     """Compare the edges of graphs; those of libraries that merge by another rule are None."""
-    return "" if found is None or found == edges else f"{found} edges in place of {edges}"
+    if found is None or found == edges:
+        return ""
+    return f"{found} edges in place of {edges}"
 
 
 def works(inputs: Inputs) -> Iterator[Work]:

@@ -35,7 +35,9 @@ def rate_of(limits: dict, table_bytes: float) -> float:
     fits = [
         rate for mebibytes, rate in limits["gathers_per_us"] if mebibytes * 2**20 <= table_bytes
     ]
-    return fits[-1] if fits else limits["gathers_per_us"][0][1]
+    if fits:
+        return fits[-1]
+    return limits["gathers_per_us"][0][1]
 
 
 def floor_ms(limits: dict, search: Walked, algorithm: str, vertices: int, edges: int) -> float:
@@ -43,10 +45,12 @@ def floor_ms(limits: dict, search: Walked, algorithm: str, vertices: int, edges:
     if algorithm == "bfs":
         pushed = search.pushed_edges + search.uncounted * edges / vertices
         n_bytes = BYTES["pushed"] * pushed + BYTES["pulled"] * search.pulled
-        gathers, table = pushed + search.pulled, vertices / 8
+        gathers = pushed + search.pulled
+        table = vertices / 8
     else:
         gathers = edges * search.reached / vertices  # those of reached vertices
-        n_bytes, table = BYTES["relaxed"] * gathers, 4 * vertices
+        n_bytes = BYTES["relaxed"] * gathers
+        table = 4 * vertices
     chain = sum(limits["latencies_us"].values())
     n_bytes += BYTES["hops"] * search.reached
     work = max(n_bytes / limits["bytes_per_us"], gathers / rate_of(limits, table))
@@ -60,8 +64,10 @@ def rows_of(
     found = {}
     sizes = {row["graph"]: (row["vertices"], row["edges"]) for row in measured if "edges" in row}
     for median in measured:
-        graph, algorithm = median["graph"], median["work"].partition(",")[0]
-        row, traced = {}, levels.get(graph, {})
+        graph = median["graph"]
+        algorithm = median["work"].partition(",")[0]
+        row = {}
+        traced = levels.get(graph, {})
         if "bfs" in traced:
             if graph not in sizes:
                 raise Malformed(f"{graph} is traced, but no measurement has its size")
@@ -82,7 +88,8 @@ def shown(row: dict[str, float]) -> dict[str, float]:
 
 def page(record: Record) -> tuple[str, dict[str, str]]:
     """The text of docs/benchmarks/levels.md, and its plots by path from there."""
-    limits, levels = read_record(LIMITS), level_traces.read_levels()
+    limits = read_record(LIMITS)
+    levels = level_traces.read_levels()
     ours = [row for row in record.rows("gpu") if row["peer"] == OURS and row["size"] == 1]
     rows = rows_of(limits, levels, ours)
     plots = {

@@ -15,8 +15,10 @@ from kepler_traverse import Graph, bfs_many, read_graph
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ()
-SMALL, LARGE = "USA-road-d.NY", "USA-road-NE-topology"
-SCATTERED, DEPTH = 50_000, 7
+SMALL = "USA-road-d.NY"
+LARGE = "USA-road-NE-topology"
+SCATTERED = 50_000
+DEPTH = 7
 
 
 class Case(NamedTuple):
@@ -42,13 +44,15 @@ def cases_of(inputs: Inputs) -> dict[str, Case]:
 
 def matched(small: Graph, large: Graph) -> tuple[np.ndarray, np.ndarray]:
     """Return ids of random vertices of two graphs; the i-th of both reach equally many vertices. Some may find no other."""
-    of_small, of_large = within(small, "all"), within(large, "all")
+    of_small = within(small, "all")
+    of_large = within(large, "all")
     random = np.random.default_rng(3)
     chosen = random.choice(of_small.size, min(SCATTERED, of_small.size), replace=False)
     others = random.permutation(of_large.size)
     chosen = chosen[np.argsort(of_small[chosen])]
     others = others[np.argsort(of_large[others], kind="stable")]
-    wanted, there = of_small[chosen], of_large[others]
+    wanted = of_small[chosen]
+    there = of_large[others]
     # The i-th vertex of a size takes the i-th one of that size in the other graph.
     places = (
         np.searchsorted(there, wanted) + np.arange(chosen.size) - np.searchsorted(wanted, wanted)

@@ -48,7 +48,8 @@ def folder_of(inputs: Inputs) -> Path:
     """Write the tables that jobs read, into a folder that lasts as long as this process."""
     folder = tempfile.TemporaryDirectory()
     _KEPT.append(folder)
-    roads, hubs = short.roads_of(inputs), short.hubs_of(inputs)
+    roads = short.roads_of(inputs)
+    hubs = short.hubs_of(inputs)
     people = short.sources_of(hubs, short.NEIGHBORS_OF)
     tables = {
         "all": {"source": roads.graph.ids},
@@ -67,7 +68,8 @@ _KEPT: list[tempfile.TemporaryDirectory] = []
 
 def prepare(inputs: Inputs, graph: str, words: str) -> Call:
     """Prepare a job. Modules are compiled to bytecode once, as an installation leaves them."""
-    folder, numbers = folder_of(inputs), iter(range(99))
+    folder = folder_of(inputs)
+    numbers = iter(range(99))
     code = {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "PYTHONDONTWRITEBYTECODE": ""}
     edges = inputs.file(graph).resolve()
     command = [sys.executable, "-m", "pipelines.batch_sources", edges, *words.split()]

@@ -15,17 +15,25 @@ from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
 PACKAGES = ("pandana", "igraph", "networkit")
-ROADS, HUBS, LARGE = "USA-road-d.NY", "soc-Slashdot0902", "USA-road-NE"
-NEAR, FAR, STEPS = 5000, 20000, 4
+ROADS = "USA-road-d.NY"
+HUBS = "soc-Slashdot0902"
+LARGE = "USA-road-NE"
+NEAR = 5000
+FAR = 20000
+STEPS = 4
 CUTOFFS = [FAR * (i + 1) // STEPS for i in range(STEPS)]
 ATTRIBUTES = ("jobs", "shops", "beds")
 AREA = "area"  # an attribute of floats
-POINTS, NEAREST = 500, 3
-PAIRS, PAIRS_WITHIN = 1_000_000, 3000
-NEIGHBORS_OF, HOPS = 100_000, 2
+POINTS = 500
+NEAREST = 3
+PAIRS = 1_000_000
+PAIRS_WITHIN = 3000
+NEIGHBORS_OF = 100_000
+HOPS = 2
 WALK = 24_000  # in 30 minutes at 80 m per minute: a weight of 1 is 0.1 m
 # sources whose results a CPU checks, and the strategy of searches that are not short
-CHECKED, WHOLE = 20_000, "source_per_block"
+CHECKED = 20_000
+WHOLE = "source_per_block"
 # sources of NetworKit, which cannot end a search early and returns distances to all vertices
 WHOLE_SEARCHES = 200
 ON_CPU = "kepler on the CPU"
@@ -36,7 +44,8 @@ class Roads:
     """A road network, here and in pandana, and what is drawn of it."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.n = graph, graph.n_vertices
+        self.graph = graph
+        self.n = graph.n_vertices
         random = np.random.default_rng(1)
         self.values = {name: random.integers(0, 100, self.n) for name in ATTRIBUTES}
         # quarters, so that sums in any order are equal
@@ -148,7 +157,8 @@ def calling(method: str, *arguments: Any) -> Callable[[Roads], Call]:
     return of
 
 
-ONE, ALL = (("jobs",), [NEAR]), (ATTRIBUTES, CUTOFFS)
+ONE = (("jobs",), [NEAR])
+ALL = (ATTRIBUTES, CUTOFFS)
 ONE_OF_FLOATS = ((AREA,), [NEAR])
 # Name: our method, pandana's or none, and their arguments.
 ON_ROADS: dict[str, tuple[str, str, tuple]] = {
@@ -240,4 +250,6 @@ def on_gpu() -> Iterator[Work]:
 
 
 def works(inputs: Inputs) -> Iterator[Work]:
-    return on_gpu() if inputs.device == "cuda" else on_cpu()
+    if inputs.device == "cuda":
+        return on_gpu()
+    return on_cpu()

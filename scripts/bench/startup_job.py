@@ -31,7 +31,8 @@ class Case(NamedTuple):
 def cases(device: str) -> list[Case]:
     """Return the jobs that are measured on a device."""
     one = ("--sources", "1")
-    roads, many = "USA-road-NE-topology", ("--undirected", "--random-sources", "1024")
+    roads = "USA-road-NE-topology"
+    many = ("--undirected", "--random-sources", "1024")
     summary = ("--random-sources", "1024", "--result", "summary")
     found = [
         Case("karate, 1 source", "karate", one),

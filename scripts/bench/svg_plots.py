@@ -5,7 +5,8 @@ from __future__ import annotations
 from pipelines.monitoring.run_plots import COLOURS
 from pipelines.monitoring.svg import BOTTOM, TOP, Plane, Size, left_margin, picture
 
-WIDTH, ROW = 860, 22
+WIDTH = 860
+ROW = 22
 _SHAPES = ("circle", "square", "triangle")
 
 
@@ -25,7 +26,8 @@ def dots(
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
     numbers = [value for values in rows.values() for value in values.values()]
     numbers += [] if reference is None else [reference]
-    ends, height = (min(numbers) / 1.15, max(numbers) * 1.15), TOP + BOTTOM + ROW * len(rows)
+    ends = (min(numbers) / 1.15, max(numbers) * 1.15)
+    height = TOP + BOTTOM + ROW * len(rows)
     size = Size(WIDTH, height, left_margin(rows))
     plane = Plane(title, ends, (0, len(rows)), size, legend=legend_of(labels), log="x")
     plane.x_axis(axis)
@@ -61,7 +63,8 @@ def clouds(
         plane.x_axis(axis, whole=True)
         plane.y_axis(vertical)
         for label, found in kinds.items():
-            colour, width = look_of(known.index(label))[0], 4 if len(found) > 100 else 6
+            colour = look_of(known.index(label))[0]
+            width = 4 if len(found) > 100 else 6
             # many dots as one element
             drawn = "".join(f"M{plane.at_x(x):.0f} {plane.at_y(y):.0f}h0" for x, y in found)
             look = f'stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"'

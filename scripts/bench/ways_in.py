@@ -187,7 +187,9 @@ def _address(value: Any) -> int | None:
     if hasattr(column, "chunks"):
         return _start(column)
     column = column.to_numpy() if hasattr(column, "to_numpy") else column
-    return _start(column) if isinstance(column, np.ndarray) else None
+    if isinstance(column, np.ndarray):
+        return _start(column)
+    return None
 
 
 def _start(column: Any) -> int:
@@ -213,7 +215,9 @@ def _same_place(value: Any) -> bool:
 def _graph(value: Any) -> Any:
     from kepler_traverse import graph_from_edges
 
-    return graph_from_edges(*value) if isinstance(value, tuple) else graph_from_edges(value)
+    if isinstance(value, tuple):
+        return graph_from_edges(*value)
+    return graph_from_edges(value)
 
 
 def _from(name: str) -> Callable[[Any], Any]:

@@ -117,7 +117,8 @@ def retired_words(path: str, text: str) -> list[str]:
     idioms = {} if _matches(path, DATED) else IDIOMS
     if _matches(path, ("*check_words.py",)):
         names = {}
-    found, known = [], {}
+    found = []
+    known = {}
     for line, kind, part in parts_of(path, text):
         if kind == "code":
             if part not in known:  # names recur

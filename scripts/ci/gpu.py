@@ -60,7 +60,9 @@ ALONE = ("speed", "scale")  # one process at a time
 ONLY_IF_NAMED = ("scale",)
 SCALE_SECONDS = 200.0
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
+PASSED = "passed"
+FAILED = "FAILED"
+NOT_RUN = "not run"
 # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
 TOLERANCE = 1.25
 
@@ -91,7 +93,8 @@ SMALL = (
     " or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu or searches_on_a_gpu_find"
     " or test_loads_on_gpu"
 )
-SAMPLE, SANITIZER_SECONDS = 8, 180
+SAMPLE = 8
+SANITIZER_SECONDS = 180
 # Libraries ask the driver for functions that it may not have; memcheck would report each such call.
 SANITIZER_OPTIONS = {"memcheck": ("--report-api-errors", "no")}
 # Of these tests, which have thousands of launches, four had not ended after two minutes each.
@@ -138,7 +141,9 @@ class Selection:
     """A plugin of pytest: one of several parts of the tests, every n-th of those, until the time is over."""
 
     def __init__(self, part: int, parts: int, every: int, seconds: float):
-        self._part, self._parts, self._every = part, parts, every
+        self._part = part
+        self._parts = parts
+        self._every = every
         self._ends = time.monotonic() + seconds
         self.is_late = False
 
@@ -183,7 +188,9 @@ def run_pytest(arguments: list[str]) -> int:
     selection = Selection(int(part), int(parts), int(every), float(seconds))
     given = ["-q", "-p", "no:cacheprovider", "-m", "gpu", f"--junitxml={report}", *others]
     status = pytest.main(given, plugins=[selection])
-    return 0 if selection.is_late and status == pytest.ExitCode.INTERRUPTED else int(status)
+    if selection.is_late and status == pytest.ExitCode.INTERRUPTED:
+        return 0
+    return int(status)
 
 
 def pytest_command(
@@ -208,7 +215,9 @@ def modules_missing(suite: xml.Element) -> list[str]:
         re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong
     ]
     modules = {match[1] if match else "" for match in found}
-    return [] if modules & {"", *OURS} else sorted(modules)
+    if modules & {"", *OURS}:
+        return []
+    return sorted(modules)
 
 
 def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
@@ -312,14 +321,17 @@ def judge_groups(name: str) -> Callable[[int, Path], tuple[str, str]]:
         said = f"{len(equal)} results equal, {len(differing)} differ"
         if differing:
             return FAILED, f"{said}: {differing[0]}"
-        return (PASSED, said) if equal and not status else (FAILED, f"{said}, ended with {status}")
+        if equal and not status:
+            return (PASSED, said)
+        return (FAILED, f"{said}, ended with {status}")
 
     return judge
 
 
 def jobs_of_groups(_options: argparse.Namespace) -> Iterator[Job]:
     for graph, part in itertools.product(GROUP_GRAPHS, ("weights", "hops", "jobs")):
-        name, file = f"{graph} {part}", DATA / f"{graph}.parquet"
+        name = f"{graph} {part}"
+        file = DATA / f"{graph}.parquet"
         command = [sys.executable, "-m", "scripts.ci.groups", str(file), "--part", part]
         missing = () if file.exists() else (str(file),)
         yield Job("groups", name, command, judge_groups(name), missing, seconds=300)
@@ -418,7 +430,8 @@ def works_of(rows: list[dict[str, Any]]) -> dict[str, Speed]:
     peers = {(row["graph"], row["work"]): per_source(row) for row in rows if row["peer"] != LIBRARY}
     works = {}
     for row in rows:
-        graph, work = row["graph"], row["work"]
+        graph = row["graph"]
+        work = row["work"]
         if row["peer"] == LIBRARY:
             loop = graph, f"{work.partition(',')[0]}, a loop"
             is_single = row["size"] == 1
@@ -489,7 +502,9 @@ def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path],
 def missing_of(job: Job) -> list[str]:
     """Return what a job needs and this machine lacks: modules, files and the program that it starts."""
     missing = [name for name in job.needs if "/" in name or importlib.util.find_spec(name) is None]
-    return missing if shutil.which(job.command[0]) else [*missing, job.command[0]]
+    if shutil.which(job.command[0]):
+        return missing
+    return [*missing, job.command[0]]
 
 
 def run_job(job: Job, gpu: str, ends: float, threads: int) -> Row:

@@ -45,7 +45,8 @@ from scripts.papers.graphs import hashed
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
-SOURCES, PAIRS = 2500, 6000
+SOURCES = 2500
+PAIRS = 6000
 LONGEST = 40  # targets of one source at most
 SEED = 11
 PARTS = ("hops", "weights", "jobs")
@@ -133,7 +134,8 @@ class Case:
         self, graph: Graph, strategy: str = "auto", memory: int | None = None
     ) -> dict[str, str]:
         """Return the checksums of the result."""
-        kind, targets = RESULT_KINDS[self.result], self.targets
+        kind = RESULT_KINDS[self.result]
+        targets = self.targets
         registry = BFS if self.algorithm == "bfs" else SSSP
         table = pair_table(*pairs_of(graph, self.sources.size)) if self.has_pairs else None
         if self.result == "paths":
@@ -241,7 +243,8 @@ def compare_jobs(path: Path, device: str, n_sources: int) -> Iterator[tuple[str,
         "betweenness": {**some, "result": "betweenness", "max_depth": 4},
     }
     for name, options in asked.items():
-        digests, began = {}, time.perf_counter()
+        digests = {}
+        began = time.perf_counter()
         for where, certify in (("cpu", "all"), ("cpu", "none"), (device, "none"), (device, "all")):
             with tempfile.TemporaryDirectory() as folder:
                 if name == "pairs":
@@ -282,7 +285,8 @@ def main(arguments: list[str]) -> int:
     if options.part == "jobs":
         found = compare_jobs(path, options.device, options.sources)
     else:
-        graph, algorithm = read_graph(path, directed=False, device="cpu"), "bfs"
+        graph = read_graph(path, directed=False, device="cpu")
+        algorithm = "bfs"
         if options.part == "weights":
             algorithm = "sssp"
             graph = replace(graph, weights=hashed(graph, np))

@@ -138,7 +138,9 @@ def log_of(name: str) -> Path:
 
 def reports_of(name: str) -> list[Path]:
     """Return the reports of pytest that a part has left."""
-    return sorted(ROOT.glob(REPORTS[name])) if name in REPORTS else []
+    if name in REPORTS:
+        return sorted(ROOT.glob(REPORTS[name]))
+    return []
 
 
 def count(name: str) -> Counts | None:
@@ -156,7 +158,9 @@ def count(name: str) -> Counts | None:
                 skipped += 1
             else:
                 passed += 1
-    return Counts(passed, skipped, failures) if reports else None
+    if reports:
+        return Counts(passed, skipped, failures)
+    return None
 
 
 def failure_of(case: xml.Element) -> Failure | None:

@@ -27,9 +27,12 @@ from pathlib import Path
 from scripts.measure.environment import ROOT, about
 from scripts.pages import between, put, read_record, suite_of, tests_in, write_record
 
-RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
-BEGIN, END = "<!-- surroundings: begin -->", "<!-- surroundings: end -->"
-LOGS, REPORT = ROOT / "out/surroundings", ROOT / "out/tests.xml"
+RECORD = ROOT / "docs/surroundings.json"
+PAGE = ROOT / "docs/testing.md"
+BEGIN = "<!-- surroundings: begin -->"
+END = "<!-- surroundings: end -->"
+LOGS = ROOT / "out/surroundings"
+REPORT = ROOT / "out/tests.xml"
 CHECKS = ["bash", "scripts/check.sh"]
 COMMANDS = ("bash", "git")  # and python3: what the head of check.sh names
 OTHER_USER = 1000
@@ -208,7 +211,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="+", choices=SURROUNDINGS, default=list(SURROUNDINGS), metavar="NAME"
     )
-    options, rest = parser.parse_args(words[:cut]), words[cut + 1 :]
+    options = parser.parse_args(words[:cut])
+    rest = words[cut + 1 :]
     if options.action == "check":
         page = page_with(PAGE.read_text(encoding="utf-8"), recorded())
         return put({PAGE: page}, "scripts.ci.surroundings write", check=True)
@@ -232,7 +236,9 @@ def main(arguments: list[str] | None = None) -> int:
             write(recorded() | {name: found | what})
     if failed:
         print(f"failed: {', '.join(failed)} (see {LOGS.relative_to(ROOT)})", file=sys.stderr)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ from scripts.conformance.suites import ROOT, SUITES, Suite
 from scripts.measure.environment import commit
 from scripts.pages import filled, put, read_record, write_record
 
-RECORD, PAGE = ROOT / "docs/conformance.json", ROOT / "docs/conformance.md"
+RECORD = ROOT / "docs/conformance.json"
+PAGE = ROOT / "docs/conformance.md"
 REPORTS = ROOT / "out/conformance"
 
 
@@ -113,7 +114,9 @@ def _cell(text: str) -> str:
 
 
 def read_records() -> list[dict]:
-    return read_record(RECORD)["suites"] if RECORD.exists() else []
+    if RECORD.exists():
+        return read_record(RECORD)["suites"]
+    return []
 
 
 def write_records(new: list[dict]) -> None:
@@ -137,7 +140,8 @@ def check() -> int:
 
 def run(suites: list[Suite], only_part: bool = False) -> int:
     """Run suites, all of them even after a failure; record those that ran."""
-    records, failures = [], {}
+    records = []
+    failures = {}
     for suite in suites:
         print(f"== {suite.name}: {suite.title}", flush=True)
         try:
@@ -151,7 +155,8 @@ def run(suites: list[Suite], only_part: bool = False) -> int:
         write_records(records)
     print()
     for each in records:
-        skipped, expected = sum(each["skipped"].values()), len(each["expected_failures"])
+        skipped = sum(each["skipped"].values())
+        expected = len(each["expected_failures"])
         print(
             f"{each['name']}: {each['passed']} passed, {len(each['failed'])} failed, {expected} expected failures, "
             f"{skipped} skipped, {each['seconds']} s"

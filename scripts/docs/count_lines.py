@@ -61,7 +61,10 @@ def function_of(member):
 
 def reached(plan) -> tuple[set, set[Entry]]:
     """The functions and classes of strategies that a plan reaches, and the kernels."""
-    definitions, kernels, seen, waiting = set(), set(), set(), [plan]
+    definitions = set()
+    kernels = set()
+    seen = set()
+    waiting = [plan]
     while waiting:
         value = waiting.pop()
         value = getattr(value, "py_func", value)  # functions compiled by Numba

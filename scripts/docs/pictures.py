@@ -25,7 +25,8 @@ from scripts.docs.run_examples import blocks_of, run_block
 matplotlib.use("agg")  # no display is needed
 matplotlib.rcParams["font.size"] = 16  # readable on a phone, where a picture is 370 pixels wide
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER, README = ROOT / "docs/pictures", ROOT / "README.md"
+FOLDER = ROOT / "docs/pictures"
+README = ROOT / "README.md"
 # The pages whose examples save pictures. Other examples of the README are about something else.
 PAGES = {
     README: {"isochrones.png"},
@@ -39,7 +40,8 @@ CITY = ROOT / "examples/notebooks/city.py"
 OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]
 PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]
 # Another version of matplotlib may set other letters. Another result colours more of the picture.
-DIFFERENCE, SHARE = 0.2, 0.01
+DIFFERENCE = 0.2
+SHARE = 0.01
 
 
 def draw(names: list[str], folder: Path) -> None:
@@ -121,7 +123,9 @@ def main(arguments: list[str] | None = None) -> int:
         ]
     if stale:
         print(f"{', '.join(stale)}: stale; run python -m scripts.docs.pictures", file=sys.stderr)
-    return 1 if stale else 0
+    if stale:
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -24,11 +24,9 @@ from pipelines.cli.options import OPTIONS, Option, Settings, flag_text, make_met
 from pipelines.output.manifest_types import Manifest, adapter
 from scripts.pages import ROOT, as_text, command
 
-TEMPLATE, PAGE, SCHEMA = (
-    ROOT / "conf/batch_sources.toml",
-    ROOT / "docs/settings.md",
-    ROOT / "docs/manifest.schema.json",
-)
+TEMPLATE = ROOT / "conf/batch_sources.toml"
+PAGE = ROOT / "docs/settings.md"
+SCHEMA = ROOT / "docs/manifest.schema.json"
 WIDTH = 125  # characters of a line of the template
 
 TEMPLATE_HEAD = """\
@@ -83,7 +81,9 @@ def in_file(text: str) -> str:
 
 
 def one_of(choices: tuple[str, ...]) -> str:
-    return ", ".join(choices[:-1]) + " or " + choices[-1] + ": " if choices else ""
+    if choices:
+        return ", ".join(choices[:-1]) + " or " + choices[-1] + ": "
+    return ""
 
 
 def comment_of(text: str) -> str:

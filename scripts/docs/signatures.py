@@ -106,7 +106,9 @@ def grouped(algorithm: str) -> dict[tuple[Any, ...], list[str]]:
 
 def returned(kind: ResultKind) -> str:
     """Return the type of a result."""
-    return "Frame" if kind.array_of is None else "Matrix"
+    if kind.array_of is None:
+        return "Frame"
+    return "Matrix"
 
 
 def streams(kind: ResultKind) -> tuple[str, ...]:

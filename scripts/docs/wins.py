@@ -39,16 +39,16 @@ def times_of(value: float) -> str:
 def between(values: Iterable[float]) -> str:
     listed = list(values)
     words = [times_of(min(listed)), times_of(max(listed))]
-    return words[0] if words[0] == words[1] else f"{words[0]} to {words[1]}"
+    if words[0] == words[1]:
+        return words[0]
+    return f"{words[0]} to {words[1]}"
 
 
 def of_one_source(name: str, algorithm: str, device: str, rivals: set[str]) -> str:
     """Return where a strategy is the fastest of some on a GPU, or how many times as fast as other libraries on a CPU."""
-    return (
-        on_a_gpu(name, algorithm, rivals)
-        if device == "cuda"
-        else beside_libraries(name, algorithm, "cpu")
-    )
+    if device == "cuda":
+        return on_a_gpu(name, algorithm, rivals)
+    return beside_libraries(name, algorithm, "cpu")
 
 
 def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]:
@@ -84,7 +84,8 @@ def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
             cards.add(papers_record().machine_of(times[0]))
     if not won:
         return ""
-    least, most = min(n_measured), max(n_measured)
+    least = min(n_measured)
+    most = max(n_measured)
     of_how_many = f"{least}" if least == most else f"{least} to {most}"
     where = f" ({', '.join(won)})" if len(won) <= 3 else ""
     words = f"the fastest of {of_how_many} that were measured, on {len(won)} of {len(n_measured)} graphs{where}"

@@ -177,7 +177,9 @@ def main(arguments: list[str] | None = None) -> int:
         put({PAGE: page(measured)}, "scripts.evidence")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    return 0
 
 
 def _measure(keys: list[str], options) -> list[str]:
@@ -205,7 +207,9 @@ def _measure(keys: list[str], options) -> list[str]:
 
 
 def _read(path: Path) -> dict:
-    return read_record(path) if path.exists() else {}
+    if path.exists():
+        return read_record(path)
+    return {}
 
 
 def _commit() -> str:

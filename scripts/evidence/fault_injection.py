@@ -16,7 +16,8 @@ NOT_HERE = "this fault cannot be made in this answer"
 
 def random_graph(rng, kind: str):
     """A small graph, directed or not, with parallel edges and loops; kinds are those whose faults differ."""
-    n, m = int(rng.integers(8, 60)), int(rng.integers(20, 200))
+    n = int(rng.integers(8, 60))
+    m = int(rng.integers(20, 200))
     src, dst = rng.integers(0, n, (2, m))
     directed = bool(rng.integers(0, 4)) or kind == "negative"
     if kind == "hops":

@@ -50,7 +50,9 @@ CARRY_LENGTH = (".parquet", ".arrow", ".gz", ".bz2", ".zst", ".gr", ".mtx")
 def whole_files() -> dict[str, bytes]:
     """Return small valid files of every format."""
     rng = np.random.default_rng(1)
-    src, dst, weight = rng.integers(0, 30, 60), rng.integers(0, 30, 60), rng.integers(0, 9, 60)
+    src = rng.integers(0, 30, 60)
+    dst = rng.integers(0, 30, 60)
+    weight = rng.integers(0, 9, 60)
     rows = list(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
     table = pa.table({"src": src, "dst": dst, "weight": weight})
     names = pa.table(
@@ -114,7 +116,8 @@ def whole_files() -> dict[str, bytes]:
 
 def mutate(whole: bytes, other: bytes, rng) -> tuple[bytes, str]:
     """Return a broken copy and a description of the mutation."""
-    data, did = bytearray(whole), []
+    data = bytearray(whole)
+    did = []
     for _ in range(int(rng.choice([1, 1, 1, 2, 3, 8]))):
         way = str(rng.choice(WAYS))
         did.append(way)
@@ -151,7 +154,9 @@ def mutate(whole: bytes, other: bytes, rng) -> tuple[bytes, str]:
 
 def is_consistent(graph) -> bool:
     """Return whether a graph is consistent: sorted adjacency lists within range, finite weights, ascending ids."""
-    n, offsets, targets = graph.n_vertices, graph.offsets, graph.targets
+    n = graph.n_vertices
+    offsets = graph.offsets
+    targets = graph.targets
     sound = offsets[0] == 0 and offsets[-1] == targets.size and bool((np.diff(offsets) >= 0).all())
     sound &= bool(((targets >= 0) & (targets < n)).all()) and len(graph.ids) == n
     inside = np.ones(max(0, targets.size - 1), bool)
@@ -181,11 +186,9 @@ def outcome_of(path: Path) -> tuple[str, str]:
         if "\n" in message or len(message) > 1000:
             return "fault", f"the message is not one sentence: {message[:2000]}"
         named = type(error).__name__ == "NegativeCycleError" or str(path) in message
-        return (
-            ("refused", message)
-            if named
-            else ("fault", f"the message does not name the file: {message}")
-        )
+        if named:
+            return ("refused", message)
+        return ("fault", f"the message does not name the file: {message}")
     except BaseException:
         return "fault", traceback.format_exc()
 
@@ -219,7 +222,8 @@ def _child(work: Path, seed: int, seconds: float, connection) -> None:
             and name.endswith((*CARRY_LENGTH, ".arrows"))
         )
         if kind == "read" and cut:
-            kind, what = "fault", f"cut after {len(data)} of {len(files[name])} bytes, and read"
+            kind = "fault"
+            what = f"cut after {len(data)} of {len(files[name])} bytes, and read"
         connection.send((kind, name, did, what))
     connection.send(("end", "", "", ""))
 
@@ -245,7 +249,9 @@ def fuzz(seconds: float, seed: int, out: Path) -> dict:
 
 
 def _listen(connection, child, work: Path, out: Path, counts: dict, seed: int) -> None:
-    name, did, limit = "", "", 120.0
+    name = ""
+    did = ""
+    limit = 120.0
     while True:
         try:
             if not connection.poll(limit):

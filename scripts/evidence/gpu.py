@@ -69,7 +69,8 @@ COST_SOURCES = {
     ("cuda", "bfs"): 1024,
     ("cuda", "sssp"): 64,
 }
-COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long
+COST_REPEATS = 7
+COST_SECONDS = 2.0  # number of runs of a median; fewer if they take too long
 MAX_ERRORS = 5
 MAX_BATCH = 21  # sources
 # For real graphs: numbers of sources at once, number of different ones among them, and the largest graph, in vertices, on
@@ -114,7 +115,8 @@ def random_graph(seed: int, weight_type: str = "auto"):
     n = int(np.exp(rng.uniform(np.log(20), np.log(3000))))
     m = min(100_000, int(n * rng.uniform(1, 40)))
     if seed % 25 == 24:
-        n, m = 3000, 100_000
+        n = 3000
+        m = 100_000
     kind = KINDS[seed % len(KINDS)]
     weights = rng.integers(0, 31, m)
     if kind != "integers":
@@ -129,7 +131,9 @@ def random_graph(seed: int, weight_type: str = "auto"):
 
 def measure_parity(options) -> dict:
     """Distances of all strategies against cuGraph's, bit for bit, and each result certified."""
-    began, errors, rows = time.perf_counter(), [], {}
+    began = time.perf_counter()
+    errors = []
+    rows = {}
     done = 0
     for seed in range(options.parity_graphs):
         if time.perf_counter() - began > options.parity_seconds or len(errors) >= MAX_ERRORS:
@@ -237,7 +241,9 @@ def _ways(graph, algorithm: str, sources):
 
 def measure_many(options) -> dict:
     """Compare many sources at once with each source alone, bit for bit, on all graphs of a folder."""
-    errors, graphs, strategies = [], {}, set()
+    errors = []
+    graphs = {}
+    strategies = set()
     for path in sorted(options.graphs.glob("*.parquet")):
         counts = graphs[path.stem] = {"searches": 0, "equal": 0}
         for directed in (True, False):
@@ -311,7 +317,8 @@ def measure_faults(options) -> dict:
 
 def measure_cost(options, device: str = "cuda") -> dict:
     """Measure traversals and their certificates, which must first accept a correct result and reject a wrong one."""
-    rows, errors = [], []
+    rows = []
+    errors = []
     for source in COST_GRAPHS:
         with attempt(errors, source.name):
             made = papers_graphs.make(source, options.graphs, device, 1)
@@ -332,7 +339,8 @@ def _cost(graph, algorithm: str) -> dict:
     sources = np.random.default_rng(1).choice(
         candidates, COST_SOURCES[graph.device, algorithm], replace=candidates.size < 2000
     )
-    one, many = calls.one(graph), calls.many(graph, n_sources=sources.size)
+    one = calls.one(graph)
+    many = calls.many(graph, n_sources=sources.size)
     few = sources[:5].tolist()
     results = [one.run(source).copy() for source in few]
     _must_distinguish(

@@ -30,7 +30,8 @@ from scripts.evidence.gpu import attempt
 from scripts.make_graphs import Draws
 from scripts.measure.environment import free_pool, wait_for_gpu
 
-SCALE, EDGE_FACTOR = 26, 35
+SCALE = 26
+EDGE_FACTOR = 35
 BOUNDARY = 1 << 31
 SOURCES = 2
 LOOKED_UP = 300  # rows of the list, in the graph
@@ -40,7 +41,8 @@ class Steps:
     """Seconds of each step, and the bytes of CuPy's pool after it."""
 
     def __init__(self):
-        self.rows, self.errors = [], []
+        self.rows = []
+        self.errors = []
 
     @contextmanager
     def step(self, what: str):
@@ -121,7 +123,8 @@ def _lost(graph, src, dst, weight) -> int:
 
 def _search(graph, plan_of, sources, beyond, steps, figures) -> list:
     """Distances from each source, certified."""
-    name, distances = plan_of.__name__[5:], []
+    name = plan_of.__name__[5:]
+    distances = []
     with steps.step(f"{name} planned"):
         plan = plan_of(graph)
     for source in sources:

@@ -87,7 +87,8 @@ def chosen(options: argparse.Namespace, inputs: Inputs) -> list[Work]:
 
 
 def run(options: argparse.Namespace, inputs: Inputs, command: str) -> int:
-    works, absent = chosen(options, inputs), []
+    works = chosen(options, inputs)
+    absent = []
     if options.list:
         print("\n".join(f"{work.graph}: {work.name}: {', '.join(work.peers)}" for work in works))
         return 0
@@ -108,7 +109,8 @@ def run(options: argparse.Namespace, inputs: Inputs, command: str) -> int:
 
 
 def add(options: argparse.Namespace) -> int:
-    found, lines = record.read(), []
+    found = record.read()
+    lines = []
     for file in options.files:
         lines += comparisons.lines_of(file, options) or record.lines_of(file)
     found = record.added(found, lines)

@@ -121,7 +121,9 @@ def machine_of(run: dict) -> str:
     if machine["memory_gib"]:
         words += f", {machine['memory_gib']} GiB"
     driver = f" (driver {machine['driver']})" if machine["driver"] else ""
-    return f"{machine['gpu']}{driver}; {words}" if machine["gpu"] else words
+    if machine["gpu"]:
+        return f"{machine['gpu']}{driver}; {words}"
+    return words
 
 
 def made_by(rows: list[Row]) -> str:
@@ -153,7 +155,9 @@ def versions(rows: list[Row], packages: Any) -> str:
 def seconds(value: float | None) -> str:
     if not value:
         return "-"
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+    if value < 100:
+        return f"{value:.3g}"
+    return f"{value:.0f}"
 
 
 def number(value: Any) -> str:
@@ -162,11 +166,15 @@ def number(value: Any) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.4g}"
 
 
 def factor(slow: float | None, fast: float | None) -> str:
-    return f"{slow / fast:,.{0 if slow >= 100 * fast else 1}f}" if slow and fast else "-"
+    if slow and fast:
+        return f"{slow / fast:,.{0 if slow >= 100 * fast else 1}f}"
+    return "-"
 
 
 def long(row: Row | None, whole: Row) -> str:
@@ -176,7 +184,9 @@ def long(row: Row | None, whole: Row) -> str:
     taken = seconds_of(row) * whole["size"] / row["size"]
     words = f"{taken:,.3g} s" if taken < 1000 else f"{taken:,.0f} s"
     words = f"{taken / 3600:.1f} h" if taken >= 7200 else words
-    return words if row["size"] == whole["size"] else f"{words} (estimated)"
+    if row["size"] == whole["size"]:
+        return words
+    return f"{words} (estimated)"
 
 
 FILTERS = {

@@ -106,7 +106,9 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
 
 
 def clock_of(work: Work) -> Callable[[Call], Timed]:
-    return elsewhere if work.in_a_process else work.clock
+    if work.in_a_process:
+        return elsewhere
+    return work.clock
 
 
 def call_of(suite: str, work: Work, name: str, case: Any, inputs: Inputs) -> Call:
@@ -119,7 +121,8 @@ def repeated(
     work: Work, calls: Mapping[str, Call], first: Mapping[str, Timed]
 ) -> dict[str, list[Timed]]:
     """Return the times of all rounds; calls that are long are not repeated, but for the first one, which has compiled."""
-    clock, names = clock_of(work), list(calls)
+    clock = clock_of(work)
+    names = list(calls)
     if sum(each.seconds for each in first.values()) > work.repeats.seconds:
         again = {} if work.in_a_process else {names[0]: clock(calls[names[0]])}
         return {name: [again.get(name, each)] for name, each in first.items()}

@@ -88,8 +88,12 @@ def differences(expected: Any, found: Any) -> str:
     """Return "" if two results are equal, else how they differ. Of a part of the work only the first values are compared."""
     if isinstance(expected, np.ndarray):
         is_same = np.array_equal(expected[: len(found)], found)
-        return "" if is_same else "the results differ"
-    return "" if found == expected else f"{found!r:.80} is not {expected!r:.80}"
+        if is_same:
+            return ""
+        return "the results differ"
+    if found == expected:
+        return ""
+    return f"{found!r:.80} is not {expected!r:.80}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,4 +147,6 @@ class Work:
 
     def peer(self, name: str) -> Baseline:
         peer = self.peers[name]
-        return peer if isinstance(peer, Baseline) else Baseline(prepare=peer)
+        if isinstance(peer, Baseline):
+            return peer
+        return Baseline(prepare=peer)

@@ -94,12 +94,15 @@ class Copy:
     """A copy of what the tests need, with at most one mutant; code compiled without a mutant is reused."""
 
     def __init__(self, folder: Path, tests_of_lines: dict[str, list[str]], fast: set[str]):
-        self.folder, self.cache = folder, folder / "simt"
-        self._tests_of_lines, self._fast = tests_of_lines, fast
+        self.folder = folder
+        self.cache = folder / "simt"
+        self._tests_of_lines = tests_of_lines
+        self._fast = fast
         self._passed: set[str] = set()  # tests that passed without a mutant
         self.cache.mkdir(parents=True, exist_ok=True)
         for name in PARTS:
-            source, copy = ROOT / name, folder / name
+            source = ROOT / name
+            copy = folder / name
             if source.is_dir():
                 shutil.rmtree(copy, ignore_errors=True)
                 shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -178,7 +181,8 @@ class Copy:
 
     @contextlib.contextmanager
     def _broken(self, mutant: Mutant):
-        path, kept = self.folder / mutant.file, set(self.cache.iterdir())
+        path = self.folder / mutant.file
+        kept = set(self.cache.iterdir())
         text = path.read_text()
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
@@ -255,11 +259,9 @@ def verdict(status: int, said: str) -> Outcome:
         return Outcome("killed", f"crashes: {signal.Signals(-status).name}")
     warning = re.search(r"-Werror=([\w-]+)=?\]", said)
     if "SimtError: g++" in said:
-        return (
-            Outcome("killed", f"compiler: {warning[1]}")
-            if warning
-            else Outcome("no mutant", "does not compile")
-        )
+        if warning:
+            return Outcome("killed", f"compiler: {warning[1]}")
+        return Outcome("no mutant", "does not compile")
     failed = FAILED.search(said)
     if not failed and re.search(r"ERROR collecting|while loading conftest", said):
         return Outcome("killed", "import")
@@ -288,13 +290,13 @@ def fast_tests(tests: Tests = ()) -> set[str]:
 
 def tests_of_lines(mutants: list[Mutant], folder: Path) -> dict[str, list[str]]:
     """Return the tests of the lines of the Python mutants, as the folder keeps them from an earlier run, if it does."""
-    kept, python = (
-        folder / "tests_of_lines.json",
-        [mutant for mutant in mutants if mutant.file.endswith(".py")],
-    )
+    kept = folder / "tests_of_lines.json"
+    python = [mutant for mutant in mutants if mutant.file.endswith(".py")]
     if python and not kept.exists():
         kept.write_text(json.dumps(Copy(folder / "lines", {}, set()).tests_of_lines(python)))
-    return json.loads(kept.read_text()) if python else {}
+    if python:
+        return json.loads(kept.read_text())
+    return {}
 
 
 def run_all(

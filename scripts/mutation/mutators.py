@@ -54,8 +54,10 @@ def python_files() -> list[Path]:
 
 def _python_mutants_of(path: Path) -> list[Mutant]:
     """Return the changes of each statement and expression inside a function that stands on one line."""
-    name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-    lines, found = text.splitlines(), {}
+    name = path.relative_to(ROOT).as_posix()
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found = {}
     for node in _computing_nodes(ast.parse(text)):
         if node.lineno != node.end_lineno:
             continue
@@ -82,7 +84,8 @@ def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
     if isinstance(node, ast.Raise | ast.JoinedStr):
         return
     if isinstance(node, ast.FunctionDef):
-        below, inside = node.body, True
+        below = node.body
+        inside = True
     else:
         below = (
             [node.value]

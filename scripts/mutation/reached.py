@@ -24,7 +24,8 @@ def reached(place: str) -> None:
     try:
         size = BEGUN.stat().st_size
         if size != _size:
-            _size, _test = size, BEGUN.read_text().splitlines()[-1] if size else ""
+            _size = size
+            _test = BEGUN.read_text().splitlines()[-1] if size else ""
             _seen.clear()
         if place not in _seen:
             _seen.add(place)

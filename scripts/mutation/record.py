@@ -101,7 +101,9 @@ def record_of(
 
 
 def read_record() -> dict:
-    return unpacked(pages.read_record(RECORD)) if RECORD.exists() else record_of([], {}, {})
+    if RECORD.exists():
+        return unpacked(pages.read_record(RECORD))
+    return record_of([], {}, {})
 
 
 def write_record(record: dict) -> None:

@@ -36,7 +36,10 @@ from scripts.papers.reasons import Reason
 from scripts.papers.record import NotMeasuredError, Record, Time, geometric_mean, is_faster
 from scripts.papers.words import extremes, factor, figures
 
-HOLDS, IN_PART, FAILS, UNKNOWN = "holds", "holds in part", "does not hold here", "not measured"
+HOLDS = "holds"
+IN_PART = "holds in part"
+FAILS = "does not hold here"
+UNKNOWN = "not measured"
 TIE = "no difference beyond the spread"
 ENOUGH = 0.8  # of the paper's factor
 MODES = ("published", "rule")
@@ -168,7 +171,9 @@ class Compared(NamedTuple):
 
 def compared(pairs: Iterable[tuple[str, Time | None, Time | None]]) -> Compared:
     """Compare pairs of times by name; NotMeasuredError: none is whole."""
-    ratios, faster, slower = {}, 0, 0
+    ratios = {}
+    faster = 0
+    slower = 0
     for name, before, after in pairs:
         if before and after:
             ratios[name] = before.median / after.median
@@ -193,13 +198,19 @@ def on_graphs(
 def by_factor(ours: float, paper: float | None) -> str:
     if ours <= 1.0:
         return FAILS
-    return HOLDS if paper is None or ours >= ENOUGH * paper else IN_PART
+    if paper is None or ours >= ENOUGH * paper:
+        return HOLDS
+    return IN_PART
 
 
 def by_count(n: int, of: int) -> str:
     if not of:
         return UNKNOWN
-    return HOLDS if n == of else IN_PART if n else FAILS
+    if n == of:
+        return HOLDS
+    if n:
+        return IN_PART
+    return FAILS
 
 
 def mean_text(values: Iterable[float]) -> str:
@@ -282,7 +293,8 @@ def fastest(graphs: str, ours: str, *rivals: str) -> Measured:
     def measured(record: Record, mode: str) -> Result:
         won: list[str] = []
         beaten: dict[str, str] = {}
-        most, n = 0.0, 0
+        most = 0.0
+        n = 0
         for graph in graphs_of(graphs):
             mine = choice(ours)(record, graph, mode)
             others = [time for rival in rivals if (time := choice(rival)(record, graph, mode))]
@@ -330,13 +342,15 @@ def _duplicates(
     """Return the measure of duplicates beside those of another setting; settings by mode."""
 
     def measured(record: Record, mode: str) -> Result:
-        facts, ratios = [], {}
+        facts = []
+        ratios = {}
         strategy, labels = theirs
         for graph in _COUNTED:
             mine = record.counted(graph, "bfs_4k", ours[mode])
             other = record.counted(graph, strategy, labels[mode])
             if mine and other:
-                left, beside = duplicates_left(mine), duplicates_left(other)
+                left = duplicates_left(mine)
+                beside = duplicates_left(other)
                 ratios[graph] = left / max(beside, 1)
                 facts.append(f"{graph}: {left:,} {words} against {beside:,}")
         if not facts:
@@ -374,7 +388,9 @@ H_BF_RATIOS = {
 
 def _table_3(record: Record, mode: str) -> Result:
     """The gain of the optimizations over a base without any, on the graphs with negative weights."""
-    facts, values, n = [], {}, 0
+    facts = []
+    values = {}
+    n = 0
     for graph, (original, features) in H_BF_NEGATIVE.items():
         both = " and ".join(features)
         label = f"only {both}" if mode == "published" else "rule"
@@ -384,7 +400,8 @@ def _table_3(record: Record, mode: str) -> Result:
             _, before, after = said.H_BF_TABLE_3[original]
             values[original] = base.median / better.median
             n += values[original] >= ENOUGH * before / after
-            gain, paper = factor(values[original]), factor(before / after)
+            gain = factor(values[original])
+            paper = factor(before / after)
             facts.append(f"{original}: {gain} (paper {paper}, {both})")
     if not facts:
         raise NotMeasuredError
@@ -442,7 +459,8 @@ def place(name: str, graph: str, last: bool = False) -> Measured:
         if name not in names or len(order) < 2:
             raise NotMeasuredError
         rank = names.index(name)
-        end, mine = order[0], order[rank]
+        end = order[0]
+        mine = order[rank]
         if mine is end:
             share = factor(order[1].median / mine.median)
             text = f"the {what} of {len(order)}; next `{order[1].strategy}`, {share} of its time"

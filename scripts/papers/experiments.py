@@ -81,7 +81,8 @@ class Work:
     @property
     def place(self) -> tuple:
         """Where the work stands among others: by rank, then by graph."""
-        graph, part = list(BY_NAME).index(self.graph), PARTS.index(self.part)
+        graph = list(BY_NAME).index(self.graph)
+        part = PARTS.index(self.part)
         return self.rank, graph, self.algorithm, part, self.group != "systems", self.group
 
 

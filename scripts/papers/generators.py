@@ -79,7 +79,8 @@ def _burn(vertices, forward, backward, seed, src, dst):
         start = np.random.randint(0, v)  # noqa: NPY002
         queue[0] = start
         burned_by[start] = v
-        head, tail = 0, 1
+        head = 0
+        tail = 1
         while head < tail:
             u = queue[head]
             head += 1
@@ -194,7 +195,8 @@ def honeycomb(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  # 
     For the frames of a two-dimensional simulation, hugetrace and hugebubbles: degree 3, diameters of 4,119 and 7,905.
     """
     number = xp.arange(rows * columns, dtype=np.int64)
-    row, column = number // columns, number % columns
+    row = number // columns
+    column = number % columns
     has_right = column + 1 < columns
     has_below = (row + 1 < rows) & ((row + column) % 2 == 0)
     src = xp.concatenate([number[has_right], number[has_below]])
@@ -205,7 +207,9 @@ def _stencil(shape: tuple[int, int, int], xp) -> tuple:
     """Each point of a brick with its neighbors in the cube around it, each pair once."""
     depth, rows, columns = shape
     number = xp.arange(depth * rows * columns, dtype=np.int64)
-    z, y, x = number // (rows * columns), number // columns % rows, number % columns
+    z = number // (rows * columns)
+    y = number // columns % rows
+    x = number % columns
     ends = []
     for dz in (0, 1):
         for dy in (-1, 0, 1):

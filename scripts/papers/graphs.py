@@ -30,11 +30,9 @@ class Made:
 
     def expected(self, distance: Any, vertex: int) -> Any:
         """Return distances of ``peer_weighted`` from a vertex, converted to the graph's own weights."""
-        return (
-            distance
-            if self.shift is None
-            else distance + (self.shift[vertex] - self.shift).astype(distance.dtype)
-        )
+        if self.shift is None:
+            return distance
+        return distance + (self.shift[vertex] - self.shift).astype(distance.dtype)
 
 
 def array_module(device: str) -> Any:
@@ -162,7 +160,8 @@ def statistics_of(made: Made, xp: Any) -> dict[str, Any]:
     depth = 0
     for _ in range(2):
         distance = xp.where((found := search.run(vertex)).reached, found.distance, -1)
-        vertex, depth = int(distance.argmax()), max(depth, int(distance.max()))
+        vertex = int(distance.argmax())
+        depth = max(depth, int(distance.max()))
     powers = xp.asarray(2 ** np.arange(48, dtype=np.int64))
     classes = xp.searchsorted(powers, degrees.astype(np.int64), side="right")
     n_loops = sum(

@@ -25,7 +25,8 @@ def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
     found: list[dict] = []
 
     def recorded(run: Any, level: int) -> int:
-        before, size = run.counted, run.frontier.size
+        before = run.counted
+        size = run.frontier.size
         n_levels = step(run, level) or 1
         after = run.counted
         kernel = next(

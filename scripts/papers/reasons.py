@@ -23,7 +23,8 @@ WARP = 32
 DEEP = 100
 DENSE = 100 / 32  # percent of the vertices, from which a hybrid goes bottom-up
 # How bfs_4k's steps are recorded: scripts/papers/levels.py
-IS_ALONE, FRONTIER = 0, 3
+IS_ALONE = 0
+FRONTIER = 3
 
 
 def per_round(time: Time) -> float:
@@ -115,7 +116,8 @@ def of_depth(record: Record, rivals: tuple[str, ...], place: int) -> str:
     """Rivals beside BFS-4K on deep and on flat graphs, with the time of a level; ``place`` is the rival's column."""
     pairs = {}
     for graph in BFS_4K:
-        ours, theirs = record.time(graph, "bfs_4k"), fastest(record, graph, rivals)
+        ours = record.time(graph, "bfs_4k")
+        theirs = fastest(record, graph, rivals)
         if ours and theirs:
             pairs[graph] = ours, theirs
     parts = []
@@ -151,7 +153,8 @@ def of_all_rivals(record: Record) -> str:
     ours = {graph: time for graph in BFS_4K if (time := record.time(graph, "bfs_4k"))}
     deep = [graph for graph, time in ours.items() if time.rounds >= DEEP]
     launched = record.where(label="layer 3 alone")
-    scans, visits = {}, {}
+    scans = {}
+    visits = {}
     for graph in ("kron-20", "internet-1M7"):
         scan = record.time(graph, "scan_edges")
         counted = record.counted(graph, "bfs_4k", "published")
@@ -315,7 +318,8 @@ def of_davidson(record: Record, graphs: tuple[str, ...], rivals: tuple[str, ...]
 
 def of_lonestar(record: Record, graphs: tuple[str, ...]) -> str:
     theirs = rounds_of(record, graphs, "topology_thread", "published", "sssp")
-    ratios, ours = {}, {}
+    ratios = {}
+    ours = {}
     for graph in theirs:
         time = record.time(graph, "h_bf", algorithm="sssp")
         rival = record.time(graph, "topology_thread", algorithm="sssp")
@@ -354,7 +358,8 @@ def of_warp_workload(record: Record) -> str:
 
 def of_table_3(record: Record) -> str:
     workload = of_warp_workload(record)
-    overs, in_paper = {}, {}
+    overs = {}
+    in_paper = {}
     for time in record.where(strategy="h_bf", label="none", group="systems"):
         cpu = record.time(time.graph, "fifo", algorithm="sssp", device="cpu", threads=1)
         if cpu:
@@ -403,7 +408,8 @@ def of_atomic64(record: Record) -> str:
     parts = []
     for graph, entry in counters(record, "h_bf").items():
         if graph in found:
-            counts, n_rounds = entry["counters"], entry["rounds"] / entry["sources"]
+            counts = entry["counters"]
+            n_rounds = entry["rounds"] / entry["sources"]
             avoided = counts["duplicates_avoided"]
             share = factor(100 * avoided / (avoided + counts["enqueued"]))
             effect = factor(found[graph])
@@ -512,7 +518,8 @@ def of_scan_per_level(record: Record, graphs: tuple[str, ...]) -> str:
     if len(levels) < 2:
         raise NotMeasuredError
     sizes = of_graphs(record, levels, "vertices")
-    small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    small = min(sizes, key=sizes.__getitem__)
+    large = max(sizes, key=sizes.__getitem__)
     return (
         f"a level of IIIT-BFS looks at all vertices: {factor(levels[small])} µs on {small} "
         f"({sizes[small]:,} vertices), {factor(levels[large])} µs on {large} ({sizes[large]:,}). "
@@ -586,7 +593,9 @@ def levels_of(record: Record, graph: str, names: Iterable[str]) -> str:
 def of_variants(record: Record, graph: str, names: Iterable[str], words: str) -> str:
     levels = levels_of(record, graph, names)
     text = f"time per level: {levels}; the largest degree is {record.graphs[graph]['largest']:,}"
-    return f"{text}: {words}" if words else text
+    if words:
+        return f"{text}: {words}"
+    return text
 
 
 def of_levels_of(record: Record, graph: str, names: Iterable[str], words: str) -> str:
@@ -615,7 +624,8 @@ def of_hybrids(
     record: Record, graphs: tuple[str, ...], push: str, pull: str, device: str = "cuda"
 ) -> str:
     """Where a hybrid wins, beside the share of the vertices in a level."""
-    parts, without = [], []
+    parts = []
+    without = []
     given = {"device": device, "threads": int(device == "cpu")}
     for graph in graphs:
         one, other = (record.time(graph, name, **given) for name in (push, pull))
@@ -640,7 +650,8 @@ def of_hybrids(
 
 def of_bitset(record: Record, graphs: tuple[str, ...]) -> str:
     """What the frontier takes as integers and as bits, and where the difference is within the spread."""
-    sizes, ties = {}, []
+    sizes = {}
+    ties = []
     for integers in record.where(strategy="pull_integers"):
         given = {"device": "cpu", "threads": integers.threads}
         bits = record.time(integers.graph, "pull_bits", **given)

@@ -86,7 +86,9 @@ class Time(NamedTuple):
     @property
     def noise(self) -> float:
         """Return by how much a difference must exceed this time to count; never less than 1 %."""
-        return UNKNOWN_SPREAD if self.spread is None else max(self.spread, 0.01)
+        if self.spread is None:
+            return UNKNOWN_SPREAD
+        return max(self.spread, 0.01)
 
 
 def is_faster(one: Time, other: Time) -> bool:
@@ -97,11 +99,9 @@ def is_faster(one: Time, other: Time) -> bool:
 def machine_of(run: dict, device: str) -> str:
     """Return the card, or the processor with the number of its cores: times of two machines are never compared."""
     machine = run["machine"]
-    return (
-        (machine["gpu"] or "?").replace("NVIDIA ", "")
-        if device == "cuda"
-        else f"{machine['cpu']}, {machine['cores']} cores"
-    )
+    if device == "cuda":
+        return (machine["gpu"] or "?").replace("NVIDIA ", "")
+    return f"{machine['cpu']}, {machine['cores']} cores"
 
 
 @dataclass
@@ -205,7 +205,8 @@ def parsed(path: Path) -> dict:
 def read(path: Path | None = None) -> Record:
     """Return the record of a file and of the one with the counts."""
     path = path or MEASURED
-    content, counts = parsed(path), parsed(counts_file(path))
+    content = parsed(path)
+    counts = parsed(counts_file(path))
     times = [
         Time(
             **dict(zip(SHARED, block["of"], strict=True)),
@@ -285,15 +286,20 @@ def signed(content: dict) -> str:
 
 def short(value: Any) -> Any:
     """Return a whole number without its decimal point, and others as they are."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def added(record: Record, lines: list[dict]) -> Record:
     """Return a record with the lines of a run of the suite papers; newer rows replace those of the same key."""
     run = -1
     runs = list(record.runs)
-    stored, left, graphs = dict(record.stored), dict(record.left), dict(record.graphs)
-    counters, levels = list(record.counters), list(record.levels)
+    stored = dict(record.stored)
+    left = dict(record.left)
+    graphs = dict(record.graphs)
+    counters = list(record.counters)
+    levels = list(record.levels)
     for line in lines:
         if line["kind"] == "run":
             run = place_of(runs, {name: line[name] for name in RUN})

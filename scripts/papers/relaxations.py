@@ -19,7 +19,9 @@ def count_with_queue(offsets, targets, weights, source, most):
     waits = np.zeros(n, np.bool_)
     queue[0] = source
     waits[source] = True
-    first, size, relaxed = 0, 1, 0
+    first = 0
+    size = 1
+    relaxed = 0
     while size:
         u = queue[first]
         first = (first + 1) % n

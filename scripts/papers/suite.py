@@ -37,7 +37,8 @@ SOURCES = 16  # of a graph of few levels; others have fewer
 REACH = 0.1  # least share of what the best candidate reaches
 CANDIDATES = 3  # for each source
 CPU_SOURCES = 4  # of the sources, the first ones, that the CPU searches from
-SYSTEM_SECONDS, BASELINE_SECONDS = 3.0, 10.0
+SYSTEM_SECONDS = 3.0
+BASELINE_SECONDS = 10.0
 # of the distance to the farthest vertex: searches that estimate the whole
 PROBES = (1 / 64, 1 / 16, 1 / 4)
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
@@ -72,7 +73,9 @@ class Case:
     """One graph: on the device, on the CPU where a setting asks for it, and the sources of all searches."""
 
     def __init__(self, inputs: Inputs, graph: str):
-        self.source, self.device, self.seed = BY_NAME[graph], inputs.device, inputs.seed
+        self.source = BY_NAME[graph]
+        self.device = inputs.device
+        self.seed = inputs.seed
         self.made = graphs.make(self.source, inputs.graphs, inputs.device, inputs.seed)
         self.xp = graphs.array_module(inputs.device)
         self.sources = self._choose_sources()
@@ -98,7 +101,9 @@ class Case:
         return [vertex for vertex, count in reached.items() if count >= REACH * most][:wanted]
 
     def sources_of(self, setting: Setting) -> list[int]:
-        return self.sources[:CPU_SOURCES] if setting.device == "cpu" else self.sources
+        if setting.device == "cpu":
+            return self.sources[:CPU_SOURCES]
+        return self.sources
 
     def graph(self, algorithm: str, device: str, of_peer: bool = False) -> Any:
         """Return the graph of an algorithm on a device; ``of_peer``: without negative weights."""
@@ -150,7 +155,8 @@ class Case:
         is_short = farthest <= 0 or (algorithm == "bfs" and farthest < MIN_LEVELS)
         if setting.strategy.startswith(SAFE) or is_short:
             return 0.0
-        seconds, before = 0.0, None
+        seconds = 0.0
+        before = None
         for share in PROBES:
             up_to = int(farthest * share) + 1 if algorithm == "bfs" else farthest * share
             run = self.plan(algorithm, setting, up_to).run
@@ -217,7 +223,8 @@ def certified(case: Case, algorithm: str, setting: Setting, run: Callable[[int],
     from kepler_traverse._arrays import to_host
 
     proving = case.plan(algorithm, replace(setting, predecessors=True)).run
-    digests, rounds = {}, []
+    digests = {}
+    rounds = []
     for source in case.sources_of(setting):
         result = run(source)
         rounds.append(result.rounds)
@@ -251,9 +258,12 @@ def timing(case: Case, algorithm: str, setting: Setting) -> Call:
 
 def differences(expected: dict, found: dict) -> str:
     """Compare distances from the sources that both have."""
-    one, other = expected["digests"], found["digests"]
+    one = expected["digests"]
+    other = found["digests"]
     wrong = [source for source in one.keys() & other.keys() if one[source] != other[source]]
-    return f"distances from source {wrong[0]} differ from those that came first" if wrong else ""
+    if wrong:
+        return f"distances from source {wrong[0]} differ from those that came first"
+    return ""
 
 
 def run_facts(found: dict) -> dict:

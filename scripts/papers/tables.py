@@ -47,7 +47,9 @@ SYSTEMS = {paper: systems_of(paper) for paper in SYSTEMS_OF}
 
 
 def known(value: float | None) -> str:
-    return "-" if value is None else f"{value:,g}"
+    if value is None:
+        return "-"
+    return f"{value:,g}"
 
 
 def bars(counts: list[int] | None) -> str:
@@ -77,7 +79,9 @@ def compared(before: Time, time: Time | None) -> str:
     words = factor(before.median / time.median)
     if is_faster(time, before):
         return f"**{words}**"
-    return words if is_faster(before, time) else f"{words} ="
+    if is_faster(before, time):
+        return words
+    return f"{words} ="
 
 
 def stands_for() -> dict[str, list[str]]:
@@ -119,7 +123,9 @@ def cell(time: Time | None, column: Iterable[Time | None]) -> str:
     others = [other for other in column if other and other.key != time.key]
     words = milliseconds(time)
     words += f" ({time.label})" if time.how == "search" else ""
-    return f"**{words}**" if others and all(is_faster(time, other) for other in others) else words
+    if others and all(is_faster(time, other) for other in others):
+        return f"**{words}**"
+    return words
 
 
 class Tables:
@@ -183,7 +189,9 @@ class Tables:
             else f"not reached by the runs so far: {', '.join(names)}"
             for why, names in reasons.items()
         ]
-        return f"Left out: {'; '.join(parts)}." if parts else ""
+        if parts:
+            return f"Left out: {'; '.join(parts)}."
+        return ""
 
     def left_on(self, strategy: str, graphs: list[str]) -> str:
         """Return why a sequential search for shortest distances has no times on some graphs."""
@@ -204,11 +212,15 @@ class Tables:
         mine = row(self.record, graph, ours, mode, algorithm)
         device = "cpu" if rivals[0] in ("fifo", "heap") else "cuda"
         theirs = system(*rivals, algorithm=algorithm, device=device)(self.record, graph, mode)
-        return theirs.median / mine.median if mine and theirs else None
+        if mine and theirs:
+            return theirs.median / mine.median
+        return None
 
     def mean_ratio(self, graphs: Iterable[str], *given: Any) -> str:
         values = [value for graph in graphs if (value := self.ratio(graph, *given))]
-        return f"**{factor(geometric_mean(values))}** ({len(values)})" if values else "-"
+        if values:
+            return f"**{factor(geometric_mean(values))}** ({len(values)})"
+        return "-"
 
     def labels(self, strategy: str, algorithm: str, prefix: str) -> list[str]:
         """Return the settings of features that begin with a word; with none, the others."""
@@ -285,7 +297,9 @@ class Tables:
 
 
 def by_value(label: str) -> float:
-    return float(label.rpartition(" ")[2]) if label[-1].isdigit() else 0.0
+    if label[-1].isdigit():
+        return float(label.rpartition(" ")[2])
+    return 0.0
 
 
 def rule_knobs(about: dict) -> str:

@@ -35,7 +35,8 @@ def extremes(values: Mapping[str, float]) -> str:
 def span(values: Iterable[float]) -> str:
     """Return the least and the largest value."""
     found = listed(values)
-    low, high = factor(min(found)), factor(max(found))
+    low = factor(min(found))
+    high = factor(max(found))
     if low == high:
         return low
     return f"{low} to {high}"

@@ -22,10 +22,12 @@ from scripts.pages import ROOT, filled, write_record
 from scripts.regret import fit
 from scripts.regret.fit import predicted, read, total
 
-NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
+NUMBERS = ROOT / "docs" / "regret.json"
+PAGE = ROOT / "docs" / "regret.md"
 COSTS = ROOT / "kepler_traverse" / "auto" / "costs.json"
 WORST = 20
-MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
+MOST = 1.15
+MEAN = 1.03  # targets: of each cell, and of the geometric mean
 NOTHING: Mapping[str, Any] = {}
 WITHIN = 2.0  # factor that estimates are to hold
 SHORT = 0.005  # seconds up to which regret does not count
@@ -82,7 +84,9 @@ def regrets(lines: list[dict]) -> list[dict]:
 
 def mean(values: list[float]) -> float | None:
     """Geometric mean."""
-    return round(math.exp(sum(map(math.log, values)) / len(values)), 4) if values else None
+    if values:
+        return round(math.exp(sum(map(math.log, values)) / len(values)), 4)
+    return None
 
 
 def summarised(lines: list[dict], before: Mapping[str, Any] = NOTHING) -> dict:
@@ -118,7 +122,9 @@ def figures_of(lines: list[dict], cells: list[dict]) -> dict[str, Any]:
 
 
 def in_record(value: Any) -> Any:
-    return round(value, 6) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return round(value, 6)
+    return value
 
 
 def known_errors() -> dict:
@@ -130,15 +136,23 @@ def known_errors() -> dict:
 def shown(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    return f"{seconds * 1e3:,.3g} ms" if seconds < 1 else f"{seconds:,.3g} s"
+    if seconds < 1:
+        return f"{seconds * 1e3:,.3g} ms"
+    return f"{seconds:,.3g} s"
 
 
 def share(part: float | None) -> str:
-    return "-" if part is None else f"{part:.1%}"
+    if part is None:
+        return "-"
+    return f"{part:.1%}"
 
 
 def met(value: float | None, target: float) -> str:
-    return "not measured" if value is None else "met" if value <= target else f"missed, {value:.3g}"
+    if value is None:
+        return "not measured"
+    if value <= target:
+        return "met"
+    return f"missed, {value:.3g}"
 
 
 def page(numbers: dict) -> str:
@@ -178,7 +192,8 @@ def by_graph(rows: list[list]) -> list[Predicted]:
 
 def fitted(files: list[Path], without: list[str]) -> int:
     """Fit the constants, and write them with their predictions; return 1 if those before are better, which are kept then."""
-    constants, means = {"before": COSTS.read_text()}, {}
+    constants = {"before": COSTS.read_text()}
+    means = {}
     predictions = fit.main(files, COSTS, without)
     constants["after"] = COSTS.read_text()
     for name, text in constants.items():

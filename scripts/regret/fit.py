@@ -33,7 +33,8 @@ STRATEGIES = {
 
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
 # seconds from which on a time has full weight, and the weight of shorter times
-LONG, _WEIGHT_OF_SHORT = 0.005, 0.4
+LONG = 0.005
+_WEIGHT_OF_SHORT = 0.4
 NOTHING: Mapping[str, float] = {}
 _UNKNOWN = 0.02  # fraction of the time with which a term begins that no constant is known of
 _NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
@@ -41,7 +42,8 @@ _LINE = ("device", "graph", "work", "peer")
 _CELL = ("machine", "graph", "weights", "algorithm", "sources", "result")
 _BENT = 0.3  # error from which on it counts in proportion, not squared
 # difference of logarithms in which a choice is in doubt, and weight of a regret
-_DOUBT, _REGRET = 0.07, 3.0
+_DOUBT = 0.07
+_REGRET = 3.0
 _LARGEST = 2.0  # logarithm; a larger regret counts as this
 # Weight of the difference of the logarithms of a constant and the one before, next to that of a measured time. It decides
 # where no measurement does, such as on loads from memory by sweeps of small graphs.
@@ -72,7 +74,9 @@ def read(files: list[Path]) -> list[dict]:
 
 def over(line: dict) -> float | None:
     words = line.get("why", "").split()
-    return float(words[1]) if words[:1] == ["over"] else None
+    if words[:1] == ["over"]:
+        return float(words[1])
+    return None
 
 
 def total(line: dict) -> float:
@@ -86,7 +90,9 @@ def strategy_of(line: dict):
     key = line["device"], line["strategy"]
     rows = single if line["is_loop"] else several
     found = next(row for row in rows if (row.device, row.name) == key)
-    return one_at_a_time(found, line["algorithm"]) if line["is_loop"] else found
+    if line["is_loop"]:
+        return one_at_a_time(found, line["algorithm"])
+    return found
 
 
 def usable(line: dict) -> bool:
@@ -214,7 +220,8 @@ def adjusted(
 
 def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     """Constants of every strategy that the lines have."""
-    by_key, by_algorithm = defaultdict(list), defaultdict(list)
+    by_key = defaultdict(list)
+    by_algorithm = defaultdict(list)
     for line in filter(usable, lines):
         by_key[key_of(line)].append(line)
         by_algorithm[line["algorithm"]].append(line)
@@ -255,7 +262,9 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
         of each time its graph, weights, algorithm, sources, result, strategy, predicted seconds and measured seconds.
     """
     lines = list(filter(usable, lines))
-    off, cells, predictions = defaultdict(list), defaultdict(list), []
+    off = defaultdict(list)
+    cells = defaultdict(list)
+    predictions = []
     for graph in sorted({line["graph"] for line in lines}):
         constants = fit([line for line in lines if line["graph"] != graph], costs)
         for line in lines:

@@ -13,9 +13,11 @@ from kepler_traverse._arrays import namespace
 from scripts.make_graphs import Draws, erdos_renyi, lattice, mesh, rmat
 
 SEED = 1
-SMALLEST, LARGEST = 1_000, {"cpu": 1_000_000, "cuda": 10_000_000}
+SMALLEST = 1_000
+LARGEST = {"cpu": 1_000_000, "cuda": 10_000_000}
 FAMILIES = ("road", "lattice", "mesh", "web", "social", "uniform", "dense", "star", "path")
-NETWORKS, NETWORK_FILES = ("road", "lattice"), ("USA-road", "luxembourg")
+NETWORKS = ("road", "lattice")
+NETWORK_FILES = ("USA-road", "luxembourg")
 WIDE = 1_000_000
 TAIL = 64  # pages
 
@@ -48,7 +50,8 @@ def web(n: int, xp=np) -> tuple:
     """A core that few pages lead to, and deep tails that lead out of it: most sources reach a tail alone."""
     rng = Draws(xp, SEED)
     core = n // 8
-    src, dst = rng.integers(0, core, 12 * core), rng.integers(0, core, 12 * core)
+    src = rng.integers(0, core, 12 * core)
+    dst = rng.integers(0, core, 12 * core)
     # some pages are linked to from everywhere
     dst = xp.minimum(dst, rng.integers(0, core, dst.size))
     tail = xp.arange(core, n)
@@ -137,7 +140,8 @@ def weights_of(src, dst, kind: str):
     xp = namespace(src)
     if kind == "unit":
         return xp.ones(src.size, np.float32)
-    low, high = xp.minimum(src, dst).astype(np.uint64), xp.maximum(src, dst).astype(np.uint64)
+    low = xp.minimum(src, dst).astype(np.uint64)
+    high = xp.maximum(src, dst).astype(np.uint64)
     mixed = (low * np.uint64(0x9E3779B97F4A7C15)) ^ (high * np.uint64(0xBF58476D1CE4E5B9))
     mixed ^= mixed >> np.uint64(29)
     share = ((mixed * np.uint64(0x94D049BB133111EB)) >> np.uint64(40)).astype(np.float64) / (

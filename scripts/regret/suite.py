@@ -49,16 +49,19 @@ PASSES = (
     *((64, "nearest"), (64, "hierarchy")),
 )
 FIRST = 5
-LARGEST, SMALLEST = 0, 1_000  # vertices of a generated graph; 0: what the device permits
+LARGEST = 0
+SMALLEST = 1_000  # vertices of a generated graph; 0: what the device permits
 LONGEST = math.inf  # seconds of a cell, by its estimate
 WORSE = 3.0  # multiple of the best time so far from which on a strategy is left out
 LEAST = 0.05  # seconds that each strategy may take in any case
 HOPELESS = 50.0  # multiple of the least estimate from which on a strategy is not run
 TARGETS = 16
 REACHED = 0.01  # share of the vertices that a search within a distance reaches, about
-NEAREST, PLACES = 3, 0.002  # the nearest of so many targets, as a share of the vertices
+NEAREST = 3
+PLACES = 0.002  # the nearest of so many targets, as a share of the vertices
 COMPARED = 1 << 22  # distances of a cell
-AUTO, FROM_TARGETS = "auto", "from_targets"
+AUTO = "auto"
+FROM_TARGETS = "from_targets"
 OF_NEAREST = {"result": "nearest_targets", "forms": ("sparse",), "output": "all"}
 
 
@@ -98,7 +101,9 @@ class Cell(NamedTuple):
 
     @property
     def algorithm(self) -> str:
-        return "sssp" if self.weights else "bfs"
+        if self.weights:
+            return "sssp"
+        return "bfs"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -181,7 +186,8 @@ class Case:
     """A cell with its graph: what its strategies plan, what ``auto`` expects of them, and the best time so far."""
 
     def __init__(self, cell: Cell, device: str):
-        self.cell, self.device = cell, device
+        self.cell = cell
+        self.device = device
         self.calls = ALGORITHMS[cell.algorithm]
         self.graph = graph_of(cell.source, cell.weights, cell.result == "hierarchy", device)
         self.numbers = sources_of(self.graph, cell.n_sources)
@@ -213,7 +219,9 @@ class Case:
         distance = to_host(search.run(int(self.numbers[0])).distance)
         finite = np.sort(distance[(distance >= 0) & (distance < np.iinfo(np.int32).max)])
         limit = finite[min(int(REACHED * distance.size), finite.size - 1)]
-        return max(int(limit), 1) if self.cell.algorithm == "bfs" else float(limit)
+        if self.cell.algorithm == "bfs":
+            return max(int(limit), 1)
+        return float(limit)
 
     def fits(self, row: Any) -> bool:
         return row.device == self.device and row.unsupported_reason(self.graph) is None
@@ -289,7 +297,8 @@ class Case:
         """Search from all sources; return the seconds, those of comparing left out, and checksums of distances."""
         every = max(1, self.numbers.size * self.graph.n_vertices // COMPARED)
         found: dict[int, int] = {}
-        n_done, seconds = 0, 0.0
+        n_done = 0
+        seconds = 0.0
         self.wait()
         began = clock.now()
         for group in plan.iter_groups(self.numbers):
@@ -374,7 +383,8 @@ def of_one(case: Case, name: str, reverse: str) -> Call:
         raise NotImplementedError("of another graph")
     if reverse and not case.graph.directed:
         raise NotImplementedError("the graph is its own reverse")
-    number, targets = int(case.numbers[0]), case.options.get("targets")
+    number = int(case.numbers[0])
+    targets = case.options.get("targets")
 
     def plan() -> Any:
         searched = case.graph.derived.with_reverse() if reverse else case.graph
@@ -414,7 +424,9 @@ def peers_of(cell: Cell, device: str) -> dict[str, Callable[[Case], Call]]:
 def differences(expected: dict[int, int], found: dict[int, int]) -> str:
     """Compare the checksums of the sources that both have."""
     wrong = [place for place in found.keys() & expected.keys() if found[place] != expected[place]]
-    return f"source {wrong[0]} differs from the others" if wrong else ""
+    if wrong:
+        return f"source {wrong[0]} differs from the others"
+    return ""
 
 
 def works(inputs: Inputs) -> Iterator[Work]:

@@ -47,7 +47,9 @@ class Table:
 
     def above_floor(self, floor: float) -> list[tuple[Any, ...]]:
         """Return the rows without those that carry next to nothing."""
-        return [row for row in self.rows if row[-1] >= floor] if floor else self.rows
+        if floor:
+            return [row for row in self.rows if row[-1] >= floor]
+        return self.rows
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,9 @@ class Asked:
         """Return the distance of a target, or None beyond the limit or without a path."""
         distance = self.distances(source).get(target)
         is_inside = distance is not None and distance <= self.question.limit_of(place)
-        return distance if is_inside else None
+        if is_inside:
+            return distance
+        return None
 
 
 def _distances(asked: Asked) -> Table:

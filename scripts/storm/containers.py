@@ -163,9 +163,9 @@ def _cut_rows(edges: EdgeList, draw: Random) -> list[EdgeList]:
 
 
 def _table_part(part: EdgeList, edges: EdgeList) -> pa.Table:
-    return (
-        arrow_table(part).cast(arrow_table(edges).schema) if part.rows else arrow_table(edges)[:0]
-    )
+    if part.rows:
+        return arrow_table(part).cast(arrow_table(edges).schema)
+    return arrow_table(edges)[:0]
 
 
 def _parquet_folder(edges: EdgeList, folder: Path, draw: Random) -> Written:

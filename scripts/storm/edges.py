@@ -68,7 +68,9 @@ def round_to(weights: str, value: float) -> float:
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        if value > 0:
+            return float("inf")
+        return float("-inf")
 
 
 # Shapes: pairs of numbers from 0 to n - 1.
@@ -97,7 +99,9 @@ def _chain(_draw: Random, n: int) -> list[tuple[int, int]]:
 
 def _star(draw: Random, n: int) -> list[tuple[int, int]]:
     pairs = [(0, v) for v in range(1, n)] or [(0, 0)]
-    return pairs if draw.random() < 0.5 else [(v, u) for u, v in pairs]
+    if draw.random() < 0.5:
+        return pairs
+    return [(v, u) for u, v in pairs]
 
 
 def _hubs(draw: Random, n: int) -> list[tuple[int, int]]:

@@ -82,7 +82,9 @@ def _codes(task: Task) -> tuple[int, ...]:
     if not isinstance(task.wanted, Refused):
         return (0,)
     codes = tuple(code for name in task.wanted.errors for code in _CODES_OF_ERRORS[name])
-    return (*codes, 0) if task.wanted.may_answer else codes
+    if task.wanted.may_answer:
+        return (*codes, 0)
+    return codes
 
 
 def _check_output(case: Case, task: Task, ended: Ended) -> bool:
@@ -275,7 +277,9 @@ def run_killed(case: Case) -> None:
 
 def _resume(run: Run) -> list[str]:
     has_files = run.output.exists() and any(run.output.iterdir())
-    return ["--resume"] if has_files else []
+    if has_files:
+        return ["--resume"]
+    return []
 
 
 def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:

@@ -134,7 +134,9 @@ def to_host(found: Any) -> Any:
     if hasattr(found, "to_pandas"):
         return found.to_pandas()
     is_of_pandas = isinstance(found, (pd.DataFrame, pd.Series))
-    return found.get() if hasattr(found, "get") and not is_of_pandas else found
+    if hasattr(found, "get") and not is_of_pandas:
+        return found.get()
+    return found
 
 
 def plain(column: Any) -> list[Any]:
@@ -174,11 +176,15 @@ def rows_of_matrix(matrix: Any) -> list[tuple[Any, ...]]:
 
 
 def _limit(question: Question) -> dict[str, Any]:
-    return {} if question.limit is None else {_LIMITS[question.algorithm]: question.limit}
+    if question.limit is None:
+        return {}
+    return {_LIMITS[question.algorithm]: question.limit}
 
 
 def _ids(ids: Any, way: Way) -> Any:
-    return ids if isinstance(ids, str) and ids == ALL else containers.IDS[way.ids](ids)
+    if isinstance(ids, str) and ids == ALL:
+        return ids
+    return containers.IDS[way.ids](ids)
 
 
 def _values(given: dict[str, dict[Any, Any]]) -> pd.DataFrame:
@@ -207,7 +213,9 @@ def _ask_many(graph: Any, question: Question, way: Way) -> Table:
         return table_of(found.read_all().to_pandas(types_mapper=_null_types))
     if stream:
         frames = [to_host(frame) for frame in found]
-        return table_of(pd.concat(frames, ignore_index=True)) if frames else Table((), [])
+        if frames:
+            return table_of(pd.concat(frames, ignore_index=True))
+        return Table((), [])
     if question.kind == "matrix":
         return _as_lines(graph, question, rows_of_matrix(found))
     if question.kind == "reachable":
@@ -223,7 +231,9 @@ def _null_types(kind: Any) -> Any:
 
 
 def _listed_sources(graph: Any, question: Question) -> list[Any]:
-    return plain_ids(graph) if question.sources == ALL else list(question.sources)
+    if question.sources == ALL:
+        return plain_ids(graph)
+    return list(question.sources)
 
 
 def plain_ids(graph: Any) -> list[Any]:
@@ -309,9 +319,9 @@ def _ask_extremes(graph: Any, question: Question, way: Way) -> Table:
 
 
 def _plain_array(values: Any) -> list[Any]:
-    return (
-        values.to_pylist() if hasattr(values, "to_pylist") else np.asarray(to_host(values)).tolist()
-    )
+    if hasattr(values, "to_pylist"):
+        return values.to_pylist()
+    return np.asarray(to_host(values)).tolist()
 
 
 def _ask_plan(graph: Any, question: Question, way: Way) -> Table:

@@ -41,13 +41,17 @@ class Question:
 
     def sources_in(self, network: Network) -> list[Any]:
         """Return the sources as a list of ids."""
-        return list(network.ids) if self.sources == ALL else list(self.sources)
+        if self.sources == ALL:
+            return list(network.ids)
+        return list(self.sources)
 
     def limit_of(self, place: int) -> Any:
         """Return the limit of a source by its place in the list, infinite if there is none."""
         if self.limit is None:
             return float("inf")
-        return self.limit[place] if isinstance(self.limit, list) else self.limit
+        if isinstance(self.limit, list):
+            return self.limit[place]
+        return self.limit
 
 
 class Drawing:
@@ -107,7 +111,9 @@ class Drawing:
         return [value for value in values if value >= 0 and float(value) == value] or [0]
 
     def limit(self, share: float = 0.3) -> Any:
-        return max(0, self.distance()) if self.chance(share) else None
+        if self.chance(share):
+            return max(0, self.distance())
+        return None
 
 
 def _limits_of(asked: Drawing, sources: Any) -> Any:

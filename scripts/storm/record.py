@@ -71,7 +71,9 @@ def page_with(text: str, records: list[dict[str, Any]]) -> str:
 
 
 def _recorded() -> list[dict[str, Any]]:
-    return read_record(RECORD) if RECORD.exists() else []
+    if RECORD.exists():
+        return read_record(RECORD)
+    return []
 
 
 def add(paths: list[Path]) -> int:

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +40,25 @@ def as_text(value: Any, width: int = 120) -> str:
     return f"{begin}\n{joined}\n{end}"
 
 
+def packed(rows: Iterable[dict], names: Sequence[str]) -> tuple[list[dict], list[dict]]:
+    """Return what rows have in common under some names, each once, and rows with its places as ``made``."""
+    made = []
+    own = []
+    for row in rows:
+        common = {name: row[name] for name in names if name in row}
+        if common not in made:
+            made.append(common)
+        rest = {name: value for name, value in row.items() if name not in names}
+        own.append(rest | {"made": made.index(common)})
+    return made, own
+
+
+def unpacked(made: list[dict], row: dict) -> dict:
+    """Return a row with what it has in common with others."""
+    own = dict(row)
+    return own | made[own.pop("made")]
+
+
 def is_row(value: Any) -> bool:
     if isinstance(value, dict):
         return all(is_flat(each) for each in value.values())
@@ -62,7 +81,7 @@ def between(text: str, begin: str, end: str, lines: str) -> str:
     return f"{head}{begin}\n{lines}{end}{tail}"
 
 
-def filled(template: str, filters: Mapping[str, Callable[..., Any]], **given: Any) -> str:
+def filled(template: str, filters: Mapping[str, Callable], **given: Any) -> str:
     """Return the text of a template of scripts/templates: Markdown with loops, conditions and filters of Jinja."""
     import jinja2
 

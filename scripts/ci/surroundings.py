@@ -25,7 +25,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.measure.environment import ROOT, about
-from scripts.pages import between, put, read_record, suite_of, tests_in, write_record
+from scripts.pages import (
+    between,
+    packed,
+    put,
+    read_record,
+    suite_of,
+    table,
+    tests_in,
+    unpacked,
+    write_record,
+)
 
 RECORD = ROOT / "docs/surroundings.json"
 PAGE = ROOT / "docs/testing.md"
@@ -153,27 +163,21 @@ def counts_of(report: Path) -> dict[str, int] | None:
 
 def table_of(records: dict[str, dict]) -> str:
     """Return the table of the page."""
-    lines = [
-        "| surroundings | outcome | tests passed | failed | skipped | seconds | commit |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, surrounding in SURROUNDINGS.items():
         if name in records:
             each = records[name]
             counts = [f"{count:,}" for count in (each["tests"] or {}).values()] or ["-"] * 3
-            cells = [
-                "passed" if each["passed"] else "**failed**",
-                *counts,
-                f"{each['seconds']:,}",
-                each["commit"],
-            ]
-            lines.append(f"| {surrounding.title} | {' | '.join(cells)} |")
+            outcome = "passed" if each["passed"] else "**failed**"
+            seconds = f"{each['seconds']:,}"
+            rows.append([surrounding.title, outcome, *counts, seconds, each["commit"]])
+    columns = ["surroundings", "outcome", "tests passed", "failed", "skipped", "seconds", "commit"]
     wheres = {
         f"`{each['command']}` on {each['machine']['cpu']}, {each['machine']['cores']} cores; "
         + ", ".join(f"{package} {version}" for package, version in each["versions"].items())
         for each in records.values()
     }
-    return "\n".join([*lines, *(f"\n{where}." for where in sorted(wheres))])
+    return "\n".join([table(columns, rows).rstrip(), *(f"\n{where}." for where in sorted(wheres))])
 
 
 def page_with(text: str, records: dict[str, dict]) -> str:
@@ -184,20 +188,12 @@ def page_with(text: str, records: dict[str, dict]) -> str:
 def recorded() -> dict[str, dict]:
     """Return the record of each surrounding; what several have in common is in the file once."""
     content = read_record(RECORD)
-    return {
-        name: each | content["made"][each.pop("made")] for name, each in content["runs"].items()
-    }
+    return {name: unpacked(content["made"], each) for name, each in content["runs"].items()}
 
 
 def write(records: dict[str, dict]) -> None:
-    made: list[dict] = []
-    runs = {}
-    for name, each in records.items():
-        common = {key: each[key] for key in MADE}
-        made += [] if common in made else [common]
-        own = {key: value for key, value in each.items() if key not in MADE}
-        runs[name] = own | {"made": made.index(common)}
-    write_record(RECORD, {"made": made, "runs": runs})
+    made, runs = packed(records.values(), MADE)
+    write_record(RECORD, {"made": made, "runs": dict(zip(records, runs, strict=True))})
     PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), records), encoding="utf-8")
 
 

@@ -61,7 +61,7 @@ class Beside:
 
 def by_work(rows: Iterable[Row]) -> list[dict[str, Row]]:
     """Return the rows of each graph, work and device, by their peers."""
-    found: dict[tuple, dict[str, Row]] = {}
+    found = {}
     for row in rows:
         found.setdefault((row["graph"], row["work"], row["device"]), {})[row["peer"]] = row
     return list(found.values())
@@ -85,9 +85,6 @@ class Measured:
         of_work = [row for row in rows if (row["graph"], row["work"]) == (graph, work)]
         return Beside({row["peer"]: row for row in of_work})
 
-    def note(self, name: str) -> str:
-        return "\n".join(self._record.notes.get(name, ()))
-
     def installed_by(self, suite: str) -> str:
         run = self.rows(suite)[0]["run"]
         packages = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
@@ -97,9 +94,9 @@ class Measured:
             f"with {packages}."
         )
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> dict:
         """Return what templates call."""
-        names = ("rows", "works", "find", "note", "installed_by")
+        names = ("rows", "works", "find", "installed_by")
         return {name: getattr(self, name) for name in names}
 
 
@@ -142,7 +139,7 @@ def made_on(rows: list[Row], where: str = "host") -> str:
 
 def versions(rows: list[Row], packages: Any) -> str:
     """Return packages with their versions in the runs of rows, the first one of each; a dict has their titles."""
-    found: dict[str, str] = {}
+    found = {}
     for run in reversed(runs_of(rows)):
         found |= run["versions"]
     titles = packages if isinstance(packages, dict) else dict(zip(packages, packages, strict=True))
@@ -183,7 +180,8 @@ def long(row: Row | None, whole: Row) -> str:
         return "-"
     taken = seconds_of(row) * whole["size"] / row["size"]
     words = f"{taken:,.3g} s" if taken < 1000 else f"{taken:,.0f} s"
-    words = f"{taken / 3600:.1f} h" if taken >= 7200 else words
+    if taken >= 7200:
+        words = f"{taken / 3600:.1f} h"
     if row["size"] == whole["size"]:
         return words
     return f"{words} (estimated)"

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scripts.measure.work import Timed
 
@@ -60,14 +60,14 @@ def computing(began: Times, ended: Times, device: str) -> float:
     return min(clock, max(own, ran / len(os.sched_getaffinity(0))))
 
 
-def undisturbed(call: Callable[[], Any]) -> Timed:
+def undisturbed(call: Callable) -> Timed:
     """Return what a call returns, and its seconds without those in which threads waited for a core."""
     began = now()
     found = call()
     return Timed(found, between(began, now()))
 
 
-def with_processor(call: Callable[[], Any]) -> Timed:
+def with_processor(call: Callable) -> Timed:
     """Return what a call returns, its seconds, and those of the processor, which other programs do not lengthen as much."""
     used = time.process_time()
     began = time.perf_counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -14,8 +15,10 @@ from typing import Any
 from pipelines.run.environment import versions
 from scripts.pages import ROOT as ROOT
 
+PYTEST = (sys.executable, "-m", "pytest", "-q")
 
-def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict[str, Any]:
+
+def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict:
     """Return the facts with which a record begins: date, commit, machine, versions of packages, and the command.
 
     ``at`` is the commit of a copy of the code without its repository.
@@ -29,14 +32,14 @@ def about(packages: Iterable[str], command: str = "", at: str | None = None) -> 
     return facts | ({"command": command} if command else {})
 
 
-def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+def timed(call: Callable, *arguments: Any) -> tuple[Any, float]:
     """Return what a call returns, and its seconds."""
     began = time.perf_counter()
     result = call(*arguments)
     return result, time.perf_counter() - began
 
 
-def timed_on_gpu(call: Callable[[], Any]) -> tuple[Any, float]:
+def timed_on_gpu(call: Callable) -> tuple[Any, float]:
     """Return what a call returns, and its seconds with all its kernels."""
     wait_for_gpu()
     began = time.perf_counter()

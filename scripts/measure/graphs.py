@@ -40,7 +40,8 @@ class GraphSource:
     @property
     def origin(self) -> str:
         made = self.file or f"{self.generator}{tuple(self.arguments)}"
-        made += ", a self-loop per vertex" if self.keeps_loops else ""
+        if self.keeps_loops:
+            made += ", a self-loop per vertex"
         return made + (
             f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else ""
         )

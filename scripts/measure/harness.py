@@ -48,7 +48,7 @@ def works_of(suite: ModuleType, inputs: Inputs) -> Iterator[Work]:
     yield from suite.works(inputs) if hasattr(suite, "works") else suite.WORKS
 
 
-def summary_of(seconds: Sequence[float]) -> dict[str, Any]:
+def summary_of(seconds: Sequence[float]) -> dict:
     """Return the median of the repeats, the least, the spread (None of fewer than three), and their number."""
     median = statistics.median(seconds)
     spread = None
@@ -78,8 +78,8 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
     """Compare and time the peers of a work, and write their lines."""
     about = {"suite": suite, "graph": work.graph, "work": work.name, "device": inputs.device}
     case = None if work.in_a_process else work.case(inputs)
-    calls: dict[str, Call] = {}
-    first: dict[str, Timed] = {}
+    calls = {}
+    first = {}
     for name in work.peers:
         try:
             calls[name] = call_of(suite, work, name, case, inputs)
@@ -126,7 +126,7 @@ def repeated(
     if sum(each.seconds for each in first.values()) > work.repeats.seconds:
         again = {} if work.in_a_process else {names[0]: clock(calls[names[0]])}
         return {name: [again.get(name, each)] for name, each in first.items()}
-    times: dict[str, list[Timed]] = {name: [] for name in names}
+    times = {name: [] for name in names}
     spent = 0.0
     for repeat in range(work.repeats.most):
         if spent > work.repeats.seconds:
@@ -137,9 +137,9 @@ def repeated(
     return times
 
 
-def more_of(work: Work, times: list[Timed]) -> dict[str, Any]:
+def more_of(work: Work, times: list[Timed]) -> dict:
     """Return one figure of each of the others of some repeats; texts and whole numbers as they are."""
-    found: dict[str, Any] = {}
+    found = {}
     for name, value in times[0].more.items():
         if isinstance(value, float):
             found[name] = rounded(work.figure([each.more[name] for each in times]))

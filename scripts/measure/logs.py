@@ -25,7 +25,7 @@ have the current figures.
 
 def text_of(title: str, lines: Iterable[dict], notes: str = "") -> str:
     """Return the log of a run from its lines: where and how it was made, a table per suite, notes."""
-    suites: dict[str, list[dict]] = {}
+    suites = {}
     for line in lines:
         if line["kind"] == "run":
             run = line

@@ -1,9 +1,9 @@
 """The record of measurements: docs/benchmarks/measured.json.
 
-    runs      objects: date, commit, command, machine, versions; rows have their places
+    made      machines and versions of packages, each once
+    runs      objects: date, commit, command, and the place of what they were made with; rows have their places
     tables    by suite: the names of the columns, and lists that begin with a graph, a work and a device, whose rows
               follow, the newest of each peer
-    notes     by suite: lines of a page
     logs      objects: file in docs/benchmarks/log, its sha256, title, date and commit
 
 ``least`` and ``median`` are seconds, with four digits; rows that are older than the harness have one of both.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.measure.environment import ROOT
-from scripts.pages import read_record, write_record
+from scripts.pages import packed, read_record, unpacked, write_record
 
 MEASURED = ROOT / "docs" / "benchmarks" / "measured.json"
 KEY = ("graph", "work", "peer", "device")
@@ -36,7 +36,6 @@ class Record:
 
     runs: list[dict] = field(default_factory=list)
     tables: dict[str, list[Row]] = field(default_factory=dict)
-    notes: dict[str, list[str]] = field(default_factory=dict)
     logs: list[dict] = field(default_factory=list)
 
     def rows(self, suite: str) -> list[Row]:
@@ -58,7 +57,8 @@ def read(path: Path | None = None) -> Record:
         ]
         for suite, table in content["tables"].items()
     }
-    return Record(content["runs"], tables, content["notes"], content["logs"])
+    runs = [unpacked(content["made"], run) for run in content["runs"]]
+    return Record(runs, tables, content["logs"])
 
 
 def known(values: Iterable[tuple[str, Any]]) -> Row:
@@ -71,12 +71,13 @@ def write(record: Record, path: Path | None = None) -> None:
         used = dict.fromkeys([*FIRST, *(name for row in rows for name in row)])
         columns = [name for name in used if any(name in row for row in rows)]
         columns = [name for name in columns if name not in SHARED]
-        blocks: dict[tuple, list[list]] = {}
+        blocks = {}
         for row in rows:
             block = blocks.setdefault(tuple(row[name] for name in SHARED), [])
             block.append([row.get(name) for name in columns])
         tables[suite] = {"columns": columns, "rows": [[*of, own] for of, own in blocks.items()]}
-    content = {"runs": record.runs, "tables": tables, "notes": record.notes, "logs": record.logs}
+    made, runs = packed(record.runs, SAME_RUN[1:])
+    content = {"made": made, "runs": runs, "tables": tables, "logs": record.logs}
     write_record(path or MEASURED, content)
 
 

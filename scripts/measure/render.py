@@ -49,7 +49,7 @@ PARTS: Sequence[Part] = (
 
 def pages(record: Record, parts: Sequence[Part]) -> dict[Path, str]:
     """Return the texts of the pages with their parts."""
-    texts: dict[Path, str] = {}
+    texts = {}
     for part in parts:
         before = texts.get(part.page) or part.page.read_text(encoding="utf-8")
         markers = f"<!-- {part.begin} -->", f"<!-- {part.end} -->"

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from scripts.measure.environment import timed
 
 OURS = "kepler"  # the peer that the results of the others are compared with
 Call = Callable[[], Any]
+Prepare = Callable[[Any], Call]  # from a case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +72,28 @@ class Baseline:
         Cores, the first ones, that its process may use; 0: all.
     """
 
-    prepare: Callable[[Any], Call]
+    prepare: Prepare
     size: int | None = None
     is_compared: bool = True
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping = field(default_factory=dict)
     cores: int = 0
 
 
-def nothing(_case: Any) -> dict[str, Any]:
+def planner(algorithm: str, many: bool = False) -> Callable:
+    """Return the function that plans the searches of an algorithm, from one source or from many."""
+    import kepler_traverse
+
+    return getattr(kepler_traverse, f"plan_{algorithm}_many" if many else f"plan_{algorithm}")
+
+
+def nothing(_case: Any) -> dict:
     return {}
 
 
 def differences(expected: Any, found: Any) -> str:
     """Return "" if two results are equal, else how they differ. Of a part of the work only the first values are compared."""
+    import numpy as np  # here: checks without a GPU say so with Python alone
+
     if isinstance(expected, np.ndarray):
         is_same = np.array_equal(expected[: len(found)], found)
         if is_same:
@@ -131,11 +139,11 @@ class Work:
     name: str
     graph: str
     case: Callable[[Inputs], Any]
-    peers: Mapping[str, Baseline | Callable[[Any], Call]]
+    peers: Mapping[str, Baseline | Prepare]
     size: int = 1
     check: Callable[[Any, Any], str] = differences
-    facts: Callable[[Any], Mapping[str, Any]] = nothing
-    tells: Callable[[Any], Mapping[str, Any]] = nothing
+    facts: Callable[[Any], Mapping] = nothing
+    tells: Callable[[Any], Mapping] = nothing
     clock: Callable[[Call], Timed] = here
     repeats: Repeats = Repeats()
     in_a_process: bool = False

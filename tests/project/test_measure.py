@@ -91,7 +91,7 @@ def test_rows_of_a_record_read_as_they_were_written_and_newer_ones_take_their_pl
     line = {"kind": "time", "suite": "s", "graph": "g", "work": "w", "device": "cpu", "size": 1}
     figures = {"median": 2.0, "least": 1.0, "spread": None, "repeats": 2}
     first = record.added(
-        record.Record(notes={"s": ["a note"]}),
+        record.Record(logs=[{"file": "a log"}]),
         [RUN, *(line | figures | {"peer": peer, "at": 3} for peer in (OURS, "other"))],
     )
     newer = record.added(

@@ -39,7 +39,7 @@ from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 
-from scripts.measure.environment import commit, machine
+from scripts.measure.environment import PYTEST, commit, machine
 from scripts.mutation.mutators import (
     ROOT,
     Mutant,
@@ -98,7 +98,7 @@ class Copy:
         self.cache = folder / "simt"
         self._tests_of_lines = tests_of_lines
         self._fast = fast
-        self._passed: set[str] = set()  # tests that passed without a mutant
+        self._passed = set()  # tests that passed without a mutant
         self.cache.mkdir(parents=True, exist_ok=True)
         for name in PARTS:
             source = ROOT / name
@@ -114,7 +114,7 @@ class Copy:
         for tier, options in (("fast", ()), ("all", ("--all",))):
             for tests in self._tests_for(mutant, tier):
                 with self._broken(mutant):
-                    status, said = self._run((*tests, *options))
+                    status, said = self.run((*tests, *options))
                 outcome = verdict(status, said)
                 if outcome.verdict == "killed":
                     self._must_pass(said)
@@ -142,60 +142,52 @@ class Copy:
 
         The quickest case of each test function comes before the other cases.
         """
-        shutil.copy(
-            ROOT / "scripts/mutation/reached.py", self.folder / "kepler_traverse/_reached.py"
-        )
+        log = self.folder / "kepler_traverse/_reached.py"
+        shutil.copy(ROOT / "scripts/mutation/reached.py", log)
         probe = "__import__('kepler_traverse._reached', fromlist=['_']).reached('{file}:{{line}}')"
         for file in {mutant.file for mutant in mutants}:
             lines = {mutant.line for mutant in mutants if mutant.file == file}
             path = self.folder / file
-            path.write_text(
-                probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file)),
-                encoding="utf-8",
-            )
-        self._run(
-            (
-                *PYTHON_TESTS,
-                f"--timeout={TEST_LIMIT}",
-                "-p",
-                "kepler_traverse._reached",
-                "--maxfail=1000",
-                "--all",
-            ),
-            hours=2,
-        )
-        log = self.folder / "kepler_traverse/_reached.py"
-        seconds: dict[str, float] = defaultdict(float)
+            text = probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file))
+            path.write_text(text, encoding="utf-8")
+        given = ("-p", "kepler_traverse._reached", "--maxfail=1000", "--all")
+        self.run((*PYTHON_TESTS, f"--timeout={TEST_LIMIT}", *given), hours=2)
+        seconds = defaultdict(float)
         failed = set()
-        for test, duration, outcome in map(
-            json.loads, log.with_suffix(".ended").read_text().splitlines()
-        ):
+        for line in log.with_suffix(".ended").read_text().splitlines():
+            test, duration, outcome = json.loads(line)
             seconds[test] += duration
             if outcome != "passed":
                 failed.add(test)
-        found: dict[str, set[str]] = defaultdict(set)
-        for place, test in map(json.loads, log.with_suffix(".lines").read_text().splitlines()):
+        found = defaultdict(set)
+        for line in log.with_suffix(".lines").read_text().splitlines():
+            place, test = json.loads(line)
             if test in seconds and test not in failed:
                 found[place].add(test)
         return {place: _quickest_first(tests, seconds) for place, tests in found.items()}
 
-    @contextlib.contextmanager
     def _broken(self, mutant: Mutant):
-        path = self.folder / mutant.file
-        kept = set(self.cache.iterdir())
-        text = path.read_text()
-        lines = text.splitlines(keepends=True)
+        lines = (self.folder / mutant.file).read_text().splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
-        path.write_text("".join(lines))
+        return self.changed(mutant.file, "".join(lines))
+
+    @contextlib.contextmanager
+    def changed(self, file: str, text: str):
+        """Give a file another text for a while; what is compiled of it meanwhile goes with it."""
+        path = self.folder / file
+        kept = set(self.cache.iterdir())
+        before = path.read_text()
         # a change within a second may look like none
-        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
+        bytecode = path.parent / "__pycache__"
+        path.write_text(text)
+        shutil.rmtree(bytecode, ignore_errors=True)
         # all kernels are compiled anew after a header
         broken = "" if path.suffix == ".cuh" else f"{path.stem}-"
         try:
             yield
         finally:
-            path.write_text(text)
-            shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
+            path.write_text(before)
+            shutil.rmtree(bytecode, ignore_errors=True)
             for made in set(self.cache.iterdir()) - kept:
                 if made.name.startswith(broken) and not made.name.startswith("runtime-"):
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
@@ -204,34 +196,27 @@ class Copy:
         """Raise unless the failed test passes without the mutant."""
         failed = FAILED.search(said)
         if failed and failed["test"] not in self._passed:
-            status, said = self._run((failed["test"] + (failed["case"] or ""), "--all"))
+            status, said = self.run((failed["test"] + (failed["case"] or ""), "--all"))
             if status:
                 raise RuntimeError(f"{failed[0]} also without a mutant:\n{said[-5000:]}")
             self._passed.add(failed["test"])
 
-    def _run(self, tests: Tests, hours: float = TIME_LIMIT / 3600) -> tuple[int, str]:
+    def run(self, tests: Tests, hours: float = TIME_LIMIT / 3600) -> tuple[int, str]:
         """Return exit status and output of pytest, up to the first failure. The limit is CPU time."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", *SAME, *tests]
-        changes = {
+        command = [*PYTEST, "-x", *SAME, *tests]
+        environment = os.environ | {
             "NUMBA_CACHE_DIR": str(self.folder / "numba"),
             "SIMT_CACHE": str(self.cache),
             "SIMT_FLAGS": FLAGS,
             "PYTHONPATH": str(self.folder),
+            "CI": "1",  # the same examples for each mutant
         }
-        environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
         # no pipe, which processes that a broken job leaves would hold open
         with tempfile.TemporaryFile("w+") as output:
-            with subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=environment,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            ) as process:
-                resource.prlimit(
-                    process.pid, resource.RLIMIT_CPU, (int(hours * 3600), int(hours * 3600) + 5)
-                )
+            given = {"cwd": self.folder, "env": environment, "start_new_session": True}
+            with subprocess.Popen(command, stdout=output, stderr=output, **given) as process:
+                limit = int(hours * 3600)
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit + 5))
                 process.wait()
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -240,7 +225,7 @@ class Copy:
 
 
 def _quickest_first(tests: set[str], seconds: dict[str, float]) -> list[str]:
-    cases: dict[str, int] = defaultdict(int)
+    cases = defaultdict(int)
     place = {}
     for test in sorted(tests, key=lambda test: (seconds[test], test)):
         function = test.partition("[")[0]
@@ -274,16 +259,7 @@ def verdict(status: int, said: str) -> Outcome:
 
 def fast_tests(tests: Tests = ()) -> set[str]:
     """Return the tests that run without ``--all``, and the functions that have one."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--collect-only",
-        "-p",
-        "no:cacheprovider",
-        *tests,
-    ]
+    command = [*PYTEST, "--collect-only", "-p", "no:cacheprovider", *tests]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
     return {*found, *(test.partition("[")[0] for test in found)}
 
@@ -303,11 +279,11 @@ def run_all(
     mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep
 ) -> dict[Mutant, Outcome]:
     """Return the outcome of each mutant; ``keep`` is called with each outcome at once."""
-    waiting: queue.Queue[Mutant] = queue.Queue()
+    waiting = queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
-    outcomes: dict[Mutant, Outcome] = {}
-    failures: list[BaseException] = []
+    outcomes = {}
+    failures = []
     until = time.monotonic() + seconds
     one_at_a_time = threading.Lock()
     tests = tests_of_lines(mutants, folder)

@@ -177,7 +177,7 @@ def mutants_of(path: Path) -> list[Mutant]:
     if path.suffix == ".py":
         return _python_mutants_of(path)
     name = path.relative_to(ROOT).as_posix()
-    found: dict[tuple[int, str], Mutant] = {}
+    found = {}
     for number, line in _read_by_the_host(path.read_text().splitlines()):
         code = line.split("//")[0].rstrip()
         if not code.strip() or code.lstrip().startswith(
@@ -216,7 +216,7 @@ def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
     """Return the lines, numbered from 1, without those for CUDA compilers alone."""
     found = []
     # of each #if that is open: for a CUDA compiler, for the host, or for either
-    branches: list[str] = []
+    branches = []
     for number, line in enumerate(lines, 1):
         if line.startswith("#if"):
             if re.match(r"#ifndef __CUDACC__|#if !defined\(__CUDACC__\)$", line):
@@ -248,14 +248,14 @@ def sample(mutants: list[Mutant], share: float, least: int, seed: int) -> list[M
 
     The same files, fraction and seed give the same mutants, in an order that has mutants of every file early.
     """
-    by_file: dict[str, list[Mutant]] = {}
+    by_file = {}
     for mutant in mutants:
         by_file.setdefault(mutant.file, []).append(mutant)
-    queue: list[tuple[float, str, Mutant]] = []
+    queue = []
     for file, own in by_file.items():
         shuffled = random.Random(f"{seed} {file}").sample(own, len(own))
-        of_line: Counter[int] = Counter()
-        place_of: dict[Mutant, int] = {}
+        of_line = Counter()
+        place_of = {}
         for mutant in shuffled:
             of_line[mutant.line] += 1
             place_of[mutant] = of_line[mutant.line]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scripts import pages
 from scripts.mutation.mutators import ROOT, Mutant
@@ -46,14 +46,14 @@ def recorded(
     lost : int
         Number of recorded mutants that no line of today's kernels matches.
     """
-    places: dict[tuple[str, str], list[Mutant]] = {}
+    places = {}
     for mutant in mutants:
         places.setdefault((mutant.file, key_of(mutant)), []).append(mutant)
-    entries: dict[tuple[str, str], list[dict]] = {}
+    entries = {}
     for entry in record["mutants"]:
         entries.setdefault((entry["file"], entry["key"]), []).append(entry)
-    outcomes: dict[Mutant, Outcome] = {}
-    reasons: dict[Mutant, str] = {}
+    outcomes = {}
+    reasons = {}
     lost = 0
     for change, of_record in entries.items():
         there = sorted(places.get(change, []), key=lambda mutant: mutant.line)
@@ -112,16 +112,17 @@ def write_record(record: dict) -> None:
     PAGE.write_text(page(record), encoding="utf-8")
 
 
-def packed(record: dict) -> dict[str, Any]:
+def packed(record: dict) -> dict:
     """Return a record as its file holds it: survivors as they are, killed mutants as rows per file, tests listed once."""
-    killed: dict[str, list[list]] = {}
-    tests: dict[str, int] = {}
+    killed = {}
+    tests = {}
     for entry in record["mutants"]:
         if entry["verdict"] == "killed":
             row = [entry[name] for name in ("line", "key", "note")]
             if "test" in entry:
                 row += [tests.setdefault(entry["test"], len(tests)), entry["tier"]]
-                row[2] = "" if row[2] == name_of(entry["test"]) else row[2]
+                if row[2] == name_of(entry["test"]):
+                    row[2] = ""
             killed.setdefault(entry["file"], []).append(row)
     survivors = [
         {name: value for name, value in entry.items() if name not in ("verdict", "key")}
@@ -132,7 +133,7 @@ def packed(record: dict) -> dict[str, Any]:
     return about | {"survivors": survivors, "tests": list(tests), "killed": killed}
 
 
-def unpacked(content: dict[str, Any]) -> dict:
+def unpacked(content: dict) -> dict:
     """Return the record that a file holds."""
     entries = []
     for entry in content["survivors"]:

@@ -11,19 +11,15 @@ named with it must fail. Exit code 1: a mutant survived.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("kepler_traverse", "pipelines", "scripts", "tests", "conf", "pyproject.toml")
+from scripts.mutation.__main__ import Copy, verdict
+
 FEATURES = "tests/published/test_features_act.py::test_"
-SECONDS = 300.0  # of one mutant, with compiling
 
 
 class Mutant(NamedTuple):
@@ -40,52 +36,14 @@ _LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="
 MUTANTS = tuple(Mutant(**each) for each in _LISTED["mutants"])
 
 
-def copy_of_checkout(folder: Path) -> None:
-    """Copy what the tests need; the cache of compiled kernels is shared."""
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(
-                source, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(source, folder / name)
-
-
-def is_killed(mutant: Mutant, folder: Path) -> bool:
-    """Return whether the mutant's test fails. It is an error if it passes no more without the mutant."""
-    file = folder / mutant.file
-    before = file.read_text(encoding="utf-8")
-    file.write_text(before.replace(mutant.old, mutant.new), encoding="utf-8")
-    try:
-        environment = os.environ | {
-            "PYTHONPATH": str(folder),
-            "SIMT_CACHE": str(ROOT / "out" / "simt"),
-        }
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "no:cacheprovider",
-            "-o",
-            "addopts=",
-            FEATURES + mutant.test,
-        ]
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
-        )
-    finally:
-        file.write_text(before, encoding="utf-8")
-    if done.returncode not in (0, 1):
-        raise RuntimeError(
-            f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        )
-    if "SimtError: g++" in done.stdout:
-        raise RuntimeError(f"{mutant.name} does not compile\n{done.stdout[-2000:]}")
-    return done.returncode == 1
+def is_killed(mutant: Mutant, copy: Copy) -> bool:
+    """Return whether the mutant's test fails. RuntimeError: the test does not run, or the mutant does not compile."""
+    before = (copy.folder / mutant.file).read_text(encoding="utf-8")
+    with copy.changed(mutant.file, before.replace(mutant.old, mutant.new)):
+        outcome = verdict(*copy.run((FEATURES + mutant.test,)))
+    if outcome.verdict == "no mutant" or outcome.note.startswith("compiler: "):
+        raise RuntimeError(f"{mutant.name} does not compile")
+    return outcome.verdict == "killed"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -107,17 +65,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
-        copy_of_checkout(Path(folder))
+        copy = Copy(Path(folder), {}, set())
         for mutant in chosen:
             try:
-                killed = is_killed(mutant, Path(folder))
+                said = "killed" if is_killed(mutant, copy) else "SURVIVED"
             except RuntimeError as error:
-                print(f"NOT RUN: {error}", flush=True)
+                said = f"NOT RUN: {error}"
+            if said != "killed":
                 survivors.append(mutant.name)
-                continue
-            print(f"{'killed' if killed else 'SURVIVED'}: {mutant.name}", flush=True)
-            if not killed:
-                survivors.append(mutant.name)
+            print(f"{said}: {mutant.name}", flush=True)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants are killed")
     return int(bool(survivors))
 

@@ -18,7 +18,6 @@ exit status is 0 if nothing failed, 1 if something did, and 2 without a GPU. Nee
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib.util
 import itertools
 import json
@@ -34,6 +33,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,15 +47,8 @@ from scripts.pages import suite_of, table, tests_in
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
-STAGES = (
-    "sanitize",
-    "parity",
-    "multi",
-    "groups",
-    "tests",
-    "speed",
-    "scale",
-)  # in this order, since processes that start last should be short
+# In this order, since processes that start last should be short.
+STAGES = ("sanitize", "parity", "multi", "groups", "tests", "speed", "scale")
 ALONE = ("speed", "scale")  # one process at a time
 ONLY_IF_NAMED = ("scale",)
 SCALE_SECONDS = 200.0
@@ -110,6 +103,9 @@ HIERARCHY = "USA-road-d.NY"
 GROUP_GRAPHS = ("dblp-2010", "email-Enron", "luxembourg_osm")
 
 
+Verdict = tuple[str, str]  # and what to say
+
+
 @dataclass(frozen=True)
 class Job:
     """A process of a stage. ``judge(exit_status, folder)`` returns a verdict and what to say; ``needs`` are modules."""
@@ -117,7 +113,7 @@ class Job:
     stage: str
     name: str
     command: list[str]
-    judge: Callable[[int, Path], tuple[str, str]]
+    judge: Callable[[int, Path], Verdict]
     needs: tuple[str, ...] = ()
     seconds: float = 420.0
     all_gpus: bool = False
@@ -220,25 +216,28 @@ def modules_missing(suite: xml.Element) -> list[str]:
     return sorted(modules)
 
 
-def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
-    def judge(status: int, folder: Path) -> tuple[str, str]:
-        report = folder / f"{name}.xml"
-        if not report.exists():
-            return FAILED, f"ended with {status} and without a report"
-        suite = suite_of(report)
-        count = tests_in(suite)
-        said = f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped"
-        missing = modules_missing(suite)
-        if missing:
-            return NOT_RUN, f"missing: {', '.join(missing)}"
-        if count.failed or status not in (0, 5):
-            return FAILED, said if count.failed else f"{said}, ended with {status}"
-        reasons = {str(skip.get("message")) for skip in suite.iter("skipped")}
-        if count.passed:
-            return PASSED, said
-        return NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected"
+def judge_tests(name: str, status: int, folder: Path) -> Verdict:
+    report = folder / f"{name}.xml"
+    if not report.exists():
+        return FAILED, f"ended with {status} and without a report"
+    suite = suite_of(report)
+    count = tests_in(suite)
+    said = f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped"
+    missing = modules_missing(suite)
+    if missing:
+        return NOT_RUN, f"missing: {', '.join(missing)}"
+    if count.failed:
+        return FAILED, said
+    if status not in (0, 5):
+        return FAILED, f"{said}, ended with {status}"
+    if count.passed:
+        return PASSED, said
+    reasons = {str(skip.get("message")) for skip in suite.iter("skipped")}
+    return NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected"
 
-    return judge
+
+def job_of_tests(stage: str, name: str, command: list[str], *needs: str, **given: Any) -> Job:
+    return Job(stage, name, command, partial(judge_tests, name), ("pytest", *needs), **given)
 
 
 # --- the stages
@@ -254,19 +253,26 @@ def test_files() -> Iterator[str]:
 
 def jobs_of_tests(options: argparse.Namespace) -> Iterator[Job]:
     chosen = [*(["-k", options.k] if options.k else []), *(["--all"] if options.all else [])]
-    for path in sorted(test_files(), key=lambda path: -PARTS.get(Path(path).name, 1)):
-        if path == MULTI_GPU:
-            continue
-        parts = PARTS.get(Path(path).name, 1)
+    parts_of = {path: PARTS.get(Path(path).name, 1) for path in test_files() if path != MULTI_GPU}
+    for path, parts in sorted(parts_of.items(), key=lambda each: -each[1]):
         for part in range(parts):
-            name = Path(path).stem + (f"-{part + 1}-of-{parts}" if parts > 1 else "")
-            yield Job(
-                "tests",
-                name,
-                pytest_command(name, path, *chosen, part=part, parts=parts),
-                judge_tests(name),
-                ("pytest",),
-            )
+            name = Path(path).stem
+            if parts > 1:
+                name += f"-{part + 1}-of-{parts}"
+            command = pytest_command(name, path, *chosen, part=part, parts=parts)
+            yield job_of_tests("tests", name, command)
+
+
+def judge_parity(key: str, equal: tuple, status: int, folder: Path) -> Verdict:
+    """Judge by the pairs of figures of a measurement that must be equal."""
+    if status:
+        return FAILED, f"ended with {status}"
+    figures = json.loads((folder / f"{key}.json").read_text())[key]["figures"]
+    rows = figures.get("rows", {"all strategies": figures})
+    is_right = all(row[one] == row[whole] > 0 for row in rows.values() for one, whole in equal)
+    one, whole = equal[0]
+    said = (f"{name}: {row[one]:,} of {row[whole]:,} equal" for name, row in rows.items())
+    return (PASSED if rows and is_right else FAILED), ", ".join(said)
 
 
 def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
@@ -277,64 +283,42 @@ def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
         command = [sys.executable, "-m", "scripts.evidence", "measure", "--only", key]
         command += ["--output", str(OUT / f"{key}.json")]
         command += ["--parity-seconds", "60", "--commit", commit()]
-
-        def judge(status: int, folder: Path, key=key, equal=equal) -> tuple[str, str]:
-            if status:
-                return FAILED, f"ended with {status}"
-            figures = json.loads((folder / f"{key}.json").read_text())[key]["figures"]
-            rows = figures.get("rows", {"all strategies": figures})
-            wrong = [
-                name
-                for name, row in rows.items()
-                for one, all_ in equal
-                if not row[one] == row[all_] > 0
-            ]
-            said = ", ".join(
-                f"{name}: {row[equal[0][0]]:,} of {row[equal[0][1]]:,} equal"
-                for name, row in rows.items()
-            )
-            return (FAILED if wrong or not rows else PASSED), said
-
-        yield Job("parity", key, command, judge, needs, seconds=330)
+        yield Job("parity", key, command, partial(judge_parity, key, equal), needs, seconds=330)
 
 
 def jobs_of_multi(_options: argparse.Namespace) -> Iterator[Job]:
     # the last one for a cluster of its own
-    needs = ("pytest", "cugraph", "dask_cuda", "cryptography")
-    yield Job(
-        "multi",
-        "multi-gpu",
-        pytest_command("multi-gpu", MULTI_GPU),
-        judge_tests("multi-gpu"),
-        needs,
-        all_gpus=True,
+    needs = ("cugraph", "dask_cuda", "cryptography")
+    command = pytest_command("multi-gpu", MULTI_GPU)
+    yield job_of_tests("multi", "multi-gpu", command, *needs, all_gpus=True)
+
+
+def judge_groups(name: str, status: int, folder: Path) -> Verdict:
+    log = folder / f"groups-{name.replace(' ', '-')}.log"
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    equal, differing = (
+        [line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")
     )
+    said = f"{len(equal)} results equal, {len(differing)} differ"
+    if differing:
+        return FAILED, f"{said}: {differing[0]}"
+    if status or not equal:
+        return FAILED, f"{said}, ended with {status}"
+    return PASSED, said
 
 
-def judge_groups(name: str) -> Callable[[int, Path], tuple[str, str]]:
-    def judge(status: int, folder: Path) -> tuple[str, str]:
-        log = folder / f"groups-{name.replace(' ', '-')}.log"
-        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        equal, differing = [
-            [line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")
-        ]
-        said = f"{len(equal)} results equal, {len(differing)} differ"
-        if differing:
-            return FAILED, f"{said}: {differing[0]}"
-        if equal and not status:
-            return (PASSED, said)
-        return (FAILED, f"{said}, ended with {status}")
-
-    return judge
+def absent(*names: str) -> tuple[str, ...]:
+    """Return those files of graphs that are not there."""
+    files = (DATA / f"{name}.parquet" for name in names)
+    return tuple(str(file) for file in files if not file.exists())
 
 
 def jobs_of_groups(_options: argparse.Namespace) -> Iterator[Job]:
     for graph, part in itertools.product(GROUP_GRAPHS, ("weights", "hops", "jobs")):
         name = f"{graph} {part}"
-        file = DATA / f"{graph}.parquet"
-        command = [sys.executable, "-m", "scripts.ci.groups", str(file), "--part", part]
-        missing = () if file.exists() else (str(file),)
-        yield Job("groups", name, command, judge_groups(name), missing, seconds=300)
+        command = [sys.executable, "-m", "scripts.ci.groups", graph, "--part", part]
+        judge = partial(judge_groups, name)
+        yield Job("groups", name, command, judge, absent(graph), seconds=300)
 
 
 def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
@@ -344,8 +328,7 @@ def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
         sample = pytest_command(tool, *given, every=SAMPLE, seconds=SANITIZER_SECONDS, driver=True)
         command = [found, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20"]
         command += [*SANITIZER_OPTIONS.get(tool, ()), *sample]
-        seconds = SANITIZER_SECONDS + 120
-        yield Job("sanitize", tool, command, judge_tests(tool), ("pytest",), seconds=seconds)
+        yield job_of_tests("sanitize", tool, command, seconds=SANITIZER_SECONDS + 120)
 
 
 def measuring(suite: str, file: str, *given: str) -> list[str]:
@@ -358,29 +341,24 @@ def measuring(suite: str, file: str, *given: str) -> list[str]:
 def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     limits = (f"scripts.bench.gpu.{name}=2" for name in ("PEER_SECONDS", "MANY_SECONDS"))
     given = [word for limit in limits for word in ("--set", limit)]
-    absent = absent_graphs()
-    graphs = [name for name in SPEED_GRAPHS if name not in absent]
+    lacking = absent_graphs()
+    graphs = [name for name in SPEED_GRAPHS if name not in lacking]
     suites = (
         ("gpu", "one source and many", 120, ["--seconds", "60", *given, "--only", *graphs], ()),
-        ("hierarchy", "hierarchy", 60, ["--only", HIERARCHY], (f"{DATA / HIERARCHY}.parquet",)),
+        ("hierarchy", "hierarchy", 60, ["--only", HIERARCHY], absent(HIERARCHY)),
     )
-    for suite, name, seconds, words, files in suites:
-        missing = tuple(file for file in files if not Path(file).exists())
-        judge = judge_speed(f"{suite}.jsonl", options.works)
+    for suite, name, seconds, words, missing in suites:
+        judge = partial(judge_speed, f"{suite}.jsonl", options.works)
         command = measuring(suite, f"{suite}.jsonl", *words)
         yield Job("speed", name, command, judge, missing, seconds=seconds)
 
 
 def absent_graphs() -> list[str]:
     """Return the graphs of the stage speed whose files are not there."""
-    return [
-        name
-        for name, file in SPEED_GRAPHS.items()
-        if file and not (DATA / f"{file}.parquet").exists()
-    ]
+    return [name for name, file in SPEED_GRAPHS.items() if file and absent(file)]
 
 
-def judge_scale(status: int, folder: Path) -> tuple[str, str]:
+def judge_scale(status: int, folder: Path) -> Verdict:
     from scripts.bench import gpus
 
     path = folder / "scale.jsonl"
@@ -388,7 +366,8 @@ def judge_scale(status: int, folder: Path) -> tuple[str, str]:
     found = gpus.judged(line for line in lines if line["kind"] == "time")
     missed = [name for name, is_met in found.items() if not is_met]
     said = f"{len(found) - len(missed)} of {len(found)} figures meet their targets"
-    said += f"; {FAILED}: {'; '.join(missed)}" if missed else ""
+    if missed:
+        said += f"; {FAILED}: {'; '.join(missed)}"
     return (FAILED if missed or status or not found else PASSED), said
 
 
@@ -397,10 +376,8 @@ def jobs_of_scale(options: argparse.Namespace) -> Iterator[Job]:
 
     seconds = min(options.seconds - 20.0, options.scale_seconds)
     command = measuring("gpus", "scale.jsonl", "--seconds", str(seconds))
-    file = DATA / f"{gpus.ROADS}.parquet"
-    missing = () if file.exists() else (str(file),)
-    limit = seconds + 15.0
-    yield Job("scale", "all GPUs", command, judge_scale, missing, seconds=limit, all_gpus=True)
+    given = {"seconds": seconds + 15.0, "all_gpus": True}
+    yield Job("scale", "all GPUs", command, judge_scale, absent(gpus.ROADS), **given)
 
 
 JOBS = {
@@ -425,7 +402,7 @@ class Speed(NamedTuple):
     gpu: str | None
 
 
-def works_of(rows: list[dict[str, Any]]) -> dict[str, Speed]:
+def works_of(rows: list[dict]) -> dict[str, Speed]:
     """Return the works of rows of the suite ``gpu``, each with its run, by their names."""
     peers = {(row["graph"], row["work"]): per_source(row) for row in rows if row["peer"] != LIBRARY}
     works = {}
@@ -458,7 +435,7 @@ def recorded() -> dict[str, Speed]:
     return works_in(measurements.read())
 
 
-def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict[str, Any]]:
+def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict]:
     """Yield each work beside its record; that of another kind of GPU is information."""
     for work, speed in now.items():
         known = before.get(work)
@@ -480,20 +457,19 @@ def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict[s
         }
 
 
-def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path], tuple[str, str]]:
-    def judge(status: int, folder: Path) -> tuple[str, str]:
-        found = list(compared(measured(folder / file), recorded()))
-        works.extend(found)
-        slower = [work["work"] for work in found if work["verdict"] == FAILED]
-        said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"
-        absent = absent_graphs()
-        if absent:
-            said += f"; without {', '.join(absent)}, whose files are not in {DATA}"
-        if status:
-            return FAILED, f"ended with {status}; {said}"
-        return (FAILED if slower else PASSED if found else NOT_RUN), said
-
-    return judge
+def judge_speed(file: str, works: list[dict], status: int, folder: Path) -> Verdict:
+    found = list(compared(measured(folder / file), recorded()))
+    works.extend(found)
+    slower = [work["work"] for work in found if work["verdict"] == FAILED]
+    said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"
+    lacking = absent_graphs()
+    if lacking:
+        said += f"; without {', '.join(lacking)}, whose files are not in {DATA}"
+    if status:
+        return FAILED, f"ended with {status}; {said}"
+    if slower:
+        return FAILED, said
+    return (PASSED if found else NOT_RUN), said
 
 
 # --- running
@@ -522,15 +498,10 @@ def run_job(job: Job, gpu: str, ends: float, threads: int) -> Row:
         return Row(job.stage, job.name, FAILED, 0.0, "no time was left")
     visible = {} if job.all_gpus else {"CUDA_VISIBLE_DEVICES": gpu}
     log = OUT / f"{job.stage}-{job.name.replace(' ', '-')}.log"
+    environment = {"NUMBA_NUM_THREADS": str(threads)} | os.environ | visible
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            job.command,
-            cwd=ROOT,
-            env={"NUMBA_NUM_THREADS": str(threads)} | os.environ | visible,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+        given = {"cwd": ROOT, "env": environment, "start_new_session": True}
+        process = subprocess.Popen(job.command, stdout=output, stderr=output, **given)
         try:
             status = process.wait(left)
         except BaseException as error:
@@ -560,7 +531,7 @@ def run_jobs(jobs: list[Job], gpus: list[str], at_once: int, ends: float) -> lis
     before = ends - sum(job.seconds for job in alone) if shared else ends
     for own, most, until in ((shared, at_once, before), (alone, 1, ends)):
         threads = max(2, machine()["cores"] // most)
-        run = functools.partial(run_job, ends=until, threads=threads)
+        run = partial(run_job, ends=until, threads=threads)
         with ThreadPoolExecutor(most) as pool:
             rows += pool.map(run, own, itertools.cycle(gpus))
     return rows
@@ -576,7 +547,7 @@ def count_gpus() -> tuple[int, str]:
     return 0, f"CuPy: {found.detail} ({found.advice})" if card.works else card.detail
 
 
-def print_works(works: list[dict[str, Any]]) -> None:
+def print_works(works: list[dict]) -> None:
     rows = []
     for work in works:
         numbers = [work[key] for key in ("ms", "recorded_ms", "ratio", "cugraph_ms")]

@@ -2,8 +2,8 @@
 
 GRAPH is a Parquet file of edges in the folder of KEPLER_DATA. PART is hops or weights: each result kind from many sources,
 with target lists of uneven length; or jobs: their digests without a certificate and with all of them. Each result of a GPU
-is compared with that of the CPU bit by bit, by checksums of its columns. It prints a line per comparison, and ends with 1 if
-some differ.
+is compared with that of the CPU bit by bit, by checksums of its columns; without cuDF, frames are those of pandas. It prints
+a line per comparison, and ends with 1 if some differ.
 
 With ``--device cpu`` the CPU is compared with itself: plans that change their strategy and the size of their groups at
 random, with searches from one source after another.
@@ -19,29 +19,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-import pyarrow
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
+import kepler_traverse as kt
 from kepler_traverse import Graph, read_graph
-from kepler_traverse._arrays import Array, namespace, to_host
 from kepler_traverse.auto.choice import Choice
-from kepler_traverse.bfs import REGISTRY as BFS
-from kepler_traverse.kinds.pairs import pair_table
-from kepler_traverse.kinds.question import Question, Targets, check_options
-from kepler_traverse.kinds.records import joined, records_of_group
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
-from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
-from kepler_traverse.search.frames import Column, FrameKind
-from kepler_traverse.sssp import REGISTRY as SSSP
 from pipelines import run_job
 from scripts.papers.graphs import hashed
+from scripts.storm.library import to_host, use_pandas_without_cudf
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
@@ -50,8 +45,9 @@ PAIRS = 6000
 LONGEST = 40  # targets of one source at most
 SEED = 11
 PARTS = ("hops", "weights", "jobs")
+LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 # By kind, with options, and the limit of hops and of weights; None for none. Rows per vertex are asked for at targets.
-KINDS: dict[str, tuple[str, dict[str, Any], tuple[Any, Any]]] = {
+KINDS: dict[str, tuple[str, dict, tuple[Any, Any]]] = {
     "distances at targets": ("distances", {"targets": 500}, (None, 120)),
     "predecessors at targets": ("predecessors", {"targets": 500}, (None, 120)),
     "predecessors": ("predecessors", {}, (2, 60)),
@@ -69,33 +65,31 @@ KINDS: dict[str, tuple[str, dict[str, Any], tuple[Any, Any]]] = {
     "betweenness of edges": ("betweenness", {"of": "edges", "targets": 500}, (4, 120)),
     "pairs": ("pairs", {}, (None, None)),
     "flows of pairs": ("flows", {"pairs": True}, (None, 120)),
-    "paths": ("paths", {}, (None, 120)),
+    "paths": ("paths", {}, (None, None)),
 }
 
 
-def checksum(values: Array) -> str:
+def checksum(values: np.ndarray) -> str:
     """Return the type, the shape and a checksum of an array."""
-    values = np.ascontiguousarray(to_host(values))
-    return f"{values.dtype} {values.shape} {hashlib.sha256(values.reshape(-1).view(np.uint8).data).hexdigest()[:12]}"
+    values = np.ascontiguousarray(values)
+    digest = hashlib.sha256(values.reshape(-1).view(np.uint8).data).hexdigest()[:12]
+    return f"{values.dtype} {values.shape} {digest}"
 
 
-def make_host_columns(columns: dict[str, Column]) -> dict[str, np.ndarray]:
-    """Return columns as arrays in host memory, and which values are missing."""
-    arrays = {}
-    for name, column in columns.items():
-        values = to_host(column.values)
-        missing = np.zeros(len(values), bool) if column.is_null is None else to_host(column.is_null)
-        arrays[name] = np.where(missing, values.dtype.type(0), values)
-        arrays[f"{name} is missing"] = missing
-    return arrays
-
-
-def join_host_columns(frames: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: np.concatenate([frame[name] for frame in frames]) for name in frames[0]}
-
-
-# which need no library for frames of a GPU
-HOST_FRAMES = FrameKind(make_host_columns, join_host_columns)
+def checksums(found: Any) -> dict[str, str]:
+    """Return the checksums of the columns of a frame, and of which values are missing; or that of an array."""
+    if hasattr(found, "to_arrow"):
+        table = found.to_arrow()
+    elif hasattr(found, "columns"):
+        table = pa.Table.from_pandas(found, preserve_index=False)
+    else:
+        return {"array": checksum(to_host(found))}
+    sums = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        sums[name] = checksum(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
+        sums[f"{name} is missing"] = checksum(column.is_null().to_numpy(zero_copy_only=False))
+    return sums
 
 
 def pairs_of(graph: Graph, n_sources: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,92 +103,38 @@ def pairs_of(graph: Graph, n_sources: int) -> tuple[np.ndarray, np.ndarray]:
 class Case:
     """What is asked of a graph on each device."""
 
-    def __init__(self, name: str, algorithm: str, n_sources: int, n_vertices: int):
-        self.result, self._given, limits = KINDS[name]
+    def __init__(self, name: str, algorithm: str, n_sources: int, graph: Graph):
+        self.result, given, limits = KINDS[name]
         self.algorithm = algorithm
         place = int(algorithm == "sssp")
-        self._limit = limits[place]
         rng = np.random.default_rng(SEED)
-        self.sources = np.unique(rng.integers(0, n_vertices, n_sources))
-        n_targets = min(self._given.get("targets", 0), n_vertices // 2)
-        self.targets = np.unique(rng.integers(0, n_vertices, n_targets)) if n_targets else None
-        self._options = {
-            name: value for name, value in self._given.items() if name not in ("targets", "pairs")
-        }
-        if "cutoffs" in self._options:
-            self._options["cutoffs"] = [self._options["cutoffs"][place]]
-        if "values" in self._options:
-            self._options["values"] = {
-                "places": np.arange(n_vertices) % 9,
-                "area": np.arange(n_vertices) / 7,
-            }
-        self.has_pairs = RESULT_KINDS[self.result].needs_pairs or "pairs" in self._given
+        n = graph.n_vertices
+        self.options = {key: value for key, value in given.items() if key != "pairs"}
+        if limits[place] is not None:
+            self.options[LIMITS[algorithm]] = limits[place]
+        numbers = np.unique(rng.integers(0, n, n_sources))
+        self.sources = graph.ids_at(numbers)
+        if "targets" in given:
+            drawn = rng.integers(0, n, min(given["targets"], n // 2))
+            self.options["targets"] = graph.ids_at(np.unique(drawn))
+        if "cutoffs" in given:
+            self.options["cutoffs"] = [given["cutoffs"][place]]
+        if "values" in given:
+            self.options["values"] = {"places": np.arange(n) % 9, "area": np.arange(n) / 7}
+        self.pairs = None
+        if RESULT_KINDS[self.result].needs_pairs or "pairs" in given:
+            self.pairs = tuple(map(graph.ids_at, pairs_of(graph, numbers.size)))
 
-    def answer(
-        self, graph: Graph, strategy: str = "auto", memory: int | None = None
-    ) -> dict[str, str]:
+    def answer(self, graph: Graph, strategy: str = "auto") -> dict[str, str]:
         """Return the checksums of the result."""
-        kind = RESULT_KINDS[self.result]
-        targets = self.targets
-        registry = BFS if self.algorithm == "bfs" else SSSP
-        table = pair_table(*pairs_of(graph, self.sources.size)) if self.has_pairs else None
         if self.result == "paths":
-            options: Any = kind.options_class(edges=False)
-        elif self.result == "pairs":
-            options = kind.options_class()
+            found = kt.paths(graph, self.pairs, algorithm=self.algorithm, strategy=strategy)
         else:
-            given = (
-                {"sources": self.sources, "targets": targets} if table is None else {"pairs": table}
-            )
-            options = check_options(kind, graph, self.algorithm, self._options, **given)
-        of_lists: dict[str, Any] = {}
-        if table is not None:
-            of_lists = {
-                "has_target_lists": True,
-                "targets_per_source": 3.0,
-                "sample": table.sample(),
-            }
-        plan = registry.plan_multi_source(
-            graph,
-            n_sources=self.sources.size,
-            result=self.result,
-            strategy=strategy,
-            limit=self._limit if options.limit is None else options.limit,
-            targets=None
-            if targets is None
-            else graph.ids_at(namespace(graph.offsets).asarray(targets)),
-            forms=kind.reads,
-            memory=memory,
-            **(of_lists or options.of_query(targets)),
-        )
-        question = Question(
-            kind=kind,
-            algorithm=self.algorithm,
-            options=options,
-            targets=None if targets is None else Targets(None, targets),
-            pairs=table,
-        )
-        asked = question.asked(graph, plan.query)
-        if table is None:
-            form = ResultForm(plan, question, HOST_FRAMES)
-            made = form.make(
-                plan.iter_groups(self.sources), self.sources, np.arange(self.sources.size)
-            )
-        elif kind.make_loads is not None:
-            made = loads_frame(
-                kind.make_loads(asked), plan.iter_groups(table.sources, table.lists), HOST_FRAMES
-            )
-        else:
-            records = joined(
-                [
-                    records_of_group(asked, group)
-                    for group in plan.iter_groups(table.sources, table.lists)
-                ]
-            )
-            order = np.argsort(to_host(records.values["pair"]), kind="stable")
-            made = {name: to_host(values)[order] for name, values in records.values.items()}
-        columns = made if isinstance(made, dict) else {"array": made}
-        return {name: checksum(values) for name, values in columns.items()}
+            way = "many" if self.pairs is None else "pairs"
+            asked = [self.sources] if self.pairs is None else self.pairs
+            search = getattr(kt, f"{self.algorithm}_{way}")
+            found = search(graph, *asked, result=self.result, strategy=strategy, **self.options)
+        return checksums(found)
 
 
 def choose_at_random(self: Choice, _current: str, left: int) -> tuple[str, int]:
@@ -209,20 +149,20 @@ def compare_kinds(
 ) -> Iterator[tuple[str, bool, str]]:
     """Yield the name of each kind, whether both devices give the same, and the seconds that they took."""
     there = graph.to(device)
-    reference = "one_at_a_time" if device == "cpu" else "auto"
+    is_cpu = device == "cpu"
+    if not is_cpu:
+        use_pandas_without_cudf()
     for name in names:
         if algorithm not in RESULT_KINDS[KINDS[name][0]].algorithms:
             continue
-        case = Case(name, algorithm, n_sources, graph.n_vertices)
+        case = Case(name, algorithm, n_sources, graph)
         began = time.perf_counter()
-        with (
-            mock.patch.object(Choice, "next", choose_at_random)
-            if device == "cpu"
-            else nullcontext()
-        ):
+        with ExitStack() as stack:
+            if is_cpu:
+                stack.enter_context(mock.patch.object(Choice, "next", choose_at_random))
             found = case.answer(there)
         ended = time.perf_counter()
-        expected = case.answer(graph, reference)
+        expected = case.answer(graph, "one_at_a_time" if is_cpu else "auto")
         differing = [column for column, value in expected.items() if found.get(column) != value]
         said = f"{ended - began:.1f} s and {time.perf_counter() - ended:.1f} s"
         if differing:
@@ -236,32 +176,27 @@ def compare_jobs(path: Path, device: str, n_sources: int) -> Iterator[tuple[str,
     rng = np.random.default_rng(SEED)
     some = {"sources": graph.ids[np.unique(rng.integers(0, graph.n_vertices, n_sources))]}
     ends = rng.integers(0, graph.n_vertices, (2, min(PAIRS, 3 * n_sources)))
-    asked: dict[str, dict[str, Any]] = {
+    asked = {
         "pairs": {},
         "summary": {**some, "result": "summary"},
         "distances": {**some, "result": "distances", "max_depth": 2},
         "betweenness": {**some, "result": "betweenness", "max_depth": 4},
     }
+    shown = {"report": False, "directed": False, "algorithm": "bfs"}
     for name, options in asked.items():
         digests = {}
         began = time.perf_counter()
         for where, certify in (("cpu", "all"), ("cpu", "none"), (device, "none"), (device, "all")):
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as place:
+                folder = Path(place)
                 if name == "pairs":
-                    table = {"origin": graph.ids[ends[0]], "destination": graph.ids[ends[1]]}
-                    parquet.write_table(pyarrow.table(table), Path(folder) / "pairs.parquet")
-                    options = {"pairs": str(Path(folder) / "pairs.parquet")}
-                shown = {
-                    "device": where,
-                    "certify": certify,
-                    "report": False,
-                    "directed": False,
-                    "algorithm": "bfs",
-                }
-                done = run_job(str(path), output=Path(folder) / "out", **shown, **options)
-                digests[where, certify] = done.digest or str(
-                    [part["checksum"] for part in done.manifest["parts"]]
-                )
+                    table = dict(zip(("origin", "destination"), graph.ids[ends], strict=True))
+                    parquet.write_table(pa.table(table), folder / "pairs.parquet")
+                    options = {"pairs": str(folder / "pairs.parquet")}
+                given = shown | options | {"device": where, "certify": certify}
+                done = run_job(str(path), output=folder / "out", **given)
+            sums = [part["checksum"] for part in done.manifest["parts"]]
+            digests[where, certify] = done.digest or str(sums)
         is_same = len(set(digests.values())) == 1
         said = f"{time.perf_counter() - began:.1f} s"
         yield f"job of {name}", is_same, said if is_same else f"{said}; {digests}"
@@ -277,11 +212,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sources", type=int, default=SOURCES)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args(arguments)
-    path = (
-        Path(options.graph)
-        if options.graph.endswith(".parquet")
-        else DATA / f"{options.graph}.parquet"
-    )
+    path = Path(options.graph)
+    if path.suffix != ".parquet":
+        path = DATA / f"{options.graph}.parquet"
     if options.part == "jobs":
         found = compare_jobs(path, options.device, options.sources)
     else:
@@ -294,7 +227,8 @@ def main(arguments: list[str]) -> int:
     is_wrong = False
     for name, is_same, said in found:
         is_wrong |= not is_same
-        print(f"{path.stem}, {name}: {'equal' if is_same else 'DIFFERS'}, {said}", flush=True)
+        verdict = "equal" if is_same else "DIFFERS"
+        print(f"{path.stem}, {name}: {verdict}, {said}", flush=True)
     return int(is_wrong)
 
 

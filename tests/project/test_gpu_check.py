@@ -123,7 +123,7 @@ def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(
     lines += [row | {"kind": "time", "suite": "gpu", "device": "cuda"} for row in now]
     (tmp_path / "speed.jsonl").write_text("\n".join(map(json.dumps, lines)))
     collected: list = []
-    assert gpu.judge_speed("speed.jsonl", collected)(0, tmp_path)[0] == gpu.FAILED
+    assert gpu.judge_speed("speed.jsonl", collected, 0, tmp_path)[0] == gpu.FAILED
     assert [work["work"] for work in collected] == [
         f"{name}, bfs, one source" for name in ("road", "web", "mesh", "new")
     ]
@@ -150,7 +150,7 @@ def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypat
     for part, parts, every in ((0, 2, 1), (1, 2, 2)):
         command = gpu.pytest_command("report", str(tmp_path), part=part, parts=parts, every=every)
         done = ran(command)
-        found.append(gpu.judge_tests("report")(done.returncode, tmp_path))
+        found.append(gpu.judge_tests("report", done.returncode, tmp_path))
     assert found == [
         (gpu.PASSED, "5 passed, 0 failed, 0 skipped"),
         (gpu.FAILED, "2 passed, 1 failed, 0 skipped"),  # the tests 5, 7 and 9
@@ -251,7 +251,9 @@ def test_groups_of_a_plan_give_what_single_searches_give(tmp_path, capsys, part,
 
 
 @on_a_device
-def test_groups_of_a_gpu_give_those_of_a_cpu():
+def test_groups_of_a_gpu_give_those_of_a_cpu(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cudf", None)  # what was there comes back afterwards
+    del sys.modules["cudf"]
     names = list(groups.KINDS) if tiers.ALL else ["distances at targets", "summary", "pairs"]
     with running(FIRST):
         found = list(
@@ -263,19 +265,18 @@ def test_groups_of_a_gpu_give_those_of_a_cpu():
 def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
     answer = groups.Case.answer
 
-    def wrong(self, graph, strategy="auto", memory=None):
-        return answer(self, graph, strategy, memory) | (
-            {"distance": "another"} if strategy == "auto" else {}
-        )
+    def wrong(self, graph, strategy="auto"):
+        found = answer(self, graph, strategy)
+        return found | {"distance": "another"} if strategy == "auto" else found
 
     monkeypatch.setattr(groups.Case, "answer", wrong)
     words = ["--part", "hops", "--device", "cpu", "--sources", "4", "--kinds", "predecessors"]
     assert groups.main([str(edges_file(tmp_path)), *words]) == 1
     (tmp_path / "groups-a-graph-hops.log").write_text(capsys.readouterr().out)
-    verdict, detail = gpu.judge_groups("a graph hops")(1, tmp_path)
+    verdict, detail = gpu.judge_groups("a graph hops", 1, tmp_path)
     assert verdict == gpu.FAILED
     assert "0 results equal, 1 differ: edges, bfs, predecessors: DIFFERS" in detail
-    assert gpu.judge_groups("another")(0, tmp_path) == (
+    assert gpu.judge_groups("another", 0, tmp_path) == (
         gpu.FAILED,
         "0 results equal, 0 differ, ended with 0",
     )

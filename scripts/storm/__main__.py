@@ -24,7 +24,16 @@ from typing import Any
 
 from scripts.storm import record
 
-_MANY = 10**12
+# Options, with their defaults and types.
+_FLAGS = {
+    "--hours": (0.1, float, "how long (default: 0.1)"),
+    "--seed": (None, int, "by default another one each time; it is printed"),
+    "--case": (None, int, "run this case alone, in this process"),
+    "--cases": (10**12, int, "end after so many cases per process"),
+    "--processes": (1, int, "how many cases run at a time (default: 1)"),
+    "--doors": ("", str, "library, job, ...: some of them, with commas (default: all)"),
+    "--out": (None, Path, "file of findings, to which lines are added"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -49,30 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="storm.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--hours", type=float, default=0.1, help="how long (default: 0.1)")
-    parser.add_argument(
-        "--seed", type=int, default=None, help="by default another one each time; it is printed"
-    )
-    parser.add_argument(
-        "--case", type=int, default=None, help="run this case alone, in this process"
-    )
-    parser.add_argument(
-        "--cases", type=int, default=_MANY, help="end after so many cases per process"
-    )
-    parser.add_argument(
-        "--processes", type=int, default=1, help="how many cases run at a time (default: 1)"
-    )
+    for flag, (value, kind, help) in _FLAGS.items():
+        parser.add_argument(flag, default=value, type=kind, help=help)
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda"),
         default="cpu",
         help="cuda: ask the GPU, too, for equal bits",
-    )
-    parser.add_argument(
-        "--doors", default="", help="library, job, ...: some of them, with commas (default: all)"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=None, help="file of findings, to which lines are added"
     )
     return parser
 
@@ -104,7 +96,7 @@ def _run_one(given: argparse.Namespace) -> int:
     return int(bool(outcome.findings))
 
 
-def _shown(finding: dict[str, Any]) -> str:
+def _shown(finding: dict) -> str:
     place = f"--seed {finding['seed']} --case {finding['case']}"
     head = f"FOUND {finding['what']}: {finding['door']}, {finding['kind']} ({place})"
     return f"{head}\n  {finding['detail']}\n  asked: {finding['asked']}"
@@ -121,10 +113,10 @@ class Storm:
         from scripts.storm.processes import Share, Watched
 
         self.settings = _settings(given)
-        self.out: Path | None = given.out
+        self.out = given.out
         self.began = time.time()
         self.what = record.about(self.settings, given)
-        self._found: list[dict[str, Any]] = []
+        self._found = []
         self._lock = threading.Lock()
         until = self.began + 3600 * given.hours
         shares = [
@@ -153,20 +145,20 @@ class Storm:
         self._summarize()
         return int(bool(self._found))
 
-    def _take(self, finding: dict[str, Any]) -> None:
+    def _take(self, finding: dict) -> None:
         with self._lock:
             self._found.append(finding)
             print(_shown(finding), flush=True)
             self._write(finding)
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict) -> None:
         if self.out is not None:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             with self.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _summarize(self) -> None:
-        counts: Counter[str] = Counter()
+        counts = Counter()
         for each in self._watched:
             counts += each.counts
         kinds = Counter(f"{each['what']}: {each['door']}, {each['kind']}" for each in self._found)

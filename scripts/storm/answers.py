@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from scripts.storm.oracle import (
@@ -40,12 +40,12 @@ class Table:
     """
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple]
     close: frozenset[str] = frozenset()
     lost: tuple[int, Any] | None = None
     floor: float = 0.0
 
-    def above_floor(self, floor: float) -> list[tuple[Any, ...]]:
+    def above_floor(self, floor: float) -> list[tuple]:
         """Return the rows without those that carry next to nothing."""
         if floor:
             return [row for row in self.rows if row[-1] >= floor]
@@ -78,23 +78,23 @@ class Asked:
         self.question = question
         is_turned = question.options.get("direction") == "in"
         self.network = network.reversed() if is_turned and network.edges.directed else network
-        self.lengths: Lengths = self.network.lengths(question.algorithm)
+        self.lengths = self.network.lengths(question.algorithm)
         self.sources = [] if question.sources is None else question.sources_in(network)
-        self.known: dict[Any, dict[Any, Any]] = {}
-        self._before: dict[Any, dict[Any, Any]] = {}
+        self.known = {}
+        self._before = {}
 
-    def distances(self, source: Any) -> dict[Any, Any]:
+    def distances(self, source: Any) -> dict:
         """Return the distances from a source, without a limit."""
         if source not in self.known:
             self.known[source] = self.lengths.distances([source])
         return self.known[source]
 
-    def predecessors(self, source: Any) -> dict[Any, Any]:
+    def predecessors(self, source: Any) -> dict:
         if source not in self._before:
             self._before[source] = self.lengths.predecessors(source, self.distances(source))
         return self._before[source]
 
-    def searches(self) -> Iterable[tuple[Any, dict[Any, Any]]]:
+    def searches(self) -> Iterable[tuple[Any, dict]]:
         """Yield each source with the vertices within its limit, by ascending id, and their distances."""
         for place, source in enumerate(self.sources):
             limit = self.question.limit_of(place)
@@ -111,28 +111,35 @@ class Asked:
         return None
 
 
+def without(table: Table, name: str) -> Table:
+    """Return a table without one of its columns."""
+    place = table.columns.index(name)
+    columns = table.columns[:place] + table.columns[place + 1 :]
+    return replace(
+        table, columns=columns, rows=[row[:place] + row[place + 1 :] for row in table.rows]
+    )
+
+
 def _distances(asked: Asked) -> Table:
     question = asked.question
     has_before = question.kind == "predecessors" or question.options.get("predecessors", False)
+    chosen = asked.network.ids
+    if question.targets is not None:
+        chosen = [vertex for vertex in chosen if vertex in question.targets]
     rows = []
-    chosen = None if question.targets is None else set(question.targets)
     for source, inside in asked.searches():
         before = asked.predecessors(source) if has_before else {}
-        for vertex in asked.network.ids:
-            if chosen is not None and vertex not in chosen:
-                continue
-            if vertex in inside:
-                rows.append((source, vertex, inside[vertex], before.get(vertex)))
-            elif question.options.get("unreached") == "null":
-                rows.append((source, vertex, None, None))
-    columns = ("source", "vertex", "distance", "predecessor")
+        rows += [
+            (source, vertex, inside.get(vertex), before.get(vertex) if vertex in inside else None)
+            for vertex in chosen
+            if vertex in inside or question.options.get("unreached") == "null"
+        ]
+    table = Table(("source", "vertex", "distance", "predecessor"), rows)
     if not has_before:
-        columns = columns[:3]
-        rows = [row[:3] for row in rows]
+        table = without(table, "predecessor")
     if question.kind == "one":
-        columns = columns[1:]
-        rows = [row[1:] for row in rows]
-    return Table(columns, rows)
+        table = without(table, "source")
+    return table
 
 
 def _matrix(asked: Asked) -> Table:
@@ -145,17 +152,17 @@ def _matrix(asked: Asked) -> Table:
 
 
 def _reachable(asked: Asked) -> Table:
-    return Table(
-        ("source", "vertex"),
-        [(source, vertex) for source, inside in asked.searches() for vertex in inside],
-    )
+    rows = [(source, vertex) for source, inside in asked.searches() for vertex in inside]
+    return Table(("source", "vertex"), rows)
 
 
 def _targets(asked: Asked) -> Table:
-    rows = []
-    for source, inside in asked.searches():
-        distinct = dict.fromkeys(asked.question.targets or ())
-        rows += [(source, target, inside.get(target)) for target in distinct]
+    distinct = dict.fromkeys(asked.question.targets or ())
+    rows = [
+        (source, target, inside.get(target))
+        for source, inside in asked.searches()
+        for target in distinct
+    ]
     return Table(("source", "target", "distance"), rows)
 
 
@@ -179,49 +186,48 @@ def _summary(asked: Asked) -> Table:
 
 
 def _levels(asked: Asked) -> Table:
-    rows = []
-    for source, inside in asked.searches():
-        counts = Counter(inside.values())
-        rows += [(source, hops, counts[hops]) for hops in sorted(counts)]
+    rows = [
+        (source, hops, count)
+        for source, inside in asked.searches()
+        for hops, count in sorted(Counter(inside.values()).items())
+    ]
     return Table(("source", "distance", "vertices"), rows)
 
 
 def _nearest(asked: Asked) -> Table:
     distance = asked.lengths.distances(asked.sources)
     limit = asked.question.limit_of(0)
-    owner: dict[Any, Any]
+    owner: dict
     if asked.lengths.may_be_negative:
         alone = {source: asked.distances(source) for source in set(asked.sources)}
         owner = {
-            v: AnyOf(
-                frozenset(source for source, found in alone.items() if found.get(v) == distance[v])
-            )
-            for v in distance
+            v: AnyOf(frozenset(source for source, found in alone.items() if found.get(v) == least))
+            for v, least in distance.items()
         }
     else:
         owner = asked.lengths.nearest_sources(asked.sources, distance)
-    rows = [
-        (v, owner[v], distance[v])
-        for v in asked.network.ids
-        if v in distance and distance[v] <= limit
-    ]
-    return Table(("vertex", "source", "distance"), rows)
+    inside = [v for v in asked.network.ids if v in distance and distance[v] <= limit]
+    return Table(("vertex", "source", "distance"), [(v, owner[v], distance[v]) for v in inside])
 
 
-def _members(labels: list[Any] | None, ids: list[Any]) -> list[tuple[Any, list[Any]]]:
+def _members(labels: list | None, ids: list) -> list[tuple[Any, list]]:
     """Return the groups in ascending order, each with its ids in ascending order; one group called None without labels."""
-    if labels is None:
-        return [(None, sorted(set(ids)))]
-    found: dict[Any, set[Any]] = {}
-    for label, vertex in zip(labels, ids, strict=True):
+    found = {}
+    for label, vertex in zip(labels or [None] * len(ids), ids, strict=True):
         found.setdefault(label, set()).add(vertex)
     return [(label, sorted(found[label])) for label in sorted(found)]
 
 
-def _ranked(distances: Iterable[tuple[Any, Any]], k: int) -> list[tuple[int, Any, Any]]:
-    """Return rank, id and distance of the k nearest of some (distance, id)."""
-    best = sorted(distances)[:k]
-    return [(rank, vertex, distance) for rank, (distance, vertex) in enumerate(best, 1)]
+def _ranked(distances: Iterable[tuple], k: int, limit: Any) -> list[tuple[int, Any, Any]]:
+    """Return rank, id and distance of the k nearest within a limit of some (distance, id)."""
+    inside = [each for each in distances if each[0] is not None and each[0] <= limit]
+    return [(rank, v, distance) for rank, (distance, v) in enumerate(sorted(inside)[:k], 1)]
+
+
+def _by_groups(asked: Asked, table: Table) -> Table:
+    if "groups" in asked.question.options:
+        return table
+    return without(table, "group")
 
 
 def _k_nearest(asked: Asked) -> Table:
@@ -230,18 +236,9 @@ def _k_nearest(asked: Asked) -> Table:
     rows = []
     for label, members in _members(options.get("groups"), asked.sources):
         for vertex in asked.network.ids:
-            near = [(asked.distances(source).get(vertex), source) for source in members]
-            inside = [
-                (distance, source)
-                for distance, source in near
-                if distance is not None and distance <= limit
-            ]
-            rows += [(label, vertex, *each) for each in _ranked(inside, options["k"])]
-    columns = ("group", "vertex", "rank", "source", "distance")
-    if "groups" not in options:
-        columns = columns[1:]
-        rows = [row[1:] for row in rows]
-    return Table(columns, rows)
+            near = ((asked.distances(source).get(vertex), source) for source in members)
+            rows += [(label, vertex, *each) for each in _ranked(near, options["k"], limit)]
+    return _by_groups(asked, Table(("group", "vertex", "rank", "source", "distance"), rows))
 
 
 def _backward(asked: Asked, back: Lengths, source: Any, target: Any) -> Any:
@@ -265,18 +262,9 @@ def _nearest_targets(asked: Asked) -> Table:
     for place, source in enumerate(asked.sources):
         limit = asked.question.limit_of(place)
         for label, members in groups:
-            near = [(_backward(asked, back, source, target), target) for target in members]
-            inside = [
-                (distance, target)
-                for distance, target in near
-                if distance is not None and distance <= limit
-            ]
-            rows += [(source, label, *each) for each in _ranked(inside, options["k"])]
-    columns: tuple[str, ...] = ("source", "group", "rank", "target", "distance")
-    if "groups" not in options:
-        columns = ("source", "rank", "target", "distance")
-        rows = [(source, *rest) for source, _, *rest in rows]
-    return Table(columns, rows)
+            near = ((_backward(asked, back, source, target), target) for target in members)
+            rows += [(source, label, *each) for each in _ranked(near, options["k"], limit)]
+    return _by_groups(asked, Table(("source", "group", "rank", "target", "distance"), rows))
 
 
 def _decayed(decay: str | None, distance: Any) -> float:
@@ -294,25 +282,29 @@ def _decayed(decay: str | None, distance: Any) -> float:
 
 def _opportunities(asked: Asked) -> Expected:
     options = asked.question.options
-    if "decay" in options and asked.lengths.may_be_negative:
+    decay = options.get("decay")
+    if decay and asked.lengths.may_be_negative:
         return Refused(("InputError",), "a decay takes no negative weights")
-    names = list(options["values"])
     weights = options.get("source_weights") or [1] * len(asked.sources)
-    rows = []
-    for place, (source, inside) in enumerate(asked.searches()):
-        for cutoff in options["cutoffs"]:
-            sums = []
-            for name in names:
-                values = options["values"][name]
-                parts = [
-                    values[vertex] * _decayed(options.get("decay"), distance)
-                    for vertex, distance in inside.items()
-                    if vertex in values and distance <= cutoff
-                ]
-                sums.append(sum(parts) * weights[place])
-            rows.append((source, cutoff, *sums))
-    is_close = "decay" in options
-    return Table(("source", "cutoff", *names), rows, frozenset(names if is_close else ()))
+
+    def total(values: dict, inside: dict, cutoff: Any) -> Any:
+        return sum(
+            values[vertex] * _decayed(decay, distance)
+            for vertex, distance in inside.items()
+            if vertex in values and distance <= cutoff
+        )
+
+    rows = [
+        (
+            source,
+            cutoff,
+            *(total(each, inside, cutoff) * weight for each in options["values"].values()),
+        )
+        for weight, (source, inside) in zip(weights, asked.searches(), strict=True)
+        for cutoff in options["cutoffs"]
+    ]
+    names = tuple(options["values"])
+    return Table(("source", "cutoff", *names), rows, frozenset(names if decay else ()))
 
 
 def _within(asked: Asked) -> Table:
@@ -325,13 +317,11 @@ def _within(asked: Asked) -> Table:
 
 
 def _isochrones(asked: Asked) -> Table:
-    cutoffs = asked.question.options["cutoffs"]
     rows = []
     for source, inside in asked.searches():
         for vertex, distance in inside.items():
-            bands = [cutoff for cutoff in cutoffs if distance <= cutoff]
-            if bands:
-                rows.append((source, vertex, bands[0]))
+            bands = (cutoff for cutoff in asked.question.options["cutoffs"] if distance <= cutoff)
+            rows += [(source, vertex, band) for band in islice(bands, 1)]
     return Table(("source", "vertex", "band"), rows)
 
 
@@ -379,21 +369,24 @@ class _Loads:
     """What the pairs of a question carry to edges, to vertices and to the list of pairs."""
 
     def __init__(self, asked: Asked):
-        self.of_edges: dict[Any, Any] = {}
-        self.of_vertices: dict[Any, Any] = {}
-        self.of_pairs: list[tuple[Any, ...]] = []
+        self.of_edges = Counter()
+        self.of_vertices = Counter()
+        self.of_pairs = []
         edges = asked.network.edges
         self._is_directed = edges.directed or bool(edges.closed)  # then graphs are directed
 
-    def add(self, pair: int, way: list[Any], steps: list[tuple[Any, Any]], amount: Any) -> None:
+    def add(self, pair: int, way: list, steps: list[tuple], amount: Any) -> None:
         if not amount:
             return
         self.of_pairs.append((pair, way[0], way[-1], amount))
         for vertex in way:
-            self.of_vertices[vertex] = self.of_vertices.get(vertex, 0) + amount
+            self.of_vertices[vertex] += amount
         for step in steps:
-            key = step if self._is_directed else tuple(sorted(step))
-            self.of_edges[key] = self.of_edges.get(key, 0) + amount
+            self.of_edges[step if self._is_directed else tuple(sorted(step))] += amount
+
+
+def _in_order(edges: Iterable[tuple]) -> list[tuple]:
+    return sorted(edges, key=lambda edge: (edge[1], edge[0]))
 
 
 def _flows(asked: Asked) -> Expected:
@@ -404,7 +397,7 @@ def _flows(asked: Asked) -> Expected:
     row_of = asked.network.row_of
     loads = _Loads(asked)
     lost_pairs = 0
-    lost_volume: Any = 0
+    lost_volume = 0
     for pair, (origin, destination, volume) in enumerate(_volumes(asked)):
         distance = asked.distance_within(origin, destination)
         if distance is None:
@@ -416,18 +409,18 @@ def _flows(asked: Asked) -> Expected:
         if through is None or any(row_of[step] in through for step in steps):
             loads.add(pair, way, steps, volume * _decayed(options.get("decay"), distance))
     close = frozenset(["volume"] if "decay" in options else [])
-    rest: Any = ((lost_pairs, lost_volume), 1e-6 if "decay" in options else 0.0)
+    rest = ((lost_pairs, lost_volume), 1e-6 if "decay" in options else 0.0)
     if options["of"] == "pairs":
         return Table(("pair", "source", "target", "volume"), loads.of_pairs, close, *rest)
     if options["of"] == "vertices":
-        rows: list[tuple[Any, ...]] = [(v, loads.of_vertices[v]) for v in sorted(loads.of_vertices)]
-        return Table(("vertex", "volume"), rows, close, *rest)
-    edges = sorted(loads.of_edges, key=lambda edge: (edge[1], edge[0]))
+        of_vertices = sorted(loads.of_vertices.items())
+        return Table(("vertex", "volume"), list(of_vertices), close, *rest)
+    edges = _in_order(loads.of_edges)
     rows = [(u, v, row_of[u, v], loads.of_edges[u, v]) for u, v in edges]
     return Table(("src", "dst", "edge", "volume"), rows, close, *rest)
 
 
-def _may_absorb(asked: Asked, distance: dict[Any, Any]) -> bool:
+def _may_absorb(asked: Asked, distance: dict) -> bool:
     """Whether the smallest weight is below the last place of the farthest distance, or near it."""
     if asked.lengths.is_exact:
         return False
@@ -440,7 +433,7 @@ def _may_absorb(asked: Asked, distance: dict[Any, Any]) -> bool:
 
 def _shares(
     asked: Asked, source: Any
-) -> tuple[dict[Any, Fraction], dict[tuple[Any, Any], Fraction], list[Any]]:
+) -> tuple[dict[Any, Fraction], dict[tuple[Any, Any], Fraction], list]:
     """Return what each vertex and each edge carries of the shortest paths from a source, and the ends of these paths."""
     distance = asked.distances(source)
     if _may_absorb(asked, distance):
@@ -448,7 +441,7 @@ def _shares(
     limit = asked.question.limit_of(0)
     order = sorted((v for v in distance if distance[v] <= limit), key=lambda v: distance[v])
     counts = {source: 1}
-    before: dict[Any, list[Any]] = {source: []}
+    before = {source: []}
     for v in order:
         if v == source:
             continue
@@ -461,7 +454,7 @@ def _shares(
         counts[v] = sum(counts[u] for u in starts)
     targets = set(order if asked.question.targets is None else asked.question.targets) - {source}
     carried = dict.fromkeys(order, Fraction(0))
-    over: dict[tuple[Any, Any], Fraction] = {}
+    over = {}
     for v in reversed(order):
         for u in before[v]:
             part = Fraction(counts[u], counts[v]) * ((v in targets) + carried[v])
@@ -476,48 +469,42 @@ def _betweenness(asked: Asked) -> Expected:
     weights = (weight for arcs in asked.network.arcs.values() for weight in arcs.values())
     if asked.question.algorithm == "sssp" and any(weight <= 0 for weight in weights):
         return Refused(("InputError", "NegativeCycleError"), "a weight is not above 0")
-    of_vertices = dict.fromkeys(asked.network.ids, Fraction(0))
-    of_edges: dict[Any, Fraction] = {}
     is_directed = asked.network.edges.directed
-    for u, arcs in asked.network.arcs.items():
-        for v in arcs:
-            of_edges[(u, v) if is_directed else tuple(sorted((u, v)))] = Fraction(0)
+
+    def edge(u: Any, v: Any) -> tuple:
+        return (u, v) if is_directed else tuple(sorted((u, v)))
+
+    of_vertices = dict.fromkeys(asked.network.ids, Fraction(0))
+    arcs_of = asked.network.arcs.items()
+    of_edges = {edge(u, v): Fraction(0) for u, arcs in arcs_of for v in arcs}
+    has_ends = options.get("endpoints", False)
     for source in asked.sources:
         carried, over, ends = _shares(asked, source)
         for v, share in carried.items():
             of_vertices[v] += share
         for (u, v), share in over.items():
-            of_edges[(u, v) if is_directed else tuple(sorted((u, v)))] += share
-        if options.get("endpoints"):
-            of_vertices[source] += len(ends)
-            for v in ends:
-                of_vertices[v] += 1
+            of_edges[edge(u, v)] += share
+        for v in [*ends, *[source] * len(ends)] if has_ends else ():
+            of_vertices[v] += 1
     n = len(asked.network.ids)
     scale = Fraction(1) if is_directed else Fraction(1, 2)
-    if options["normalized"]:
-        inner = n if options.get("endpoints") or options["of"] == "edges" else n - 2
-        outer = n - 1
-        scale = Fraction(1, inner * outer) if inner > 0 and outer > 0 else scale
+    inner = n if has_ends or options["of"] == "edges" else n - 2
+    if options["normalized"] and inner > 0 and n > 1:
+        scale = Fraction(1, inner * (n - 1))
     close = frozenset(["betweenness"])
     if options["of"] == "vertices":
-        return Table(
-            ("vertex", "betweenness"),
-            [(v, float(of_vertices[v] * scale)) for v in asked.network.ids],
-            close,
-        )
-    rows = [
-        (u, v, float(of_edges[u, v] * scale))
-        for u, v in sorted(of_edges, key=lambda edge: (edge[1], edge[0]))
-    ]
+        values = [(v, float(of_vertices[v] * scale)) for v in asked.network.ids]
+        return Table(("vertex", "betweenness"), values, close)
+    rows = [(*each, float(of_edges[each] * scale)) for each in _in_order(of_edges)]
     return Table(("src", "dst", "betweenness"), rows, close)
 
 
-def _largest_component(asked: Asked) -> list[Any]:
+def _largest_component(asked: Asked) -> list:
     """Return the largest set of vertices that reach each other; of equally large ones that with the smallest id."""
     onward = asked.network.lengths("bfs")
     backward = asked.network.reversed().lengths("bfs")
-    best: list[Any] = []
-    seen: set[Any] = set()
+    best = []
+    seen = set()
     for vertex in asked.network.ids:
         if vertex not in seen:
             both = onward.distances([vertex]).keys() & backward.distances([vertex]).keys()
@@ -546,11 +533,8 @@ def _plan(asked: Asked) -> Table:
     for place, group in enumerate(asked.question.options["groups"]):
         for source in group:
             found = asked.distances(source)
-            line = [
-                found.get(v) if v in found and found[v] <= limit else None
-                for v in asked.network.ids
-            ]
-            rows.append((place, source, tuple(line)))
+            inside = {v: distance for v, distance in found.items() if distance <= limit}
+            rows.append((place, source, tuple(map(inside.get, asked.network.ids))))
     return Table(("group", "source", "distance"), rows)
 
 
@@ -592,7 +576,7 @@ def _with_sums(asked: Asked, table: Table) -> Table:
     rows = []
     for row in table.rows:
         source, target, distance = (row[place] for place in places)
-        sums: list[Any] = [None] * len(along)
+        sums = [None] * len(along)
         if distance is not None:
             way = path_to(target, asked.predecessors(source))
             edges = [asked.network.row_of[step] for step in pairwise(way)]

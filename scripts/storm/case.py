@@ -46,7 +46,7 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict:
         return {
             "case": self.case,
             "findings": [asdict(each) for each in self.findings],
@@ -70,10 +70,8 @@ class Case:
 
     def report(self, kind: str, what: str, detail: str, asked: str) -> None:
         """Add a finding."""
-        shown = detail[:MAX_SHOWN]
-        found = Finding(
-            self.settings.seed, self.number, self.door, kind, what, shown, asked[:MAX_SHOWN]
-        )
+        texts = (kind, what, detail[:MAX_SHOWN], asked[:MAX_SHOWN])
+        found = Finding(self.settings.seed, self.number, self.door, *texts)
         self.outcome.findings.append(found)
 
     def compare(
@@ -96,28 +94,25 @@ class Case:
         """Say whether an error is one that may come."""
         self.count("errors")
         names = {each.__name__ for each in type(error).__mro__}
-        may_come = set(allowed)
-        if isinstance(wanted, Refused):
-            may_come |= set(wanted.errors)
+        is_refused = isinstance(wanted, Refused)
+        may_come = {*allowed, *(wanted.errors if is_refused else ())}
         if type(error).__name__ in may_come or names & (may_come - {"InputError"}):
             return
+        detail = f"{type(error).__name__}: {error}"
         if "KeplerError" not in names:
             lines = "".join(traceback.format_exception(error)[-4:])
-            self.report(kind, "raw error", f"{type(error).__name__}: {error}\n{lines}", asked)
+            self.report(kind, "raw error", f"{detail}\n{lines}", asked)
             return
-        what = "another error" if isinstance(wanted, Refused) else "refused"
-        self.report(kind, what, f"{type(error).__name__}: {error}", asked)
+        self.report(kind, "another error" if is_refused else "refused", detail, asked)
 
 
 def shown_edges(edges: EdgeList) -> str:
     """Return an edge list in a few words, with its rows if they are few."""
-    rows = f", rows {edges.rows}" if len(edges.rows) <= 12 else ""
-    more = (
-        f", vertices {edges.more_vertices}"
-        if edges.more_vertices and len(edges.more_vertices) <= 12
-        else ""
-    )
-    return f"{edges.about}{rows}{more}"
+    words = edges.about
+    for name, values in (("rows", edges.rows), ("vertices", edges.more_vertices)):
+        if 0 < len(values) <= 12:
+            words += f", {name} {values}"
+    return words
 
 
 def shown_question(question: Question) -> str:

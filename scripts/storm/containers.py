@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +25,7 @@ from scripts.storm.edges import FLOATS, EdgeList
 NAMES = ("src", "dst", "weight")
 
 
-def arrow_table(edges: EdgeList, more: dict[str, list[Any]] | None = None) -> pa.Table:
+def arrow_table(edges: EdgeList, more: dict[str, list] | None = None) -> pa.Table:
     """Return an edge list as an Arrow table, with further columns."""
     id_type = pa.string() if edges.has_text_ids else pa.int64()
     columns = {
@@ -105,7 +107,7 @@ class Written:
     """Files of an edge list: what to read, and options of the reader by the names of the library."""
 
     path: Any
-    options: dict[str, Any]
+    options: dict
 
 
 def _text(edges: EdgeList, delimiter: str, has_header: bool = True) -> str:
@@ -120,8 +122,8 @@ def _text(edges: EdgeList, delimiter: str, has_header: bool = True) -> str:
     return out.getvalue()
 
 
-def _text_options(edges: EdgeList) -> dict[str, Any]:
-    options: dict[str, Any] = {}
+def _text_options(edges: EdgeList) -> dict:
+    options = {}
     if edges.has_text_ids:
         options["id_type"] = "string"
     if edges.weights in FLOATS:
@@ -129,19 +131,15 @@ def _text_options(edges: EdgeList) -> dict[str, Any]:
     return options
 
 
-def _csv(edges: EdgeList, folder: Path, _draw: Random) -> Written:
-    (folder / "edges.csv").write_text(_text(edges, ","), encoding="utf-8")
-    return Written(folder / "edges.csv", _text_options(edges))
-
-
-def _semicolons(edges: EdgeList, folder: Path, _draw: Random) -> Written:
-    (folder / "edges.csv").write_text(_text(edges, ";"), encoding="utf-8")
-    return Written(folder / "edges.csv", _text_options(edges) | {"delimiter": ";"})
-
-
-def _csv_gz(edges: EdgeList, folder: Path, _draw: Random) -> Written:
-    (folder / "edges.csv.gz").write_bytes(gzip.compress(_text(edges, ",").encode()))
-    return Written(folder / "edges.csv.gz", _text_options(edges))
+def _csv(
+    edges: EdgeList, folder: Path, _draw: Random, delimiter: str = ",", name: str = "edges.csv"
+) -> Written:
+    data = _text(edges, delimiter).encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    options = _text_options(edges)
+    if delimiter != ",":
+        options["delimiter"] = delimiter
+    return Written(folder / name, options)
 
 
 def _parquet(edges: EdgeList, folder: Path, draw: Random) -> Written:
@@ -154,42 +152,32 @@ def _cut_rows(edges: EdgeList, draw: Random) -> list[EdgeList]:
     """Return consecutive slices of an edge list, of which one is empty."""
     count = draw.randrange(2, 5)
     cuts = sorted(draw.choices(range(len(edges.rows) + 1), k=count - 1))
-    slices = [
-        edges.rows[begin:end]
-        for begin, end in zip([0, *cuts], [*cuts, len(edges.rows)], strict=True)
-    ]
+    slices = [edges.rows[begin:end] for begin, end in pairwise([0, *cuts, len(edges.rows)])]
     slices.insert(draw.randrange(len(slices) + 1), [])
-    return [EdgeList(rows, edges.directed, edges.weights, edges.more_vertices) for rows in slices]
+    return [replace(edges, rows=rows, back=None) for rows in slices]
 
 
 def _table_part(part: EdgeList, edges: EdgeList) -> pa.Table:
-    if part.rows:
-        return arrow_table(part).cast(arrow_table(edges).schema)
-    return arrow_table(edges)[:0]
+    whole = arrow_table(edges)
+    if not part.rows:
+        return whole[:0]
+    return arrow_table(part).cast(whole.schema)
 
 
-def _parquet_folder(edges: EdgeList, folder: Path, draw: Random) -> Written:
+def _parts(
+    edges: EdgeList, folder: Path, draw: Random, name: str = "parquet", is_list: bool = False
+) -> Written:
+    """Write slices of an edge list into a folder, which is read as a whole or as a list of files."""
     place = folder / "parts"
     place.mkdir()
-    for number, part in enumerate(_cut_rows(edges, draw)):
-        pq.write_table(_table_part(part, edges), place / f"part-{number:05d}.parquet")
-    return Written(place, {})
-
-
-def _parquet_list(edges: EdgeList, folder: Path, draw: Random) -> Written:
     paths = []
     for number, part in enumerate(_cut_rows(edges, draw)):
-        paths.append(folder / f"{number}.parquet")
-        pq.write_table(_table_part(part, edges), paths[-1])
-    return Written(paths, {})
-
-
-def _csv_folder(edges: EdgeList, folder: Path, draw: Random) -> Written:
-    place = folder / "parts"
-    place.mkdir()
-    for number, part in enumerate(_cut_rows(edges, draw)):
-        (place / f"part-{number}.csv").write_text(_text(part, ","), encoding="utf-8")
-    return Written(place, _text_options(edges))
+        paths.append(place / f"part-{number:05d}.{name}")
+        if name == "csv":
+            paths[-1].write_text(_text(part, ","), encoding="utf-8")
+        else:
+            pq.write_table(_table_part(part, edges), paths[-1])
+    return Written(paths if is_list else place, _text_options(edges) if name == "csv" else {})
 
 
 def _feather(edges: EdgeList, folder: Path, _draw: Random) -> Written:
@@ -224,37 +212,24 @@ def begins_in_doubt(edges: EdgeList) -> bool:
 
 FILES: dict[str, Callable[[EdgeList, Path, Random], Written]] = {
     "CSV": _csv,
-    "CSV, semicolons": _semicolons,
-    "CSV, gzip": _csv_gz,
+    "CSV, semicolons": partial(_csv, delimiter=";"),
+    "CSV, gzip": partial(_csv, name="edges.csv.gz"),
     "Parquet": _parquet,
-    "folder of Parquet": _parquet_folder,
-    "list of Parquet": _parquet_list,
-    "folder of CSV": _csv_folder,
+    "folder of Parquet": _parts,
+    "list of Parquet": partial(_parts, is_list=True),
+    "folder of CSV": partial(_parts, name="csv"),
     "Feather": _feather,
     "SNAP text": _snap,
 }
-WITH_EMPTY_PARTS = ("folder of Parquet", "list of Parquet", "folder of CSV")
 
 # Ids as an argument.
 
 
-def _as_series(ids: list[Any]) -> Any:
-    return pd.Series(ids)
-
-
-def _as_arrow(ids: list[Any]) -> Any:
-    return pa.array(ids)
-
-
-def _as_array(ids: list[Any]) -> Any:
-    return np.array(ids)
-
-
-IDS: dict[str, Callable[[list[Any]], Any]] = {
+IDS: dict[str, Callable[[list], Any]] = {
     "list": list,
     "tuple": tuple,
-    "array": _as_array,
-    "Series": _as_series,
-    "Arrow": _as_arrow,
+    "array": np.array,
+    "Series": pd.Series,
+    "Arrow": pa.array,
     "iterator": iter,
 }

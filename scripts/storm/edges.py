@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -40,7 +41,7 @@ class EdgeList:
     weights: str
     more_vertices: list[Id] = field(default_factory=list)
     about: str = ""
-    back: list[Any] | None = None
+    back: list | None = None
     closed: frozenset[Any] = frozenset()
 
     @property
@@ -132,76 +133,32 @@ SHAPES = {
 }
 
 
-# Weights.
-
-
-def _small(draw: Random) -> int:
-    return draw.randrange(1, 10)
-
-
-def _with_zeros(draw: Random) -> int:
-    return draw.choice([0, 0, 1, 2, 3])
-
-
-def _equal(_draw: Random) -> int:
-    return 2
-
-
-def _beyond_single(draw: Random) -> int:
-    return draw.choice([1, 3, 2**23 + 1, 2**24 + 1, 2**25 - 1])
-
-
-def _beyond_double(draw: Random) -> int:
-    return draw.choice([1, 2**53 + 1, 2**54 - 1, 7])
-
-
-def _halves(draw: Random) -> float:
-    return draw.randrange(0, 20) / 4
-
-
-def _rounded(draw: Random) -> float:
-    return draw.randrange(1, 100) / 7
-
-
-def _of_all_sizes(draw: Random) -> float:
-    return draw.choice([1.0, 0.1, 1e-3, 3.0, 1e5, 16777216.0, 2.0**-20])
-
-
-def _absorbed(draw: Random) -> float:
-    return draw.choice([1.0, 1e-9, 1e-17, 5.0, 2.0**-126, 0.0])
-
-
-def _enormous(draw: Random) -> float:
-    return draw.choice([1.0, 1e30, 1e37, 2e38])
-
-
-WEIGHTS = {
-    "small": (INTEGERS, _small, 8),
-    "with zeros": (INTEGERS, _with_zeros, 4),
-    "equal": (INTEGERS, _equal, 2),
-    "beyond 2^24": (INTEGERS, _beyond_single, 3),
-    "beyond 2^53": (INTEGERS, _beyond_double, 2),
-    "below zero": (INTEGERS, _small, 4),
-    "halves": ("float", _halves, 3),
-    "rounded": ("float", _rounded, 4),
-    "of all sizes": ("float", _of_all_sizes, 2),
-    "absorbed": ("float", _absorbed, 1),
-    "enormous": ("float", _enormous, 1),
-    "floats below zero": ("float", _rounded, 2),
-    "none": (NO_WEIGHTS, None, 4),
+# Weights: their type, those that are drawn from, and the share of edge lists that have them.
+WEIGHTS: dict[str, tuple[str, Sequence, int]] = {
+    "small": (INTEGERS, range(1, 10), 8),
+    "with zeros": (INTEGERS, [0, 0, 1, 2, 3], 4),
+    "equal": (INTEGERS, [2], 2),
+    "beyond 2^24": (INTEGERS, [1, 3, 2**23 + 1, 2**24 + 1, 2**25 - 1], 3),
+    "beyond 2^53": (INTEGERS, [1, 2**53 + 1, 2**54 - 1, 7], 2),
+    "below zero": (INTEGERS, range(1, 10), 4),
+    "halves": ("float", [k / 4 for k in range(20)], 3),
+    "rounded": ("float", [k / 7 for k in range(1, 100)], 4),
+    "of all sizes": ("float", [1.0, 0.1, 1e-3, 3.0, 1e5, 16777216.0, 2.0**-20], 2),
+    "absorbed": ("float", [1.0, 1e-9, 1e-17, 5.0, 2.0**-126, 0.0], 1),
+    "enormous": ("float", [1.0, 1e30, 1e37, 2e38], 1),
+    "floats below zero": ("float", [k / 7 for k in range(1, 100)], 2),
+    "none": (NO_WEIGHTS, [None], 4),
 }
 _BELOW_ZERO = ("below zero", "floats below zero")
 
 
-def _heights(draw: Random, n: int, pairs: list[tuple[int, int]], weights: list[Any]) -> list[Any]:
+def _heights(draw: Random, n: int, pairs: list[tuple[int, int]], weights: list) -> list:
     """Return weights of which some are below zero: those of a potential, so that cycles are not; now and then one is."""
     height = [draw.randrange(0, 20) for _ in range(n)]
-    changed = [
-        weight + height[u] - height[v] for (u, v), weight in zip(pairs, weights, strict=True)
-    ]
-    changed = [
-        abs(weight) if u == v else weight for (u, v), weight in zip(pairs, changed, strict=True)
-    ]
+    changed = []
+    for (u, v), weight in zip(pairs, weights, strict=True):
+        moved = weight + height[u] - height[v]
+        changed.append(abs(moved) if u == v else moved)
     if draw.random() < 0.3:
         changed[draw.randrange(len(changed))] = -30
     return changed
@@ -225,14 +182,11 @@ def _large(draw: Random, n: int) -> list[Id]:
 
 def _names(draw: Random, n: int) -> list[Id]:
     letters = draw.choice(["abc", "aé☃z", "xX_-", "日本語"])
-    found: set[str] = set()
+    found = set()
     while len(found) < n:
-        found.add(
-            "".join(draw.choice(letters) for _ in range(draw.randrange(1, 9)))
-            + str(len(found))
-            + "q"
-        )
-    names: list[Id] = sorted(found)
+        word = "".join(draw.choice(letters) for _ in range(draw.randrange(1, 9)))
+        found.add(f"{word}{len(found)}q")
+    names = sorted(found)
     draw.shuffle(names)
     return names
 
@@ -267,10 +221,8 @@ def draw_edges(draw: Random, largest: int = 10**9) -> EdgeList:
         pairs += draw.choices(pairs, k=max(1, len(pairs) // 5))  # parallel edges
     if draw.random() < 0.2:
         pairs += [(v, v) for v in draw.choices(range(n), k=2)]  # self-loops
-    kind, draw_weight, _ = WEIGHTS[weighing]
-    weights: list[Any] = [None] * len(pairs)
-    if draw_weight is not None:
-        weights = [draw_weight(draw) for _ in pairs]
+    kind, some, _ = WEIGHTS[weighing]
+    weights = [draw.choice(some) for _ in pairs]
     if weighing in _BELOW_ZERO and is_directed:
         weights = _heights(draw, n, pairs, weights)
     if kind == "float":
@@ -278,7 +230,7 @@ def draw_edges(draw: Random, largest: int = 10**9) -> EdgeList:
         weights = [round_to(kind, weight) for weight in weights]
     ids = IDS[id_kind](draw, n)
     rows = [(ids[u], ids[v], weight) for (u, v), weight in zip(pairs, weights, strict=True)]
-    more: list[Id] = []
+    more = []
     if draw.random() < 0.3:
         more = draw.sample(ids, min(n, 1 + n // 4))
     way = "directed" if is_directed else "undirected"

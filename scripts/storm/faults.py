@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import psutil
 
@@ -176,7 +175,7 @@ def _more(data: bytes, draw: Random) -> bytes:
     return data + bytes(draw.randrange(1, 20))
 
 
-CHANGES: dict[str, Any] = {"cut": _cut, "a bit flipped": _flip, "zeros": _blank, "longer": _more}
+CHANGES: dict = {"cut": _cut, "a bit flipped": _flip, "zeros": _blank, "longer": _more}
 
 
 def damage(path: Path, draw: Random) -> str:

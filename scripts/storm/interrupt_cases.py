@@ -92,7 +92,7 @@ def _ask_interrupted(
     words = f"{_N_VERTICES} vertices in a chain with shortcuts; {shown_question(question)}; {way}; SIGINT after {moment:.4f} s"  # noqa: E501
     case.count("calls")
     case.count(f"calls, {question.kind}")
-    first: Table | None = None
+    first = None
     allowed = ("StrategyError", "HierarchyError")
     try:
         with _interrupted(moment):

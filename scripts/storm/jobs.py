@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,18 +21,17 @@ import pyarrow.parquet as pq
 
 from pipelines import batch_sources, finish, run_job, verify
 from scripts.storm import containers
-from scripts.storm.answers import Table
+from scripts.storm.answers import Table, without
 from scripts.storm.edges import EdgeList
+from scripts.storm.library import LIMITS, WITH_OTHER_NAMES
 from scripts.storm.questions import ALL, Question
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 _RENAMED = {"k": "nearest_k"}
 _AS_GIVEN = ("direction", "unreached", "cutoffs", "decay", "of", "endpoints", "normalized", "k")
 OF_LOADS = ("flows", "betweenness")
 NO_SHARDS = ("nearest", "k_nearest", "extremes")
-_NAMES_OF_RESULTS = {"k_nearest": "nearest", "nearest_targets": "nearest"}
 
 
 def search_path() -> str:
@@ -53,7 +52,7 @@ class Run:
     """
 
     edges: list[Path]
-    settings: dict[str, Any]
+    settings: dict
     output: Path
     about: str = ""
 
@@ -93,7 +92,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _write_table(path: Path, columns: dict[str, list[Any]], draw: Random) -> Path:
+def _write_table(path: Path, columns: dict[str, list], draw: Random) -> Path:
     """Write a table as Parquet or CSV; return its path. No column of Parquet holds integers of 64
     bits and larger ones.
     """
@@ -117,58 +116,37 @@ def make_run(edges: EdgeList, question: Question, folder: Path, draw: Random, de
     files.mkdir()
     along = question.options.get("along")
     if along:
-        pq.write_table(containers.arrow_table(edges, along), files / "edges.parquet")
         name = "Parquet"
         written = containers.Written(files / "edges.parquet", {})
+        pq.write_table(containers.arrow_table(edges, along), written.path)
     else:
         name = draw.choice(list(containers.FILES))
         written = containers.FILES[name](edges, files, draw)
     paths = written.path if isinstance(written.path, list) else [written.path]
-    result = _NAMES_OF_RESULTS.get(question.kind, question.kind)
-    settings: dict[str, Any] = {"algorithm": question.algorithm, "device": device, "result": result}
-    settings |= {"directed": edges.directed, "report": draw.random() < 0.1}
-    settings |= {
-        key: value
-        for key, value in written.options.items()
-        if key != "weight_type" or question.algorithm == "sssp"
-    }
-    settings["columns"] = {}
-    _add_options(settings, question)
-    _add_limit(settings, question)
-    _add_sources(settings, question, folder, draw)
-    _add_targets(settings, question, folder, draw)
-    _add_pairs(settings, question, folder, draw)
-    _add_vertices(settings, edges, question, folder, draw)
+    asking = _Asking(question, folder, draw)
+    settings = asking.settings
+    settings |= {"algorithm": question.algorithm, "device": device, "directed": edges.directed}
+    settings["result"] = WITH_OTHER_NAMES.get(question.kind, question.kind)
+    settings["report"] = draw.random() < 0.1
+    settings |= written.options
+    if question.algorithm == "bfs":
+        settings.pop("weight_type", None)
+    asking.add_options()
+    asking.add_sources()
+    asking.add_targets()
+    asking.add_pairs()
+    asking.add_vertices(edges)
     if along:
         settings["along"] = list(along)
     if edges.closed:
         settings["closed"] = folder / "closed.txt"
         settings["closed"].write_text("\n".join(map(str, edges.closed)), encoding="utf-8")
-    if "through" in question.options:
-        settings["through"] = _write_table(
-            folder / "through", {"edge": question.options["through"]}, draw
-        )
-    if not settings["columns"]:
-        del settings["columns"]
+    if asking.roles:
+        settings["columns"] = asking.roles
     return Run(paths, settings, folder / "out", name)
 
 
-def _add_options(settings: dict[str, Any], question: Question) -> None:
-    for key in _AS_GIVEN:
-        if key in question.options:
-            settings[_RENAMED.get(key, key)] = question.options[key]
-    if settings.get("endpoints") is False:
-        del settings["endpoints"]
-    if question.kind == "extremes":
-        settings["unconnected"] = "largest"
-
-
-def _add_limit(settings: dict[str, Any], question: Question) -> None:
-    if question.limit is not None and not isinstance(question.limit, list):
-        settings[_LIMITS[question.algorithm]] = question.limit
-
-
-def _of_one_type(limits: list[Any]) -> list[Any]:
+def _of_one_type(limits: list) -> list:
     """Return limits as a column of a table can hold them, with the same answers.
 
     Between 2^53 and 2^63 they are of weights that are integers. Beside them a limit of 2.75 is one of
@@ -181,83 +159,92 @@ def _of_one_type(limits: list[Any]) -> list[Any]:
     return [math.floor(limit) for limit in limits]
 
 
-def _add_sources(settings: dict[str, Any], question: Question, folder: Path, draw: Random) -> None:
-    if question.sources is None:
-        return
-    if question.sources == ALL:
-        settings["all_sources"] = True
-        return
-    columns: dict[str, list[Any]] = {"source": question.sources}
-    roles = {}
-    if isinstance(question.limit, list):
-        columns["most"] = _of_one_type(question.limit)
-        roles["limit"] = "most"
-    if "groups" in question.options and question.kind == "k_nearest":
-        columns["kind"] = question.options["groups"]
-        roles["group"] = "kind"
-    if "source_weights" in question.options:
-        columns["people"] = question.options["source_weights"]
-        roles["source_weight"] = "people"
-    if not roles and draw.random() < 0.6:
-        settings["sources"] = question.sources
-        return
-    settings["sources"] = _write_table(folder / "stops", columns, draw)
-    settings["columns"] |= roles
+class _Asking:
+    """The settings of a question, with the tables that they name, and the roles of columns of these tables."""
 
+    def __init__(self, question: Question, folder: Path, draw: Random):
+        self.question = question
+        self.folder = folder
+        self.draw = draw
+        self.settings = {}
+        self.roles = {}
 
-def _add_targets(settings: dict[str, Any], question: Question, folder: Path, draw: Random) -> None:
-    if question.targets is None:
-        return
-    columns: dict[str, list[Any]] = {"target": question.targets}
-    roles = {}
-    if "groups" in question.options and question.kind == "nearest_targets":
-        columns["kind"] = question.options["groups"]
-        roles["group"] = "kind"
-    if "target_weights" in question.options:
-        columns["jobs"] = question.options["target_weights"]
-        roles["target_weight"] = "jobs"
-    if not roles and draw.random() < 0.6:
-        settings["targets"] = question.targets
-        return
-    settings["targets"] = _write_table(folder / "clinics", columns, draw)
-    settings["columns"] |= roles
+    def add_options(self) -> None:
+        given = self.question.options
+        for key in _AS_GIVEN:
+            if key in given:
+                self.settings[_RENAMED.get(key, key)] = given[key]
+        if not given.get("endpoints", True):
+            del self.settings["endpoints"]
+        if self.question.kind == "extremes":
+            self.settings["unconnected"] = "largest"
+        if "through" in given:
+            self.settings["through"] = self.write("through", {"edge": given["through"]})
+        limit = self.question.limit
+        if limit is not None and not isinstance(limit, list):
+            self.settings[LIMITS[self.question.algorithm]] = limit
 
+    def write(self, name: str, columns: dict[str, list]) -> Path:
+        return _write_table(self.folder / name, columns, self.draw)
 
-def _add_pairs(settings: dict[str, Any], question: Question, folder: Path, draw: Random) -> None:
-    if question.pairs is None:
-        return
-    columns: dict[str, list[Any]] = {
-        "origin": [origin for origin, _ in question.pairs],
-        "destination": [destination for _, destination in question.pairs],
-    }
-    if "volumes" in question.options:
-        columns["riders"] = question.options["volumes"]
-        settings["columns"]["volume"] = "riders"
-    settings["pairs"] = _write_table(folder / "trips", columns, draw)
+    def add_ids(self, key: str, name: str, ids: list, roles: dict[str, tuple[str, list]]) -> None:
+        """Give ids as a list or in a table, whose other columns have roles."""
+        if not roles and self.draw.random() < 0.6:
+            self.settings[key] = ids
+            return
+        self.settings[key] = self.write(name, {key[:-1]: ids} | dict(roles.values()))
+        self.roles |= {role: column for role, (column, _) in roles.items()}
 
+    def given(self, option: str, role: str, column: str, kind: str = "") -> dict:
+        """Return the role of a column that an option of a kind, or of any, is in."""
+        if option in self.question.options and kind in ("", self.question.kind):
+            return {role: (column, self.question.options[option])}
+        return {}
 
-def _add_vertices(
-    settings: dict[str, Any], edges: EdgeList, question: Question, folder: Path, draw: Random
-) -> None:
-    values = question.options.get("values", {})
-    listed = list(
-        dict.fromkeys(
-            [*edges.more_vertices, *(vertex for known in values.values() for vertex in known)]
-        )
-    )
-    if not listed:
-        return
-    columns: dict[str, list[Any]] = {"vertex": listed}
-    for name, known in values.items():
-        columns[name] = [known.get(vertex, 0) for vertex in listed]
-    if values:
-        settings["values"] = list(values)
-    settings["vertices"] = _write_table(folder / "vertices", columns, draw)
+    def add_sources(self) -> None:
+        question = self.question
+        if question.sources == ALL:
+            self.settings["all_sources"] = True
+        elif question.sources is not None:
+            roles = self.given("groups", "group", "kind", "k_nearest")
+            roles |= self.given("source_weights", "source_weight", "people")
+            if isinstance(question.limit, list):
+                roles["limit"] = ("most", _of_one_type(question.limit))
+            self.add_ids("sources", "stops", question.sources, roles)
+
+    def add_targets(self) -> None:
+        if self.question.targets is not None:
+            roles = self.given("groups", "group", "kind", "nearest_targets")
+            roles |= self.given("target_weights", "target_weight", "jobs")
+            self.add_ids("targets", "clinics", self.question.targets, roles)
+
+    def add_pairs(self) -> None:
+        if self.question.pairs is None:
+            return
+        origins, destinations = ([pair[end] for pair in self.question.pairs] for end in (0, 1))
+        columns = {"origin": origins, "destination": destinations}
+        if "volumes" in self.question.options:
+            columns["riders"] = self.question.options["volumes"]
+            self.roles["volume"] = "riders"
+        self.settings["pairs"] = self.write("trips", columns)
+
+    def add_vertices(self, edges: EdgeList) -> None:
+        values = self.question.options.get("values", {})
+        known = (vertex for of_vertices in values.values() for vertex in of_vertices)
+        listed = list(dict.fromkeys([*edges.more_vertices, *known]))
+        if not listed:
+            return
+        columns = {"vertex": listed}
+        for name, of_vertices in values.items():
+            columns[name] = [of_vertices.get(vertex, 0) for vertex in listed]
+        if values:
+            self.settings["values"] = list(values)
+        self.settings["vertices"] = self.write("vertices", columns)
 
 
 def for_job(question: Question) -> Question:
     """Return a question as the job has it: each source and each target once, and a matrix of all vertices."""
-    changed: dict[str, Any] = dict(question.__dict__)
+    changed = dict(question.__dict__)
     if isinstance(question.sources, list) and question.kind != "k_nearest":
         changed["sources"] = list(dict.fromkeys(question.sources))
     if question.kind == "matrix":
@@ -297,12 +284,9 @@ def run_main(run: Run, folder: Path, *more: str) -> Ended:
 def run_python(run: Run, _folder: Path) -> Ended:
     """Run by ``run_job``; the code is that of the command line for the same error."""
     out = io.StringIO()
-    settings = {key: value for key, value in run.settings.items() if key != "all_sources"}
-    if run.settings.get("all_sources"):
+    settings = dict(run.settings)
+    if settings.pop("all_sources", False):
         settings["sources"] = ALL
-    for key in ("sources", "targets"):
-        if isinstance(settings.get(key), Path):
-            settings[key] = Path(settings[key])
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             run_job(run.edges, output=run.output, **settings)
@@ -381,21 +365,12 @@ def read_output(run: Run, question: Question) -> list[tuple[Table, bool]]:
     parts = [of_parts(read_part(path)) for path in part_files(run.output)]
     found = Table(parts[0].columns if parts else (), [row for part in parts for row in part.rows])
     if question.kind == "pairs":
-        by_pair = sorted(found.rows)
-        return [
-            (_without(Table(found.columns, by_pair), "pair"), True),
-            (_given_pairs(run, question), True),
-        ]
+        found = without(replace(found, rows=sorted(found.rows)), "pair")
+        return [(found, True), (_given_pairs(run, question), True)]
     if question.kind == "paths":
         ordered = sorted(found.rows, key=lambda row: (row[0], row[2]))
-        return [(_without(Table(found.columns, ordered), "source"), True)]
+        return [(without(replace(found, rows=ordered), "source"), True)]
     return [(found, True)]
-
-
-def _without(table: Table, name: str) -> Table:
-    place = table.columns.index(name)
-    columns = table.columns[:place] + table.columns[place + 1 :]
-    return Table(columns, [row[:place] + row[place + 1 :] for row in table.rows])
 
 
 def _given_pairs(run: Run, question: Question) -> Table:
@@ -404,9 +379,8 @@ def _given_pairs(run: Run, question: Question) -> Table:
     table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", *names])
     found = _arrow_rows(table.rename_columns(["source", "target", *names]))
     kind = type((question.pairs or [("", "")])[0][0])
-    return Table(
-        found.columns, [(kind(origin), kind(end), *rest) for origin, end, *rest in found.rows]
-    )
+    rows = [(kind(origin), kind(end), *rest) for origin, end, *rest in found.rows]
+    return replace(found, rows=rows)
 
 
 def _lines(table: pa.Table) -> Table:
@@ -430,9 +404,7 @@ def _loads(run: Run, question: Question) -> Table:
 
 def without_zeros(table: Table) -> Table:
     """Return a table without the rows that carry nothing, as files of loads are."""
-    return Table(
-        table.columns, [row for row in table.rows if row[-1]], table.close, table.lost, table.floor
-    )
+    return replace(table, rows=[row for row in table.rows if row[-1]])
 
 
 def digest(output: Path) -> str:

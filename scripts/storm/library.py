@@ -17,7 +17,7 @@ import pandas as pd
 import kepler_traverse as kt
 from kepler_traverse.extremes import extremes
 from scripts.storm import containers
-from scripts.storm.answers import Table
+from scripts.storm.answers import Table, without
 from scripts.storm.edges import EdgeList
 from scripts.storm.questions import ALL, Question
 
@@ -25,7 +25,7 @@ IN_STREAMS = (
     "distances", "predecessors", "targets", "nearest_targets", "summary", "levels", "opportunities", "within", "isochrones",
 )  # fmt: skip
 WITH_OTHER_NAMES = {"k_nearest": "nearest", "nearest_targets": "nearest"}
-_LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
+LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Way:
     """
 
     ids: str = "list"
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
 
     @property
     def names_strategy(self) -> bool:
@@ -50,10 +50,9 @@ class Way:
 
 def make_graph(edges: EdgeList, folder: Path, draw: Random) -> tuple[Any, str]:
     """Return a graph of an edge list that is handed over in some way, and the name of the way."""
-    vertices = np.array(edges.more_vertices) if edges.more_vertices else None
-    common: dict[str, Any] = {"directed": edges.directed, "edge_ids": True}
-    if vertices is not None:
-        common["vertices"] = vertices
+    common = {"directed": edges.directed, "edge_ids": True}
+    if edges.more_vertices:
+        common["vertices"] = np.array(edges.more_vertices)
     if edges.closed:
         common["closed"] = sorted(edges.closed)
     if edges.back is not None:
@@ -62,13 +61,8 @@ def make_graph(edges: EdgeList, folder: Path, draw: Random) -> tuple[Any, str]:
     if draw.random() < 0.5:
         name = draw.choice(list(containers.IN_MEMORY))
         made = containers.IN_MEMORY[name](edges, draw)
-        is_columns = isinstance(made, tuple)
-        graph = (
-            kt.graph_from_edges(*made, **common)
-            if is_columns
-            else kt.graph_from_edges(made, **common)
-        )
-        return graph, name
+        columns = made if isinstance(made, tuple) else (made,)
+        return kt.graph_from_edges(*columns, **common), name
     name = draw.choice(list(containers.FILES))
     written = containers.FILES[name](edges, folder, draw)
     return kt.read_graph(written.path, device="cpu", **written.options, **common), name
@@ -76,7 +70,7 @@ def make_graph(edges: EdgeList, folder: Path, draw: Random) -> tuple[Any, str]:
 
 def draw_way(draw: Random, question: Question, device: str) -> Way:
     """Return a way at random to ask a question."""
-    options: dict[str, Any] = {}
+    options = {}
     has_searches = question.kind != "extremes"
     if has_searches and draw.random() < 0.4:
         options["strategy"] = draw.choice(strategies_for(question, device))
@@ -139,7 +133,7 @@ def to_host(found: Any) -> Any:
     return found
 
 
-def plain(column: Any) -> list[Any]:
+def plain(column: Any) -> list:
     """Return the values of a column as Python has them, None for null."""
     return [
         None if value is pd.NA or value is None or value != value else value
@@ -159,26 +153,36 @@ def table_of(found: Any) -> Table:
     )
 
 
-def rows_of_matrix(matrix: Any) -> list[tuple[Any, ...]]:
+def rows_of_matrix(matrix: Any) -> list[tuple]:
     """Return the lines of a matrix, with None where there is no path."""
     lines = np.asarray(to_host(matrix))
+    unreached = -1  # of hops
     if lines.dtype.kind == "f":
-        return [
-            tuple(None if value == np.inf else value for value in line) for line in lines.tolist()
-        ]
-    unreached = np.iinfo(np.int64).max if lines.dtype == np.int64 else -1  # sums, or hops
+        unreached = np.inf
+    elif lines.dtype == np.int64:
+        unreached = np.iinfo(np.int64).max
     return [
         tuple(None if value == unreached else value for value in line) for line in lines.tolist()
     ]
 
 
+def plain_array(values: Any) -> list:
+    """Return the values of an array as Python has them."""
+    if hasattr(values, "to_pylist"):
+        return values.to_pylist()
+    return np.asarray(to_host(values)).tolist()
+
+
+def plain_ids(graph: Any) -> list:
+    """Return the ids of all vertices as Python has them."""
+    return plain_array(graph.ids)
+
+
 # Calls.
 
 
-def _limit(question: Question) -> dict[str, Any]:
-    if question.limit is None:
-        return {}
-    return {_LIMITS[question.algorithm]: question.limit}
+def _function(question: Question, bfs: str, sssp: str) -> Callable:
+    return getattr(kt, bfs if question.algorithm == "bfs" else sssp)
 
 
 def _ids(ids: Any, way: Way) -> Any:
@@ -187,39 +191,40 @@ def _ids(ids: Any, way: Way) -> Any:
     return containers.IDS[way.ids](ids)
 
 
-def _values(given: dict[str, dict[Any, Any]]) -> pd.DataFrame:
-    frame = pd.DataFrame(given)
-    return frame.rename_axis("vertex").reset_index()
-
-
-def _options(question: Question) -> dict[str, Any]:
-    options = dict(question.options)
+def _options(question: Question, way: Way) -> dict:
+    """Return the options of a call; tables are frames, and targets are in the container of the way."""
+    options = question.options | way.options
     if "values" in options:
-        options["values"] = _values(options["values"])
+        values = pd.DataFrame(options["values"])
+        options["values"] = values.rename_axis("vertex").reset_index()
     if "along" in options:
         options["along"] = pd.DataFrame(options["along"])
+    if question.limit is not None:
+        options[LIMITS[question.algorithm]] = question.limit
+    if question.targets is not None:
+        options["targets"] = _ids(question.targets, way)
     return options
 
 
 def _ask_many(graph: Any, question: Question, way: Way) -> Table:
-    function: Callable[..., Any] = kt.bfs_many if question.algorithm == "bfs" else kt.sssp_many
-    options = _options(question) | _limit(question) | way.options
-    if question.targets is not None:
-        options["targets"] = _ids(question.targets, way)
+    function = _function(question, "bfs_many", "sssp_many")
     result = WITH_OTHER_NAMES.get(question.kind, question.kind)
-    found = function(graph, _ids(question.sources, way), result=result, **options)
+    sources = _ids(question.sources, way)
+    found = function(graph, sources, result=result, **_options(question, way))
     stream = way.options.get("stream", False)
     if stream == "arrow":
         return table_of(found.read_all().to_pandas(types_mapper=_null_types))
     if stream:
         frames = [to_host(frame) for frame in found]
-        if frames:
-            return table_of(pd.concat(frames, ignore_index=True))
-        return Table((), [])
+        if not frames:
+            return Table((), [])
+        return table_of(pd.concat(frames, ignore_index=True))
+    listed = plain_ids(graph) if question.sources == ALL else question.sources
     if question.kind == "matrix":
-        return _as_lines(graph, question, rows_of_matrix(found))
+        rows = zip(listed, rows_of_matrix(found), strict=True)
+        return Table(("source", "distance"), list(rows))
     if question.kind == "reachable":
-        return _as_pairs(graph, question, found)
+        return _as_pairs(graph, listed, found)
     return table_of(found)
 
 
@@ -230,29 +235,9 @@ def _null_types(kind: Any) -> Any:
     )
 
 
-def _listed_sources(graph: Any, question: Question) -> list[Any]:
-    if question.sources == ALL:
-        return plain_ids(graph)
-    return list(question.sources)
-
-
-def plain_ids(graph: Any) -> list[Any]:
-    """Return the ids of all vertices as Python has them."""
-    ids = graph.ids
-    if hasattr(ids, "to_pylist"):
-        return ids.to_pylist()
-    return np.asarray(to_host(ids)).tolist()
-
-
-def _as_lines(graph: Any, question: Question, lines: list[tuple[Any, ...]]) -> Table:
-    sources = _listed_sources(graph, question)
-    return Table(("source", "distance"), list(zip(sources, lines, strict=True)))
-
-
-def _as_pairs(graph: Any, question: Question, bitmap: Any) -> Table:
+def _as_pairs(graph: Any, sources: list, bitmap: Any) -> Table:
     ids = plain_ids(graph)
     bits = np.unpackbits(np.asarray(to_host(bitmap)), axis=1, bitorder="little")[:, : len(ids)]
-    sources = _listed_sources(graph, question)
     rows = [
         (source, ids[v])
         for source, line in zip(sources, bits, strict=True)
@@ -262,75 +247,53 @@ def _as_pairs(graph: Any, question: Question, bitmap: Any) -> Table:
 
 
 def _ask_one(graph: Any, question: Question, way: Way) -> Table:
-    function: Callable[..., Any] = kt.bfs if question.algorithm == "bfs" else kt.sssp
-    options = dict(question.options) | _limit(question) | way.options
-    if question.targets is not None:
-        options["targets"] = _ids(question.targets, way)
-    return table_of(function(graph, question.sources[0], **options))
+    function = _function(question, "bfs", "sssp")
+    return table_of(function(graph, question.sources[0], **_options(question, way)))
 
 
 def _columns(question: Question, way: Way) -> tuple[Any, Any]:
     pairs = question.pairs or []
-    origins, destinations = ([pair[end] for pair in pairs] for end in (0, 1))
-    return containers.IDS[way.ids](origins), containers.IDS[way.ids](destinations)
+    return tuple(containers.IDS[way.ids]([pair[end] for pair in pairs]) for end in (0, 1))
 
 
 def _ask_pairs(graph: Any, question: Question, way: Way) -> Table:
-    function: Callable[..., Any] = kt.bfs_pairs if question.algorithm == "bfs" else kt.sssp_pairs
-    options = _options(question) | _limit(question) | way.options
-    return table_of(function(graph, *_columns(question, way), **options))
+    if question.pairs is None:
+        return _ask_many(graph, question, way)
+    function = _function(question, "bfs_pairs", "sssp_pairs")
+    columns = _columns(question, way)
+    return table_of(function(graph, *columns, result=question.kind, **_options(question, way)))
 
 
 def _ask_paths(graph: Any, question: Question, way: Way) -> Table:
-    options = _options(question) | {"algorithm": question.algorithm, "edges": True}
-    pairs: Any = _columns(question, way)
+    options = _options(question, way) | {"algorithm": question.algorithm, "edges": True}
+    pairs = _columns(question, way)
     # A tuple of two tuples would be two pairs, and one of two iterators has no columns.
-    if way.ids == "tuple":
-        pairs = list(map(tuple, question.pairs or []))
-    elif way.ids == "iterator":
-        pairs = iter(list(map(tuple, question.pairs or [])))
-    return table_of(kt.paths(graph, pairs, **options, **way.options))
-
-
-def _ask_flows(graph: Any, question: Question, way: Way) -> Table:
-    if question.pairs is None:
-        return _ask_many(graph, question, way)
-    function: Callable[..., Any] = kt.bfs_pairs if question.algorithm == "bfs" else kt.sssp_pairs
-    options = dict(question.options) | _limit(question) | way.options
-    return table_of(function(graph, *_columns(question, way), result="flows", **options))
+    if way.ids in ("tuple", "iterator"):
+        rows = list(map(tuple, question.pairs or []))
+        pairs = rows if way.ids == "tuple" else iter(rows)
+    return table_of(kt.paths(graph, pairs, **options))
 
 
 def _ask_betweenness(graph: Any, question: Question, way: Way) -> Table:
     found = _ask_many(graph, question, way)
-    if "edge" not in found.columns:
-        return found
-    place = found.columns.index("edge")
-    columns = tuple(name for name in found.columns if name != "edge")
-    rows = [tuple(value for at, value in enumerate(row) if at != place) for row in found.rows]
-    return Table(columns, rows)
+    if "edge" in found.columns:
+        return without(found, "edge")
+    return found
 
 
 def _ask_extremes(graph: Any, question: Question, way: Way) -> Table:
     found = extremes(graph, algorithm=question.algorithm, unconnected="largest", **way.options)
-    center, periphery = (_plain_array(vertices) for vertices in (found.center, found.periphery))
-    rows = [("center", vertex, found.radius) for vertex in center]
-    rows += [("periphery", vertex, found.diameter) for vertex in periphery]
+    rows = [("center", vertex, found.radius) for vertex in plain_array(found.center)]
+    rows += [("periphery", vertex, found.diameter) for vertex in plain_array(found.periphery)]
     return Table(("set", "vertex", "eccentricity"), rows)
-
-
-def _plain_array(values: Any) -> list[Any]:
-    if hasattr(values, "to_pylist"):
-        return values.to_pylist()
-    return np.asarray(to_host(values)).tolist()
 
 
 def _ask_plan(graph: Any, question: Question, way: Way) -> Table:
     """Run the groups of a question by one plan, which was made for the first one."""
-    planning: Callable[..., Any] = (
-        kt.plan_bfs_many if question.algorithm == "bfs" else kt.plan_sssp_many
-    )
-    groups = question.options["groups"]
-    plan = planning(graph, n_sources=len(groups[0]), **_limit(question), **way.options)
+    planning = _function(question, "plan_bfs_many", "plan_sssp_many")
+    options = _options(question, way)
+    groups = options.pop("groups")
+    plan = planning(graph, n_sources=len(groups[0]), **options)
     rows = []
     for place, group in enumerate(groups):
         numbers = np.asarray(to_host(graph.to_numbers(group)))
@@ -344,7 +307,7 @@ _ASK: dict[str, Callable[[Any, Question, Way], Table]] = {
     "one": _ask_one,
     "pairs": _ask_pairs,
     "paths": _ask_paths,
-    "flows": _ask_flows,
+    "flows": _ask_pairs,
     "betweenness": _ask_betweenness,
     "extremes": _ask_extremes,
     "plan": _ask_plan,

@@ -46,12 +46,12 @@ class Network:
     def __init__(self, edges: EdgeList):
         self.edges = edges
         ends = {end for u, v, _ in edges.rows for end in (u, v)}
-        self.ids: list[Any] = sorted(ends | set(edges.more_vertices))
+        self.ids = sorted(ends | set(edges.more_vertices))
         self.rank = {vertex: place for place, vertex in enumerate(self.ids)}
-        self.arcs: dict[Any, dict[Any, Any]] = {vertex: {} for vertex in self.ids}
-        self.arcs_into: dict[Any, dict[Any, Any]] = {vertex: {} for vertex in self.ids}
-        self.row_of: dict[tuple[Any, Any], int] = {}
-        self.negative_loops: set[Any] = set()
+        self.arcs = {vertex: {} for vertex in self.ids}
+        self.arcs_into = {vertex: {} for vertex in self.ids}
+        self.row_of = {}
+        self.negative_loops = set()
         for row, (u, v, weight) in enumerate(edges.rows):
             self._add(row, u, v, 1 if weight is None else weight + 0)  # -0.0 + 0 is 0.0
             if edges.back is not None and edges.back[row] is not None:
@@ -88,7 +88,7 @@ class Lengths:
         weights = network.edges.weights
         is_whole = self.counts_hops or weights in (NO_WEIGHTS, INTEGERS)
         self.weights = INTEGERS if is_whole else weights
-        self.zero: Any = 0 if is_whole else 0.0
+        self.zero = 0 if is_whole else 0.0
 
     @property
     def is_exact(self) -> bool:
@@ -116,7 +116,7 @@ class Lengths:
             return distance + weight
         return round_to(self.weights, distance + weight)
 
-    def distances(self, sources: Iterable[Any]) -> dict[Any, Any]:
+    def distances(self, sources: Iterable[Any]) -> dict:
         """Return the smallest distance of each vertex that one of the sources reaches.
 
         Raises NegativeCycle or Unrepresentable.
@@ -128,7 +128,7 @@ class Lengths:
             raise Unrepresentable("a sum of weights is beyond the largest float")
         return found
 
-    def _by_heap(self, sources: Iterable[Any]) -> dict[Any, Any]:
+    def _by_heap(self, sources: Iterable[Any]) -> dict:
         rank = self.network.rank
         best = dict.fromkeys(sources, self.zero)
         roots = set(best)
@@ -149,7 +149,7 @@ class Lengths:
                     heapq.heappush(heap, (through, rank[v], v))
         return best
 
-    def _by_rounds(self, sources: Iterable[Any]) -> dict[Any, Any]:
+    def _by_rounds(self, sources: Iterable[Any]) -> dict:
         best = dict.fromkeys(sources, self.zero)
         for _ in range(len(self.network.ids) + 1):
             changed = False
@@ -167,7 +167,7 @@ class Lengths:
             raise NegativeCycle("a negative self-loop")
         return best
 
-    def _name_cycle(self, reached: dict[Any, Any]) -> None:
+    def _name_cycle(self, reached: dict) -> None:
         """Raise the error of distances that sink forever: by exact sums there is a negative cycle, or there is none."""
         exact = dict.fromkeys(reached, Fraction(0))
         for _ in range(len(exact) + 1):
@@ -181,7 +181,7 @@ class Lengths:
                 raise Unrepresentable("rounding closes a cycle")
         raise NegativeCycle("a cycle")
 
-    def tight_arcs_into(self, vertex: Any, distance: dict[Any, Any]) -> list[Any]:
+    def tight_arcs_into(self, vertex: Any, distance: dict) -> list:
         """Return the starts of the edges that explain the distance of a vertex, in ascending order."""
         if vertex not in distance:
             return []
@@ -193,7 +193,7 @@ class Lengths:
         ]
         return sorted(starts)
 
-    def predecessors(self, source: Any, distance: dict[Any, Any]) -> dict[Any, Any]:
+    def predecessors(self, source: Any, distance: dict) -> dict:
         """Return the canonical predecessor of each vertex that is reached; that of the source is itself.
 
         It is the smallest vertex that explains the distance and is strictly nearer. A vertex without such a one takes the
@@ -202,18 +202,16 @@ class Lengths:
         """
         return self._point_back({source}, distance)[0]
 
-    def nearest_sources(self, sources: Iterable[Any], distance: dict[Any, Any]) -> dict[Any, Any]:
+    def nearest_sources(self, sources: Iterable[Any], distance: dict) -> dict:
         """Return the source to which the canonical predecessors of each vertex lead, without negative weights."""
         before, order = self._point_back(set(sources), distance)
-        owner: dict[Any, Any] = {}
+        owner = {}
         for vertex in order:
             owner[vertex] = vertex if before[vertex] == vertex else owner[before[vertex]]
         return owner
 
-    def _point_back(
-        self, roots: set[Any], distance: dict[Any, Any]
-    ) -> tuple[dict[Any, Any], list[Any]]:
-        before: dict[Any, Any] = {root: root for root in roots if distance[root] == 0}
+    def _point_back(self, roots: set[Any], distance: dict) -> tuple[dict, list]:
+        before = {root: root for root in roots if distance[root] == 0}
         shut = self.network.edges.closed - roots
         tight = {
             vertex: [u for u in self.tight_arcs_into(vertex, distance) if u not in shut]
@@ -223,7 +221,7 @@ class Lengths:
             nearer = [u for u in starts if distance[u] < distance[vertex]]
             if vertex not in before and nearer and not self.has_negative_arcs:
                 before[vertex] = nearer[0]
-        ends: defaultdict[Any, list[Any]] = defaultdict(list)
+        ends = defaultdict(list)
         for vertex, starts in tight.items():
             for u in starts:
                 ends[u].append(vertex)
@@ -232,7 +230,7 @@ class Lengths:
         depth = 0
         while len(layer) < len(distance):
             depth += 1
-            reached: dict[Any, Any] = {}
+            reached = {}
             for u in last:
                 for vertex in ends[u]:
                     if vertex not in layer:
@@ -246,7 +244,7 @@ class Lengths:
         return before, order
 
 
-def path_to(vertex: Any, before: dict[Any, Any]) -> list[Any]:
+def path_to(vertex: Any, before: dict) -> list:
     """Return the vertices from the source to a vertex, along predecessors."""
     way = [vertex]
     while before[way[-1]] != way[-1]:

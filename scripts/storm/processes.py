@@ -13,13 +13,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import psutil
 
-from scripts.storm.case import Settings
+from scripts.storm.case import Finding, Settings
 from scripts.storm.cases import run_case
 from scripts.storm.jobs import search_path
 
@@ -53,7 +53,7 @@ def run_share(settings: Settings, share: Share) -> None:
         done += 1
 
 
-def _say(out: IO[str], line: dict[str, Any]) -> None:
+def _say(out: IO[str], line: dict) -> None:
     print(json.dumps(line, default=str), file=out, flush=True)
 
 
@@ -67,12 +67,12 @@ class Watched:
     findings : list of dict
     """
 
-    def __init__(self, settings: Settings, share: Share, take: Callable[[dict[str, Any]], None]):
+    def __init__(self, settings: Settings, share: Share, take: Callable[[dict], None]):
         self.settings = settings
         self.share = share
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter()
         self._take = take
-        self._child: subprocess.Popen[str] | None = None
+        self._child = None
         self._is_ended = False
 
     def run(self) -> None:
@@ -94,7 +94,7 @@ class Watched:
         """Run cases in one process; return how many were begun."""
         share = Share(first, self.share.step, self.share.until, most)
         done = 0
-        begun: int | None = None
+        begun = None
         with (
             tempfile.TemporaryDirectory(prefix="kepler-storm-") as place,
             tempfile.TemporaryFile("w+") as errors,
@@ -117,7 +117,7 @@ class Watched:
                 done += 1
         return done or most
 
-    def _note(self, line: dict[str, Any]) -> None:
+    def _note(self, line: dict) -> None:
         self.counts.update(line["counts"])
         for finding in line["findings"]:
             self._take(finding)
@@ -125,33 +125,14 @@ class Watched:
     def _report_death(self, case: int, code: int, said: str) -> None:
         what = "hang" if code == -signal.SIGKILL else "crash"
         self.counts["cases"] += 1
+        seed = self.settings.seed
         detail = f"the process has ended with {code}: {said}"
-        asked = f"--seed {self.settings.seed} --case {case}"
-        self._take(
-            {
-                "seed": self.settings.seed,
-                "case": case,
-                "door": "",
-                "kind": "",
-                "what": what,
-                "detail": detail,
-                "asked": asked,
-            }
-        )
+        asked = f"--seed {seed} --case {case}"
+        self._take(asdict(Finding(seed, case, "", "", what, detail, asked)))
 
 
-def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> subprocess.Popen[str]:
-    given = json.dumps(
-        [
-            settings.seed,
-            settings.device,
-            settings.doors,
-            share.first,
-            share.step,
-            share.until,
-            share.most,
-        ]
-    )
+def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> subprocess.Popen:
+    given = json.dumps([asdict(settings), asdict(share)])
     command = [sys.executable, "-X", "faulthandler", "-m", "scripts.storm", "share", given]
     environment = os.environ | {
         "PYTHONPATH": search_path(),
@@ -171,11 +152,11 @@ def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> sub
 
 def share_of(text: str) -> tuple[Settings, Share]:
     """Return what ``_start`` has written."""
-    seed, device, doors, first, step, until, most = json.loads(text)
-    return Settings(seed, device, tuple(doors)), Share(first, step, until, most)
+    settings, share = json.loads(text)
+    return Settings(**settings), Share(**share)
 
 
-def _lines(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+def _lines(child: subprocess.Popen) -> Iterator[dict]:
     assert child.stdout is not None
     for line in child.stdout:
         if line.startswith("{"):
@@ -183,7 +164,7 @@ def _lines(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _deadline(child: subprocess.Popen[str]) -> Iterator[Callable[[], None]]:
+def _deadline(child: subprocess.Popen) -> Iterator[Callable[[], None]]:
     """Kill a process that says nothing for too long; what is yielded is called whenever it has said something."""
     heard = [time.monotonic()]
     is_over = threading.Event()
@@ -206,7 +187,7 @@ def _deadline(child: subprocess.Popen[str]) -> Iterator[Callable[[], None]]:
         watching.join()
 
 
-def _kill(child: subprocess.Popen[str]) -> None:
+def _kill(child: subprocess.Popen) -> None:
     """Kill a process, and what it has started in sessions of its own."""
     with contextlib.suppress(psutil.NoSuchProcess):
         for each in psutil.Process(child.pid).children(recursive=True):

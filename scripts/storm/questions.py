@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from random import Random
 from typing import Any
 
 from scripts.storm.edges import FLOATS, Id
-from scripts.storm.oracle import Lengths, Network
+from scripts.storm.oracle import Network
 
 ALL = "all"
 
@@ -37,9 +38,9 @@ class Question:
     targets: list[Id] | None = None
     pairs: list[tuple[Id, Id]] | None = None
     limit: Any = None
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
 
-    def sources_in(self, network: Network) -> list[Any]:
+    def sources_in(self, network: Network) -> list:
         """Return the sources as a list of ids."""
         if self.sources == ALL:
             return list(network.ids)
@@ -55,50 +56,41 @@ class Question:
 
 
 class Drawing:
-    """A random generator that knows the graph that is asked."""
+    """A question that is drawn part by part, with a random generator that knows the graph that is asked."""
 
     def __init__(self, draw: Random, network: Network, algorithm: str):
         self.draw = draw
         self.network = network
         self.algorithm = algorithm
-        self.lengths: Lengths = network.lengths(algorithm)
-        self._typical: list[Any] | None = None
+        self.lengths = network.lengths(algorithm)
+        self.is_large = len(network.ids) > 300
+        self.may_be_all = len(network.ids) <= 60 and ALL not in network.ids
+        self.sources = None
+        self.targets = None
+        self.pairs = None
+        self.limit = None
+        self.options = {}
+
+    def question(self, kind: str) -> Question:
+        """Return what the parts of a kind have drawn."""
+        for part in QUESTIONS[kind]:
+            part(self)
+        given = {name: getattr(self, name) for name in ("targets", "pairs", "limit", "options")}
+        return Question(kind, self.algorithm, self.sources, **given)
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share
 
-    def ids(self, most: int, may_repeat: bool = True) -> list[Any]:
+    def ids(self, most: int, may_repeat: bool = True) -> list:
         """Return some vertices in any order."""
         count = self.draw.randrange(1, most + 1)
         if may_repeat and self.chance(0.3):
             return self.draw.choices(self.network.ids, k=count)
         return self.draw.sample(self.network.ids, min(count, len(self.network.ids)))
 
-    def sources(self, may_repeat: bool = True, may_be_all: bool = True) -> Any:
-        if (
-            may_be_all
-            and self.chance(0.15)
-            and len(self.network.ids) <= 60
-            and ALL not in self.network.ids
-        ):
-            return ALL
-        is_large = len(self.network.ids) > 300
-        return self.ids(self.draw.choice([9, 70, 300] if is_large else [1, 4, 9]), may_repeat)
-
-    def distance(self) -> Any:
-        """Return a number that is a likely distance, or lies between two."""
-        if self._typical is None:
-            self._typical = self._some_distances()
-        value = self.draw.choice(self._typical)
-        if self.algorithm == "bfs":
-            return value
-        if self.chance(0.15) and 1 < value < 2**50:
-            return self.draw.choice(
-                [value + 0.5, value - 0.25, value - 1e-9, math.nextafter(value, 0), value + 1e-9]
-            )
-        return value
-
-    def _some_distances(self) -> list[Any]:
+    @cached_property
+    def typical(self) -> list:
+        """Some distances of the graph, and numbers that may be none."""
         try:
             found = self.lengths.distances([self.draw.choice(self.network.ids)])
         except Exception:  # no distances exist: any number will do
@@ -106,237 +98,184 @@ class Drawing:
         values = sorted({max(0, value) for value in found.values()})
         return [*values[:30], 0, 1, 3]
 
-    def cutoffs(self) -> list[Any]:
-        values = sorted({self.distance() for _ in range(self.draw.randrange(1, 4))})
-        return [value for value in values if value >= 0 and float(value) == value] or [0]
+    def distance(self) -> Any:
+        """Return a number that is a likely distance, or lies between two."""
+        value = self.draw.choice(self.typical)
+        if self.algorithm == "sssp" and self.chance(0.15) and 1 < value < 2**50:
+            beside = (value + 0.5, value - 0.25, value - 1e-9, value + 1e-9)
+            return self.draw.choice([*beside, math.nextafter(value, 0)])
+        return value
 
-    def limit(self, share: float = 0.3) -> Any:
-        if self.chance(share):
-            return max(0, self.distance())
-        return None
+    def weights(self, count: int) -> list[int]:
+        return [self.draw.randrange(0, 9) for _ in range(count)]
 
 
-def _limits_of(asked: Drawing, sources: Any) -> Any:
-    """Return no limit, one for all sources, or one for each."""
+# Parts of questions.
+
+
+def _sources(asked: Drawing, may_repeat: bool = True) -> None:
+    if asked.chance(0.15) and asked.may_be_all:
+        asked.sources = ALL
+        return
+    most = asked.draw.choice([9, 70, 300] if asked.is_large else [1, 4, 9])
+    asked.sources = asked.ids(most, may_repeat)
+
+
+def _few_sources(asked: Drawing, most: Sequence[int]) -> None:
+    asked.sources = asked.ids(asked.draw.choice(most), may_repeat=False)
+
+
+def _targets(
+    asked: Drawing, most: int = 6, may_repeat: bool = True, share: float = 1.0, null: float = 0.0
+) -> None:
+    """Draw targets, or in some other questions that vertices without a path are in the answer."""
+    if share == 1.0 or asked.chance(share):
+        asked.targets = asked.ids(most, may_repeat)
+    elif null and asked.chance(null):
+        asked.options["unreached"] = "null"
+
+
+def _pairs(asked: Drawing) -> None:
+    origins = asked.ids(asked.draw.choice([30, 150] if asked.is_large else [1, 3, 6]))
+    count = asked.draw.choice([200, 800] if asked.is_large else [1, 2, 5, 20, 60])
+    choose = asked.draw.choice
+    asked.pairs = [(choose(origins), choose(asked.network.ids)) for _ in range(count)]
+
+
+def _limit(asked: Drawing, share: float = 0.3) -> None:
+    if asked.chance(share):
+        asked.limit = max(0, asked.distance())
+
+
+def _limits(asked: Drawing) -> None:
+    """Draw no limit, one for all sources, or one for each."""
+    sources = asked.sources
     if sources != ALL and len(set(sources)) == len(sources) and asked.chance(0.1):
-        return [max(0, asked.distance()) for _ in sources]
-    return asked.limit()
+        asked.limit = [max(0, asked.distance()) for _ in sources]
+    else:
+        _limit(asked)
 
 
-def _of_vertices(kind: str) -> Callable[[Drawing], Question]:
-    def draw_question(asked: Drawing) -> Question:
-        sources = asked.sources()
-        targets = None
-        options: dict[str, Any] = {}
-        if kind in ("distances", "predecessors"):
-            if asked.chance(0.2):
-                targets = asked.ids(6)
-            elif asked.chance(0.15):
-                options["unreached"] = "null"
-        if kind == "matrix" and asked.chance(0.3):
-            targets = asked.ids(6, may_repeat=False)
-        limit = _limits_of(asked, sources)
-        return Question(
-            kind, asked.algorithm, sources, targets=targets, limit=limit, options=options
-        )
-
-    return draw_question
-
-
-def _targets(asked: Drawing) -> Question:
-    sources = asked.sources()
-    targets = asked.ids(6)
-    return Question(
-        "targets", asked.algorithm, sources, targets=targets, limit=_limits_of(asked, sources)
-    )
-
-
-def _summary(asked: Drawing) -> Question:
-    sources = asked.sources()
-    return Question("summary", asked.algorithm, sources, limit=_limits_of(asked, sources))
-
-
-def _levels(asked: Drawing) -> Question:
-    asked = Drawing(asked.draw, asked.network, "bfs")
-    sources = asked.sources()
-    return Question("levels", "bfs", sources, limit=_limits_of(asked, sources))
-
-
-def _nearest(asked: Drawing) -> Question:
-    sources = asked.sources(may_repeat=False)
-    return Question("nearest", asked.algorithm, sources, limit=asked.limit())
-
-
-def _groups(asked: Drawing, count: int) -> list[Any]:
-    names = asked.draw.choice([["a", "b"], [1, 2, 3]])
-    return [asked.draw.choice(names) for _ in range(count)]
-
-
-def _k_nearest(asked: Drawing) -> Question:
-    sources = asked.ids(asked.draw.choice([2, 6, 12]), may_repeat=False)
-    options: dict[str, Any] = {"k": asked.draw.choice([1, 2, 3, 8])}
+def _k(asked: Drawing, of: str, numbers: Sequence[int]) -> None:
+    """Draw a number of nearest vertices, in some questions for each group of sources or targets."""
+    asked.options["k"] = asked.draw.choice(numbers)
     if asked.chance(0.3):
-        options["groups"] = _groups(asked, len(sources))
-    return Question("k_nearest", asked.algorithm, sources, limit=asked.limit(), options=options)
+        names = asked.draw.choice([["a", "b"], [1, 2, 3]])
+        asked.options["groups"] = [asked.draw.choice(names) for _ in getattr(asked, of)]
 
 
-def _nearest_targets(asked: Drawing) -> Question:
-    targets = asked.ids(6, may_repeat=False)
-    options: dict[str, Any] = {"k": asked.draw.choice([1, 1, 2, 4])}
-    if asked.chance(0.3):
-        options["groups"] = _groups(asked, len(targets))
-    sources = asked.sources()
-    limit = asked.limit()
-    return Question(
-        "nearest_targets", asked.algorithm, sources, targets=targets, limit=limit, options=options
-    )
+def _cutoffs(asked: Drawing) -> None:
+    values = sorted({asked.distance() for _ in range(asked.draw.randrange(1, 4))})
+    whole = [value for value in values if value >= 0 and float(value) == value]
+    asked.options["cutoffs"] = whole or [0]
 
 
-def _decay(asked: Drawing) -> str:
+def _decay(asked: Drawing) -> None:
+    if not asked.chance(0.25):
+        return
     reach = max(1, round(float(asked.distance())))
     if reach > 1e12:
         reach = 1000
-    return asked.draw.choice(
-        [f"exponential:{1 / reach:.4g}", f"linear:{reach}", f"gaussian:{reach}"]
-    )
+    decays = [f"exponential:{1 / reach:.4g}", f"linear:{reach}", f"gaussian:{reach}"]
+    asked.options["decay"] = asked.draw.choice(decays)
 
 
-def _opportunities(asked: Drawing) -> Question:
-    some = asked.draw.sample(asked.network.ids, asked.draw.randrange(1, len(asked.network.ids) + 1))
-    names = ["jobs"] if asked.chance(0.5) else ["jobs", "area"]
-    values: dict[str, dict[Any, Any]] = {}
-    for name in names:
-        unit = 8 if name == "area" else None
-        numbers = [asked.draw.randrange(0, 100) for _ in some]
-        values[name] = {
-            vertex: number / unit if unit else number
-            for vertex, number in zip(some, numbers, strict=True)
-        }
-    sources = asked.sources(may_repeat=False)
-    options: dict[str, Any] = {"values": values, "cutoffs": asked.cutoffs()}
-    if asked.chance(0.25):
-        options["decay"] = _decay(asked)
-    if sources != ALL and asked.chance(0.2):
-        options["source_weights"] = [asked.draw.randrange(0, 9) for _ in sources]
-    return Question("opportunities", asked.algorithm, sources, options=options)
+def _values(asked: Drawing) -> None:
+    ids = asked.network.ids
+    some = asked.draw.sample(ids, asked.draw.randrange(1, len(ids) + 1))
+    values = {"jobs": {vertex: asked.draw.randrange(0, 100) for vertex in some}}
+    if asked.chance(0.5):
+        values["area"] = {vertex: asked.draw.randrange(0, 100) / 8 for vertex in some}
+    asked.options["values"] = values
 
 
-def _within(asked: Drawing) -> Question:
-    return Question(
-        "within", asked.algorithm, asked.sources(), options={"cutoffs": asked.cutoffs()}
-    )
+def _source_weights(asked: Drawing) -> None:
+    if asked.sources != ALL and asked.chance(0.2):
+        asked.options["source_weights"] = asked.weights(len(asked.sources))
 
 
-def _isochrones(asked: Drawing) -> Question:
-    return Question(
-        "isochrones", asked.algorithm, asked.sources(), options={"cutoffs": asked.cutoffs()}
-    )
+def _by_hops(asked: Drawing) -> None:
+    asked.algorithm = "bfs"
+    asked.lengths = asked.network.lengths("bfs")
 
 
-def _some_pairs(asked: Drawing) -> list[tuple[Any, Any]]:
-    is_large = len(asked.network.ids) > 300
-    origins = asked.ids(asked.draw.choice([30, 150] if is_large else [1, 3, 6]))
-    count = asked.draw.choice([200, 800] if is_large else [1, 2, 5, 20, 60])
-    return [
-        (asked.draw.choice(origins), asked.draw.choice(asked.network.ids)) for _ in range(count)
-    ]
+def _loads(asked: Drawing) -> None:
+    asked.options["of"] = asked.draw.choice(["edges", "vertices"])
 
 
-def _pairs(asked: Drawing) -> Question:
-    return Question("pairs", asked.algorithm, None, pairs=_some_pairs(asked), limit=asked.limit())
-
-
-def _paths(asked: Drawing) -> Question:
-    return Question("paths", asked.algorithm, None, pairs=_some_pairs(asked))
-
-
-def _through(asked: Drawing) -> list[int]:
-    rows = range(len(asked.network.edges.rows))
-    return asked.draw.sample(rows, min(len(rows), asked.draw.choice([1, 3])))
-
-
-def _flows(asked: Drawing) -> Question:
-    options: dict[str, Any] = {"of": asked.draw.choice(["edges", "vertices"])}
-    if asked.chance(0.25):
-        options["decay"] = _decay(asked)
+def _volumes(asked: Drawing) -> None:
+    """Draw what flows: along pairs, or from sources to targets."""
     if asked.chance(0.3):
-        options["through"] = _through(asked)
-    limit = asked.limit(0.2)
+        rows = range(len(asked.network.edges.rows))
+        count = min(len(rows), asked.draw.choice([1, 3]))
+        asked.options["through"] = asked.draw.sample(rows, count)
     if asked.chance(0.6):
-        pairs = _some_pairs(asked)
+        _pairs(asked)
         if asked.chance(0.7):
-            options["volumes"] = [asked.draw.randrange(0, 50) for _ in pairs]
+            asked.options["volumes"] = [asked.draw.randrange(0, 50) for _ in asked.pairs or ()]
         if asked.chance(0.2):
-            options["of"] = "pairs"
-        return Question("flows", asked.algorithm, None, pairs=pairs, limit=limit, options=options)
-    sources = asked.ids(6, may_repeat=False)
-    targets = asked.ids(6, may_repeat=False) if asked.chance(0.6) else None
+            asked.options["of"] = "pairs"
+        return
+    _few_sources(asked, [6])
+    _targets(asked, may_repeat=False, share=0.6)
     if asked.chance(0.4):
-        options["source_weights"] = [asked.draw.randrange(0, 9) for _ in sources]
-    if targets and asked.chance(0.4):
-        options["target_weights"] = [asked.draw.randrange(0, 9) for _ in targets]
-    return Question(
-        "flows", asked.algorithm, sources, targets=targets, limit=limit, options=options
-    )
+        asked.options["source_weights"] = asked.weights(len(asked.sources))
+    if asked.targets and asked.chance(0.4):
+        asked.options["target_weights"] = asked.weights(len(asked.targets))
 
 
-def _betweenness(asked: Drawing) -> Question:
-    options: dict[str, Any] = {"of": asked.draw.choice(["vertices", "edges"])}
-    is_all = asked.chance(0.5) and len(asked.network.ids) <= 60 and ALL not in asked.network.ids
-    sources = ALL if is_all else asked.ids(8, may_repeat=False)
-    targets = asked.ids(8, may_repeat=False) if not is_all and asked.chance(0.4) else None
-    if options["of"] == "vertices" and targets is None and asked.chance(0.3):
-        options["endpoints"] = True
-    options["normalized"] = is_all and asked.chance(0.5)
-    limit = asked.limit(0.2)
-    return Question(
-        "betweenness", asked.algorithm, sources, targets=targets, limit=limit, options=options
-    )
+def _between(asked: Drawing) -> None:
+    if asked.chance(0.5) and asked.may_be_all:
+        asked.sources = ALL
+    else:
+        _few_sources(asked, [8])
+        _targets(asked, 8, may_repeat=False, share=0.4)
+    if asked.options["of"] == "vertices" and asked.targets is None and asked.chance(0.3):
+        asked.options["endpoints"] = True
+    asked.options["normalized"] = asked.sources == ALL and asked.chance(0.5)
 
 
-def _one(asked: Drawing) -> Question:
-    options: dict[str, Any] = {"predecessors": asked.chance(0.7)}
-    targets = asked.ids(4) if asked.chance(0.2) else None
-    if targets is None and asked.chance(0.2):
-        options["unreached"] = "null"
-    limit = asked.limit()
-    return Question(
-        "one", asked.algorithm, asked.ids(1), targets=targets, limit=limit, options=options
-    )
+def _one(asked: Drawing) -> None:
+    asked.options["predecessors"] = asked.chance(0.7)
+    asked.sources = asked.ids(1)
 
 
-def _plan(asked: Drawing) -> Question:
-    """Groups of several sizes, one after another."""
-    groups = [
-        asked.ids(asked.draw.choice([1, 3, 12, 40])) for _ in range(asked.draw.randrange(2, 6))
-    ]
-    limit = None if asked.lengths.may_be_negative else asked.limit()
-    return Question("plan", asked.algorithm, groups[0], limit=limit, options={"groups": groups})
+def _plan(asked: Drawing) -> None:
+    """Draw groups of several sizes, one after another."""
+    sizes = [asked.draw.choice([1, 3, 12, 40]) for _ in range(asked.draw.randrange(2, 6))]
+    asked.options["groups"] = [asked.ids(size) for size in sizes]
+    asked.sources = asked.options["groups"][0]
+    if not asked.lengths.may_be_negative:
+        _limit(asked)
 
 
-def _extremes(asked: Drawing) -> Question:
-    return Question("extremes", asked.algorithm, None)
-
-
-QUESTIONS: dict[str, Callable[[Drawing], Question]] = {
-    **{kind: _of_vertices(kind) for kind in ("distances", "predecessors", "matrix", "reachable")},
-    "targets": _targets,
-    "summary": _summary,
-    "levels": _levels,
-    "nearest": _nearest,
-    "k_nearest": _k_nearest,
-    "nearest_targets": _nearest_targets,
-    "opportunities": _opportunities,
-    "within": _within,
-    "isochrones": _isochrones,
-    "pairs": _pairs,
-    "paths": _paths,
-    "flows": _flows,
-    "betweenness": _betweenness,
-    "one": _one,
-    "plan": _plan,
-    "extremes": _extremes,
-}
+_distinct = partial(_sources, may_repeat=False)
+_in_part = partial(_targets, share=0.2, null=0.15)
+# The parts of each kind, in the order in which they are drawn.
+QUESTIONS: dict[str, tuple[Callable[[Drawing], None], ...]] = {
+    "distances": (_sources, _in_part, _limits),
+    "predecessors": (_sources, _in_part, _limits),
+    "matrix": (_sources, partial(_targets, may_repeat=False, share=0.3), _limits),
+    "reachable": (_sources, _limits),
+    "targets": (_sources, _targets, _limits),
+    "summary": (_sources, _limits),
+    "levels": (_by_hops, _sources, _limits),
+    "nearest": (_distinct, _limit),
+    "k_nearest": (partial(_few_sources, most=(2, 6, 12)), partial(_k, of="sources", numbers=(1, 2, 3, 8)), _limit),
+    "nearest_targets": (
+        partial(_targets, may_repeat=False), partial(_k, of="targets", numbers=(1, 1, 2, 4)), _sources, _limit
+    ),
+    "opportunities": (_values, _distinct, _cutoffs, _decay, _source_weights),
+    "within": (_sources, _cutoffs),
+    "isochrones": (_sources, _cutoffs),
+    "pairs": (_pairs, _limit),
+    "paths": (_pairs,),
+    "flows": (_loads, _decay, partial(_limit, share=0.2), _volumes),
+    "betweenness": (_loads, _between, partial(_limit, share=0.2)),
+    "one": (_one, partial(_targets, most=4, share=0.2, null=0.2), _limit),
+    "plan": (_plan,),
+    "extremes": (),
+}  # fmt: skip
 OF_LIBRARY_ALONE = ("one", "plan")
 # Kinds that lead to their sources as well, and kinds with sums along paths.
 TURNED = (
@@ -355,7 +294,7 @@ def draw_question(draw: Random, network: Network, kinds: list[str]) -> Question:
         kinds = [kind for kind in kinds if kind not in NOT_OF_CLOSED]
     kind = draw.choice(kinds)
     asked = Drawing(draw, network, algorithm)
-    question = QUESTIONS[kind](asked)
+    question = asked.question(kind)
     if kind in TURNED and asked.chance(0.25):
         question.options["direction"] = "in"
     if kind in ALONG and asked.chance(0.3) and not asked.lengths.may_be_negative:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,12 @@ END = "<!-- storm: end -->"
 PROGRAM = "scripts.ci.storm record"
 
 
-def about(settings: Any, given: argparse.Namespace) -> dict[str, Any]:
+def about(settings: Any, given: argparse.Namespace) -> dict:
     """Return what a record says of a storm before it begins."""
     here = machine()
-    try:
-        at = commit()
-    except OSError:  # there is no git
-        at = "unknown"
     gpu = f", {here['gpu']}" if settings.device == "cuda" and here["gpu"] else ""
     return {
-        "commit": at,
+        "commit": commit(),
         "machine": f"{here['cpu']}, {here['cores']} cores{gpu}",
         "device": settings.device,
         "seed": settings.seed,
@@ -35,42 +32,32 @@ def about(settings: Any, given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _summaries(path: Path) -> list[dict[str, Any]]:
+def _summaries(path: Path) -> list[dict]:
     lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
     return [line["summary"] for line in lines if "summary" in line]
 
 
-def _number(name: str) -> Any:
-    return lambda each: f"{each['counts'].get(name, 0):,}"
-
-
+COUNTED = ("cases", "calls", "comparisons", "kills", "interrupts")
 COLUMNS: dict[str, Any] = {
-    "date": lambda each: each["date"],
-    "commit": lambda each: each["commit"],
-    "machine": lambda each: each["machine"],
-    "device": lambda each: each["device"],
+    **{name: itemgetter(name) for name in ("date", "commit", "machine", "device")},
     "seed": lambda each: str(each["seed"]),
     "hours": lambda each: f"{each['hours']:.2f}",
-    "cases": _number("cases"),
-    "calls": _number("calls"),
-    "comparisons": _number("comparisons"),
-    "kills": _number("kills"),
-    "interrupts": _number("interrupts"),
+    **{name: lambda each, name=name: f"{each['counts'].get(name, 0):,}" for name in COUNTED},
     "findings": lambda each: str(each["findings"]),
 }
 
 
-def table_of(records: list[dict[str, Any]]) -> str:
+def table_of(records: list[dict]) -> str:
     """Return the table of the page."""
     return by_columns(COLUMNS, records)
 
 
-def page_with(text: str, records: list[dict[str, Any]]) -> str:
+def page_with(text: str, records: list[dict]) -> str:
     """Return the page with the table of these records."""
     return between(text, BEGIN, END, table_of(records))
 
 
-def _recorded() -> list[dict[str, Any]]:
+def _recorded() -> list[dict]:
     if RECORD.exists():
         return read_record(RECORD)
     return []

@@ -59,7 +59,7 @@ def ask_scipy(case: Case) -> None:
     for _ in range(draw.randrange(1, 5)):
         name = draw.choice(FUNCTIONS)
         is_unweighted = not edges.is_weighted or draw.random() < 0.3
-        options: dict[str, Any] = {
+        options = {
             "directed": draw.random() < 0.6,
             "return_predecessors": draw.random() < 0.5,
         }
@@ -92,7 +92,7 @@ def _wanted(question: Question, network: Network, name: str) -> Expected:
 
 
 def _call(
-    case: Case, edges: EdgeList, matrix: Any, question: Question, name: str, options: dict[str, Any]
+    case: Case, edges: EdgeList, matrix: Any, question: Question, name: str, options: dict
 ) -> None:
     network = Network(edges)
     wanted = _wanted(question, network, name)

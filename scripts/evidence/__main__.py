@@ -33,7 +33,7 @@ from kepler_traverse import plan_sssp
 from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.page import page
-from scripts.measure.environment import commit, machine
+from scripts.measure.environment import PYTEST, commit, machine
 from scripts.pages import ROOT, put, read_record, suite_of, tests_in, write_record
 from tests.support import interrupted_calls
 
@@ -95,7 +95,7 @@ def measure_tests(_options, key: str) -> dict:
 
 def measure_interrupts(options) -> dict:
     """Interrupt each kind of call in processes of its own, and count how the calls ended."""
-    ended: Counter[str] = Counter()
+    ended = Counter()
     n_right = 0
     for name in interrupted_calls.CALLS:
         command = [sys.executable, "-m", "tests.support.interrupted_calls", name]
@@ -120,8 +120,7 @@ def _tests_passed(*files: str) -> dict:
     """Run test files and count the tests; without a GPU, those that need one are skipped."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
-        command += [f"tests/{name}" for name in files]
+        command = [*PYTEST, f"--junitxml={report}", *(f"tests/{name}" for name in files)]
         subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
         found = tests_in(suite_of(report))
     return {"ran": found.passed + found.failed, "failed": found.failed, "skipped": found.skipped}
@@ -194,7 +193,8 @@ def _measure(keys: list[str], options) -> list[str]:
             traceback.print_exc()
             failed.append(key)
             continue
-        failed += [key] if figures.get("errors") else []
+        if figures.get("errors"):
+            failed += [key]
         record = {
             "date": date.today().isoformat(),
             "commit": options.commit or _commit(),
@@ -214,15 +214,8 @@ def _read(path: Path) -> dict:
 
 def _commit() -> str:
     """Return the commit, marked if files other than those that measuring writes differ from it."""
-    command = [
-        "git",
-        "status",
-        "--porcelain",
-        "--untracked-files=no",
-        "--",
-        ".",
-        ":(exclude)docs/guarantees.*",
-    ]
+    command = ["git", "status", "--porcelain", "--untracked-files=no"]
+    command += ["--", ".", ":(exclude)docs/guarantees.*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
 

@@ -11,7 +11,11 @@ from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 
 KINDS = ("hops", "integers", "zeros", "floats", "doubles", "negative")
-NOT_HERE = "this fault cannot be made in this answer"
+INFINITY = np.float32(np.inf)
+
+
+class NotHere(Exception):
+    """A fault cannot be made in a result."""
 
 
 def random_graph(rng, kind: str):
@@ -33,33 +37,60 @@ def random_graph(rng, kind: str):
     return graph_from_edges(src, dst, weights, directed=directed)
 
 
-def random_case(seed: int, kind: str):
+class Case:
     """A graph, a correct result that reaches much of it, and a random generator for the fault."""
-    rng = np.random.default_rng([seed, KINDS.index(kind)])
-    graph = random_graph(rng, kind)
-    plan = plan_bfs(graph) if kind == "hops" else plan_sssp(graph)
-    some = rng.choice(graph.n_vertices, min(8, graph.n_vertices), replace=False).tolist()
-    best = max(some, key=lambda s: int(plan.run(s).reached.sum()))
-    return graph, plan.run(best).copy(), rng
 
+    def __init__(self, seed: int, kind: str):
+        self.rng = np.random.default_rng([seed, KINDS.index(kind)])
+        self.graph = random_graph(self.rng, kind)
+        self.is_bfs = kind == "hops"
+        self.plan = plan_bfs if self.is_bfs else plan_sssp
+        plan = self.plan(self.graph)
+        n = self.graph.n_vertices
+        some = self.rng.choice(n, min(8, n), replace=False).tolist()
+        best = max(some, key=lambda s: int(plan.run(s).reached.sum()))
+        self.result = plan.run(best).copy()
 
-def reached_but_source(result) -> list[int]:
-    return [v for v in np.flatnonzero(result.reached).tolist() if v != result.source]
+    @property
+    def distance(self):
+        return self.result.distance
 
+    @property
+    def predecessor(self):
+        return self.result.predecessor
 
-def is_usable(result) -> bool:
-    """Return whether the result is large enough for every fault."""
-    others = reached_but_source(result)
-    return len(others) > 1 and result.distance[others].max() > 0
+    @property
+    def others(self) -> list[int]:
+        """The vertices that are reached, but the source."""
+        reached = np.flatnonzero(self.result.reached).tolist()
+        return [v for v in reached if v != self.result.source]
 
+    def one(self):
+        """Return one of the others at random."""
+        return self.rng.choice(self.others)
 
-def explains(graph, result, u, v) -> bool:
-    row = slice(graph.offsets[u], graph.offsets[u + 1])
-    at = np.flatnonzero(graph.targets[row] == v)
-    if not at.size or not result.reached[u]:
-        return False
-    step = 1 if graph.weights is None else graph.weights[row][at[0]]
-    return result.distance[v] == result.distance[u] + step
+    def need(self, condition: bool) -> None:
+        if not condition:
+            raise NotHere
+
+    def step(self, v: int, way: int) -> None:
+        """Change a distance by as little as possible, up or down."""
+        if self.is_bfs:
+            self.distance[v] += way
+        else:
+            self.distance[v] = np.nextafter(self.distance[v], way * INFINITY)
+
+    def explains(self, u: int, v: int) -> bool:
+        graph = self.graph
+        row = slice(graph.offsets[u], graph.offsets[u + 1])
+        at = np.flatnonzero(graph.targets[row] == v)
+        if not at.size or not self.result.reached[u]:
+            return False
+        step = 1 if graph.weights is None else graph.weights[row][at[0]]
+        return self.distance[v] == self.distance[u] + step
+
+    def forget(self, vertices) -> None:
+        forget(self.result, vertices)
 
 
 def forget(result, vertices) -> None:
@@ -67,146 +98,130 @@ def forget(result, vertices) -> None:
     result.predecessor[vertices] = -1
 
 
-# A fault changes a correct result in place, or raises if it cannot be planted in it. Some return the wrong result.
+# A fault changes a correct result in place, or replaces it, or raises if it cannot be planted in it.
 
 
-def one_step_up(result, graph, rng):  # noqa: ARG001
+def one_step_up(case: Case) -> None:
     """The smallest change of one distance."""
-    v = rng.choice(reached_but_source(result))
-    hops = result.algorithm == "bfs"
-    result.distance[v] = (
-        result.distance[v] + 1 if hops else np.nextafter(result.distance[v], np.float32(np.inf))
-    )
+    case.step(case.one(), 1)
 
 
-def one_step_down(result, graph, rng):  # noqa: ARG001
-    v = rng.choice([v for v in reached_but_source(result) if result.distance[v] != 0] or [-1])
-    if v < 0:
-        return NOT_HERE
-    hops = result.algorithm == "bfs"
-    result.distance[v] = (
-        result.distance[v] - 1 if hops else np.nextafter(result.distance[v], np.float32(-np.inf))
-    )
-    return None
+def one_step_down(case: Case) -> None:
+    above = [v for v in case.others if case.distance[v] != 0]
+    v = case.rng.choice(above or [-1])
+    case.need(v >= 0)
+    case.step(v, -1)
 
 
-def bit_flipped(result, graph, rng):  # noqa: ARG001
+def bit_flipped(case: Case) -> None:
     """Any bit of one distance."""
-    v = rng.choice(reached_but_source(result))
-    bits = result.distance.view(f"u{result.distance.itemsize}")
-    bits[v] ^= bits.dtype.type(1 << int(rng.integers(8 * bits.itemsize)))
+    v = case.one()
+    bits = case.distance.view(f"u{case.distance.itemsize}")
+    bits[v] ^= bits.dtype.type(1 << int(case.rng.integers(8 * bits.itemsize)))
 
 
-def subtree_too_far(result, graph, rng):  # noqa: ARG001
-    top = rng.choice(reached_but_source(result))
-    below = {top}
-    while True:
-        more = {
-            v for v in reached_but_source(result) if int(result.predecessor[v]) in below
-        } | below
-        if more == below:
-            break
-        below = more
-    result.distance[list(below)] += 1
+def subtree_too_far(case: Case) -> None:
+    below = {case.one()}
+    n = 0
+    while len(below) > n:
+        n = len(below)
+        below |= {v for v in case.others if int(case.predecessor[v]) in below}
+    case.distance[list(below)] += 1
 
 
-def all_too_far(result, graph, rng):  # noqa: ARG001
-    result.distance[reached_but_source(result)] += 1
+def all_too_far(case: Case) -> None:
+    case.distance[case.others] += 1
 
 
-def lost_vertex(result, graph, rng):  # noqa: ARG001
-    forget(result, rng.choice(reached_but_source(result)))
+def lost_vertex(case: Case) -> None:
+    case.forget(case.one())
 
 
-def lost_frontier(result, graph, rng):  # noqa: ARG001
-    middle = rng.choice(result.distance[reached_but_source(result)])
-    forget(result, [v for v in reached_but_source(result) if result.distance[v] >= middle])
+def lost_frontier(case: Case) -> None:
+    middle = case.rng.choice(case.distance[case.others])
+    case.forget([v for v in case.others if case.distance[v] >= middle])
 
 
-def lost_last_level(result, graph, rng):  # noqa: ARG001
-    last = result.distance[reached_but_source(result)].max()
-    forget(result, [v for v in reached_but_source(result) if result.distance[v] == last])
+def lost_last_level(case: Case) -> None:
+    last = case.distance[case.others].max()
+    case.forget([v for v in case.others if case.distance[v] == last])
 
 
-def only_the_source(result, graph, rng):  # noqa: ARG001
-    forget(result, reached_but_source(result))
+def only_the_source(case: Case) -> None:
+    case.forget(case.others)
 
 
-def phantom_vertex(result, graph, rng):  # noqa: ARG001
-    outside = np.flatnonzero(~result.reached)
-    if not outside.size:
-        return NOT_HERE
-    v = rng.choice(outside)
-    result.distance[v], result.predecessor[v] = (
-        result.distance[result.reached].max() + 1,
-        result.source,
-    )
-    return None
+def phantom_vertex(case: Case) -> None:
+    outside = np.flatnonzero(~case.result.reached)
+    case.need(outside.size > 0)
+    v = case.rng.choice(outside)
+    case.distance[v] = case.distance[case.result.reached].max() + 1
+    case.predecessor[v] = case.result.source
 
 
-def two_vertices_swapped(result, graph, rng):  # noqa: ARG001
-    u, v = rng.choice(reached_but_source(result), 2, replace=False)
-    if result.distance[u] == result.distance[v]:
-        return NOT_HERE
-    for array in (result.distance, result.predecessor):
-        array[u], array[v] = array[v], array[u]
-    return None
+def two_vertices_swapped(case: Case) -> None:
+    both = case.rng.choice(case.others, 2, replace=False)
+    case.need(case.distance[both[0]] != case.distance[both[1]])
+    for array in (case.distance, case.predecessor):
+        array[both] = array[both[::-1]]
 
 
-def distance_not_a_number(result, graph, rng):  # noqa: ARG001
-    if result.algorithm == "bfs":
-        return NOT_HERE
-    result.distance[rng.choice(reached_but_source(result))] = np.nan
-    return None
+def distance_not_a_number(case: Case) -> None:
+    case.need(not case.is_bfs)
+    case.distance[case.one()] = np.nan
 
 
-def distance_below_zero(result, graph, rng):  # noqa: ARG001
-    result.distance[rng.choice(reached_but_source(result))] = -1000
+def distance_below_zero(case: Case) -> None:
+    case.distance[case.one()] = -1000
 
 
-def source_not_at_zero(result, graph, rng):  # noqa: ARG001
-    result.distance[result.source] = 1
+def source_not_at_zero(case: Case) -> None:
+    case.distance[case.result.source] = 1
 
 
-def another_sources_row(result, graph, rng):  # noqa: ARG001
-    return replace(result, source=int(rng.choice(reached_but_source(result))))
+def another_sources_row(case: Case) -> None:
+    case.result = replace(case.result, source=int(case.one()))
 
 
-def cycle_of_zero_weights(result, graph, rng):  # noqa: ARG001
+def cycle_of_zero_weights(case: Case) -> None:
     """Two vertices at distance d + 5, joined by edges of weight 0, that explain each other at a smaller distance."""
-    if result.algorithm == "bfs":
-        return NOT_HERE
+    case.need(not case.is_bfs)
+    graph = case.graph
+    source = case.result.source
     n = graph.n_vertices
     src = np.repeat(np.arange(n), np.diff(graph.offsets))
     weights = graph.weights.dtype.type([5, 0, 0])
-    ends = np.array([[result.source, n], [n, n + 1], [n + 1, n]])
-    wider = graph_from_edges(
-        np.append(src, ends[:, 0]), np.append(graph.targets, ends[:, 1]), np.append(graph.weights, weights),
+    case.graph = graph_from_edges(
+        np.append(src, [source, n, n + 1]),
+        np.append(graph.targets, [n, n + 1, n]),
+        np.append(graph.weights, weights),
         vertices=np.arange(n + 2),
-    )  # fmt: skip
-    right = plan_sssp(wider).run(result.source).copy()
-    right.distance[n:] -= 2
-    right.predecessor[n:] = [n + 1, n]
-    return wider, right
+    )
+    case.result = plan_sssp(case.graph).run(source).copy()
+    case.distance[n:] -= 2
+    case.predecessor[n:] = [n + 1, n]
 
 
-def predecessor_that_is_no_neighbor(result, graph, rng):
-    v = rng.choice(reached_but_source(result))
-    strangers = [u for u in range(graph.n_vertices) if u != v and not explains(graph, result, u, v)]
-    result.predecessor[v] = rng.choice(strangers)
+def predecessor_that_is_no_neighbor(case: Case) -> None:
+    v = case.one()
+    n = case.graph.n_vertices
+    case.predecessor[v] = case.rng.choice(
+        [u for u in range(n) if u != v and not case.explains(u, v)]
+    )
 
 
-def predecessor_lost(result, graph, rng):  # noqa: ARG001
-    result.predecessor[rng.choice(reached_but_source(result))] = -1
+def predecessor_lost(case: Case) -> None:
+    case.predecessor[case.one()] = -1
 
 
-def predecessor_out_of_range(result, graph, rng):
-    result.predecessor[rng.choice(reached_but_source(result))] = graph.n_vertices
+def predecessor_out_of_range(case: Case) -> None:
+    case.predecessor[case.one()] = case.graph.n_vertices
 
 
-def second_root(result, graph, rng):  # noqa: ARG001
-    v = rng.choice(reached_but_source(result))
-    result.distance[v], result.predecessor[v] = 0, v
+def second_root(case: Case) -> None:
+    v = case.one()
+    case.distance[v] = 0
+    case.predecessor[v] = v
 
 
 DISTANCE_FAULTS = (
@@ -238,18 +253,16 @@ FAULTS = DISTANCE_FAULTS + PREDECESSOR_FAULTS
 
 def with_fault(fault, seed: int, kind: str):
     """Return a graph, a result with one fault, and the right distances; None if the fault cannot be planted."""
-    graph, result, rng = random_case(seed, kind)
-    if not is_usable(result):
+    case = Case(seed, kind)
+    # large enough for every fault
+    if len(case.others) < 2 or case.distance[case.others].max() <= 0:
         return None
-    outcome = fault(result, graph, rng)
-    if outcome is NOT_HERE:
+    try:
+        fault(case)
+    except NotHere:
         return None
-    if isinstance(outcome, tuple):
-        graph, result = outcome
-    elif outcome is not None:
-        result = outcome
-    plan = plan_bfs if result.algorithm == "bfs" else plan_sssp
-    return graph, result, plan(graph, predecessors=False).run(result.source).distance.copy()
+    plan = case.plan(case.graph, predecessors=False)
+    return case.graph, case.result, plan.run(case.result.source).distance.copy()
 
 
 def is_noticed(graph, result, right, device: str = "cpu") -> dict[str, bool]:
@@ -292,10 +305,13 @@ def count_false_alarms(
         rng = np.random.default_rng(seed)
         kind = KINDS[seed % len(KINDS)]
         graph = random_graph(rng, kind).to(device)
-        limit = None if rng.integers(2) or kind == "negative" else int(rng.integers(0, 12))
-        plan = (
-            plan_bfs(graph, max_depth=limit) if kind == "hops" else plan_sssp(graph, cutoff=limit)
-        )
+        limit = None
+        if not (rng.integers(2) or kind == "negative"):
+            limit = int(rng.integers(0, 12))
+        if kind == "hops":
+            plan = plan_bfs(graph, max_depth=limit)
+        else:
+            plan = plan_sssp(graph, cutoff=limit)
         sources = rng.choice(graph.n_vertices, min(5, graph.n_vertices), replace=False)
         rows = []
         for source in sources.tolist():

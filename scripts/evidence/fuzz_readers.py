@@ -25,6 +25,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,66 +48,70 @@ WAYS = ["flip", "bytes", "cut", "drop", "double", "move", "stumble", "number", "
 CARRY_LENGTH = (".parquet", ".arrow", ".gz", ".bz2", ".zst", ".gr", ".mtx")
 
 
+def texts_of(rows: list[tuple[int, int, int]]) -> dict[str, str]:
+    """Return files of text of rows: those whose names end in .gz, .bz2 and .zst are compressed then."""
+
+    def lines(form: str) -> str:
+        return "".join(form.format(u=u, v=v, w=w, f=w / 8, u1=u + 1, v1=v + 1) for u, v, w in rows)
+
+    csv = "src,dst,weight\n" + lines("{u},{v},{w}\n")
+    gr = f"c comment\np sp 30 {len(rows)}\n" + lines("a {u1} {v1} {w}\n")
+    mtx = "%%MatrixMarket matrix coordinate {}\n%c\n30 30 {}\n"
+    lower = sorted({(max(u, v) + 1, min(u, v) + 1) for u, v, _ in rows})
+    pattern = "".join(f"{u} {v}\n" for u, v in lower)
+    return {
+        "plain.csv": csv,
+        "quoted.csv": "from,to\n" + lines('"a{u}","b ""{v}"""\n'),
+        "tabs.tsv": csv.replace(",", "\t"),
+        "semicolons.csv": csv.replace(",", ";"),
+        "blanks.csv": csv.replace(",", ", "),
+        "streets.csv": "u,v,key,length\n" + lines("{u},{v},0,{f}\n"),
+        "no header.csv": csv.partition("\n")[2],
+        "words.txt": lines("v{u} é{v} {w}\n"),
+        "snap.txt": "# comment\n" + lines("{u}\t{v} {w}\n"),
+        "roads.gr": gr,
+        "real.mtx": mtx.format("real general", len(rows)) + lines("{u1} {v1} {f}\n"),
+        "pattern.mtx": mtx.format("pattern symmetric", len(lower)) + pattern,
+        "plain.csv.gz": csv,
+        "plain.csv.bz2": csv,
+        "roads.gr.gz": gr,
+        "plain.csv.zst": csv,
+    }
+
+
+COMPRESSED = {
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".zst": lambda data: pa.Codec("zstd").compress(data).to_pybytes(),
+}
+CHECKED = {"write_page_checksum": True, "compression": "none", "use_dictionary": False}
+
+
 def whole_files() -> dict[str, bytes]:
     """Return small valid files of every format."""
     rng = np.random.default_rng(1)
-    src = rng.integers(0, 30, 60)
-    dst = rng.integers(0, 30, 60)
-    weight = rng.integers(0, 9, 60)
+    src, dst, weight = (rng.integers(0, most, 60) for most in (30, 30, 9))
     rows = list(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
+    files = {}
+    for name, text in texts_of(rows).items():
+        compress = COMPRESSED.get(Path(name).suffix, bytes)
+        files[name] = compress(text.encode())
     table = pa.table({"src": src, "dst": dst, "weight": weight})
-    names = pa.table(
-        {"from": [f"v{i}" for i in src], "to": [f"é{i}" for i in dst], "weight": weight / 7}
-    )
-    csv = "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows)
-    quoted = "from,to\n" + "".join(f'"a{u}","b ""{v}"""\n' for u, v, _ in rows)
-    snap = "# comment\n" + "".join(f"{u}\t{v} {w}\n" for u, v, w in rows)
-    gr = f"c comment\np sp 30 {len(rows)}\n" + "".join(
-        f"a {u + 1} {v + 1} {w}\n" for u, v, w in rows
-    )
-    mtx = "%%MatrixMarket matrix coordinate {}\n%c\n30 30 {}\n"
-    real = mtx.format("real general", len(rows)) + "".join(
-        f"{u + 1} {v + 1} {w / 4}\n" for u, v, w in rows
-    )
-    lower = sorted({(max(u, v) + 1, min(u, v) + 1) for u, v, _ in rows})
-    pattern = mtx.format("pattern symmetric", len(lower)) + "".join(f"{u} {v}\n" for u, v in lower)
-    files = {
-        "plain.csv": csv.encode(),
-        "quoted.csv": quoted.encode(),
-        "tabs.tsv": csv.replace(",", "\t").encode(),
-        "semicolons.csv": csv.replace(",", ";").encode(),
-        "blanks.csv": csv.replace(",", ", ").encode(),
-        "streets.csv": (
-            "u,v,key,length\n" + "".join(f"{u},{v},0,{w / 8}\n" for u, v, w in rows)
-        ).encode(),
-        "no header.csv": csv.partition("\n")[2].encode(),
-        "words.txt": "".join(f"v{u} é{v} {w}\n" for u, v, w in rows).encode(),
-        "snap.txt": snap.encode(),
-        "roads.gr": gr.encode(),
-        "real.mtx": real.encode(),
-        "pattern.mtx": pattern.encode(),
-        "plain.csv.gz": gzip.compress(csv.encode(), mtime=0),
-        "plain.csv.bz2": bz2.compress(csv.encode()),
-        "roads.gr.gz": gzip.compress(gr.encode(), mtime=0),
-        "plain.csv.zst": pa.Codec("zstd").compress(csv.encode()).to_pybytes(),
-    }
-    for name, data, options in [
+    names = {"from": [f"v{i}" for i in src], "to": [f"é{i}" for i in dst], "weight": weight / 7}
+    texts = pa.table(names)
+    for name, data, options in (
         ("plain.parquet", table, {"row_group_size": 20}),
-        ("names.parquet", names, {"compression": "zstd"}),
-        (
-            "checked.parquet",
-            table,
-            {"write_page_checksum": True, "compression": "none", "use_dictionary": False},
-        ),
-    ]:
+        ("names.parquet", texts, {"compression": "zstd"}),
+        ("checked.parquet", table, CHECKED),
+    ):
         sink = pa.BufferOutputStream()
         pq.write_table(data, sink, **options)
         files[name] = sink.getvalue().to_pybytes()
-    for name, data, writer in [
+    for name, data, writer in (
         ("plain.arrow", table, pa.ipc.new_file),
-        ("names.arrow", names, pa.ipc.new_file),
+        ("names.arrow", texts, pa.ipc.new_file),
         ("plain.arrows", table, pa.ipc.new_stream),
-    ]:
+    ):
         sink = pa.BufferOutputStream()
         with writer(sink, data.schema) as out:
             out.write_table(data, max_chunksize=20)

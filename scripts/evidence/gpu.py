@@ -44,15 +44,15 @@ KINDS = ("integers", "floats", "doubles")
 class Algorithm(NamedTuple):
     """The plans of an algorithm, and its strategies for one source and for several but those of the papers."""
 
-    one: Callable[..., Any]
-    many: Callable[..., Any]
+    one: Callable
+    many: Callable
     strategies: Sequence[Any]
     several: Sequence[Any]
 
-    def of(self, device: str) -> list[Any]:
+    def of(self, device: str) -> list:
         return [row for row in self.strategies if (row.device, row.sums) == (device, "float")]
 
-    def several_of(self, device: str) -> list[Any]:
+    def several_of(self, device: str) -> list:
         return [row for row in self.several if (row.device, row.sums) == (device, "float")]
 
 
@@ -178,8 +178,8 @@ def _compare(graph, algorithm: str, sources, counts: Counter[str]) -> None:
 
 def measure_bits(options, device: str = "cuda") -> dict:
     """Distances and predecessors of all strategies, batches, threads and repetitions against the first one's on a CPU."""
-    counts: Counter[str] = Counter()
-    errors: list[str] = []
+    counts = Counter()
+    errors = []
     about = {"threads": config.NUMBA_NUM_THREADS, "errors": errors}
     for seed in range(options.bits_graphs):
         for weight_type in ("auto", "float64"):
@@ -397,7 +397,7 @@ def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
 
 def _median(work) -> float:
     work()
-    times: list[float] = []
+    times = []
     while len(times) < COST_REPEATS and sum(times) < COST_SECONDS:
         times.append(timed_on_gpu(work)[1])
     return statistics.median(times)

@@ -71,7 +71,7 @@ def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
     Chakrabarti, Zhan, Faloutsos. R-MAT: a recursive model for graph mining. SDM 2004. Vertex numbers are shuffled, so
     that a number tells nothing about the degree.
     """
-    rng = np.random.default_rng(seed) if rng is None else rng
+    rng = rng or np.random.default_rng(seed)
     src, dst = rmat_ends(scale, edge_factor << scale, rng, xp)
     shuffled = rng.permutation(1 << scale)
     return shuffled[src], shuffled[dst]
@@ -95,7 +95,7 @@ def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) ->
     A vertex is joined to the next one in its row and in its column. One street in five ends one row further down or
     one column to the right. The fraction ``drop`` is omitted. Read it as undirected.
     """
-    rng = np.random.default_rng(seed) if rng is None else rng
+    rng = rng or np.random.default_rng(seed)
     number = xp.arange(rows * columns, dtype=np.int64)
     row = number // columns
     column = number % columns
@@ -115,7 +115,7 @@ def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
     A vertex is joined to the next one in its row and in its column, and each cell has one of its two diagonals, at
     random, so that inner vertices have 4 to 8 neighbors. Read it as undirected.
     """
-    rng = np.random.default_rng(seed) if rng is None else rng
+    rng = rng or np.random.default_rng(seed)
     return _triangulated(rows, columns, rng.random(rows * columns) < 0.5, xp)
 
 
@@ -151,7 +151,7 @@ def scale_free(vertices: int, seed: int, xp=np, rng=None) -> tuple:
     After Luo, Wong, Hwu (DAC 2010), Table 3. The other ends are drawn uniformly; duplicates and self-loops stay. Read it
     as directed, so that vertices have these degrees.
     """
-    rng = np.random.default_rng(seed) if rng is None else rng
+    rng = rng or np.random.default_rng(seed)
     first = xp.arange(0, vertices - HUB_EDGES + 1, HUB_EDGES, dtype=np.int64)
     hubs = first + rng.integers(0, HUB_EDGES, first.size)
     is_small = xp.ones(vertices, bool)
@@ -186,7 +186,7 @@ def with_potentials(src, dst, weight, largest: int, seed: int):
 
 def erdos_renyi(vertices: int, edges: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
     """Edges whose two ends are drawn independently and uniformly; duplicates and self-loops stay."""
-    rng = np.random.default_rng(seed) if rng is None else rng
+    rng = rng or np.random.default_rng(seed)
     return rng.integers(0, vertices, edges), rng.integers(0, vertices, edges)
 
 

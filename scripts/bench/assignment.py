@@ -52,7 +52,7 @@ def kepler(case: tuple[Any, Any, Network], gap: float) -> Call:
     from kepler_traverse.assignment import VehicleClass, assign
 
     links, trips, network = case
-    options: dict[str, Any] = {
+    options = {
         "classes": VehicleClass(distance_weight=network.distance_weight),
         "closed": range(1, network.first_through),
         "src_column": "init",

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from scripts.bench.cpu import Case, Found, case_of, found
 from scripts.bench.libraries import LIBRARIES
 from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import (
+    OURS,
+    Baseline,
+    Call,
+    Inputs,
+    Prepare,
+    Repeats,
+    Timed,
+    Work,
+    elsewhere,
+)
 
 PACKAGES = ("networkit", "igraph")
 GRAPHS = ("USA-road-NE", "cnr-2000", "dblp-2010")
@@ -19,7 +28,7 @@ SOURCES = {"bfs": 256, "sssp": 32}
 RUNS = 3
 
 
-def prepare(library: str, algorithm: str) -> Callable[[Case], Call]:
+def prepare(library: str, algorithm: str) -> Prepare:
     """Prepare a call that searches several times; the first time compiles and plans, and is not counted. Others run once."""
 
     def of(case: Case) -> Call:
@@ -54,7 +63,7 @@ def works(_inputs: Inputs) -> Iterator[Work]:
     for graph in GRAPHS:
         for algorithm, count in SOURCES.items():
             name = f"{algorithm}, {count} sources"
-            given: dict[str, Any] = {
+            given = {
                 "graph": graph,
                 "size": count,
                 "case": partial(case_of, graph=graph),

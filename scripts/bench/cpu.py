@@ -7,7 +7,7 @@ to 255 come from a hash of an edge's ends. The distances of all sources are cert
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,17 @@ from scripts import make_graphs
 from scripts.bench.libraries import LIBRARIES, Rows, compile_all, digest
 from scripts.measure.environment import ROOT, timed
 from scripts.measure.graphs import chosen
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import (
+    OURS,
+    Call,
+    Inputs,
+    Prepare,
+    Repeats,
+    Timed,
+    Work,
+    elsewhere,
+    planner,
+)
 
 PACKAGES = ("scipy", "networkit", "igraph", "rustworkx")
 STORED = ROOT / "out" / "graphs"
@@ -53,7 +63,7 @@ def store(inputs: Inputs, name: str, counts: Mapping[str, int], folder: Path) ->
     """Build a graph, certify its distances from all sources, and write it to files."""
     import pandas
 
-    from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
+    from kepler_traverse import graph_from_edges
     from kepler_traverse.certificate import certify_many
     from pipelines.comparison import hashed_weights
 
@@ -69,8 +79,9 @@ def store(inputs: Inputs, name: str, counts: Mapping[str, int], folder: Path) ->
     weights = hashed_weights(src, dst, directed)
     graph = graph_from_edges(src, dst, weights, directed=directed)
     sources = sources_of(graph, max(counts.values()), inputs.seed)
-    for make, count in ((plan_bfs_many, counts["bfs"]), (plan_sssp_many, counts["sssp"])):
-        for group in make(graph, n_sources=count, result="matrix").iter_groups(sources[:count]):
+    for algorithm, count in counts.items():
+        plan = planner(algorithm, many=True)(graph, n_sources=count, result="matrix")
+        for group in plan.iter_groups(sources[:count]):
             certify_many(graph, group.sources, group.distance).require()
     unfinished = folder.with_suffix(".part")
     unfinished.mkdir(parents=True, exist_ok=True)
@@ -102,7 +113,7 @@ class Found(NamedTuple):
     strategy: str | None
 
 
-def prepare(library: str, algorithm: str, count: int) -> Callable[[Case], Call]:
+def prepare(library: str, algorithm: str, count: int) -> Prepare:
     """Return the function that prepares a search from many sources at once, or from each alone (``count`` is 1)."""
 
     def of(case: Case) -> Call:
@@ -148,7 +159,7 @@ def warm_up(library: str, algorithm: str) -> None:
         compile_all(algorithm)
 
 
-def facts_of(case: Case) -> dict[str, Any]:
+def facts_of(case: Case) -> dict:
     shape = {"vertices": case.rows.n, "edges": int(case.rows.targets.size)}
     return shape | {"directed": case.directed}
 

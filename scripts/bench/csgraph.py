@@ -5,14 +5,13 @@ Both libraries get the same CSR matrix with float64 weights 1 to 255 and make th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from scripts.measure.work import OURS, Call, Inputs, Work
+from scripts.measure.work import OURS, Call, Inputs, Prepare, Work
 
 PACKAGES = ("scipy",)
 # name: (file, directed)
@@ -56,7 +55,7 @@ def matrix_of(inputs: Inputs, graph: str) -> Any:
     return scipy.sparse.csr_array((weight[first], ends), shape=(ids.size, ids.size))
 
 
-def prepare(library: str, title: str, count: int) -> Callable[[Any], Call]:
+def prepare(library: str, title: str, count: int) -> Prepare:
     """Return the function that prepares a call of a library from a number of random vertices with edges."""
     name, options = CALLS[title]
 

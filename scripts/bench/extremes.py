@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
+from scripts.measure.work import OURS, Call, Inputs, Prepare, Repeats, Work
 
 PACKAGES = ("networkit", "igraph", "networkx")
 GRAPHS = {  # directed or not
@@ -107,7 +107,7 @@ def igraph(part: Any) -> dict[str, Call]:
 def networkx(part: Any) -> dict[str, Call]:
     import networkx as nx
 
-    graph: Any = nx.DiGraph() if part.directed else nx.Graph()
+    graph = nx.DiGraph() if part.directed else nx.Graph()
     graph.add_nodes_from(range(part.n_vertices))
     graph.add_edges_from(np.stack(edges_of(part), 1).tolist())
     # NetworkX bounds eccentricities of undirected graphs only
@@ -140,7 +140,7 @@ def answers(library: str, graph: str, call: str) -> bool:
     return library == "networkx" and graph in MEDIUM and call in ("diameter", "radius")
 
 
-def prepare(library: str, call: str) -> Callable[[Any], Call]:
+def prepare(library: str, call: str) -> Prepare:
     return lambda part: MAKERS[library](part)[call]
 
 

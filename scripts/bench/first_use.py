@@ -13,7 +13,6 @@ import tempfile
 from collections import Counter
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 from scripts.bench.installed_sizes import install
 from scripts.bench.jobs import run_job
@@ -81,7 +80,7 @@ class Rounds:
             ]
             run_command([sys.executable, "scripts/make_graphs.py", *options], cwd=ROOT)
         (self.folder / "edges.csv").write_text("from,to,km\nA,B,2\nB,C,3\nD,E,1\n")
-        self.made: list[dict[str, Timed]] = []
+        self.made = []
 
     def round(self, number: int) -> dict[str, Timed]:
         while len(self.made) <= number:
@@ -94,9 +93,9 @@ class Rounds:
     def jobs(self, jobs: dict[str, tuple[str, ...]]) -> dict[str, Timed]:
         """Run jobs with nothing compiled, and again."""
         program = [self.programs / "kepler-traverse", "run"]
-        found: dict[str, Timed] = {}
+        found = {}
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
-            given: dict[str, Any] = {"cwd": self.folder, "NUMBA_CACHE_DIR": f"{name}/numba"}
+            given = {"cwd": self.folder, "NUMBA_CACHE_DIR": f"{name}/numba"}
             for kind in ("cold", "warm"):
                 for job, words in jobs.items():
                     output = ["--output", f"{name}/{kind}-{job}"]
@@ -120,7 +119,7 @@ class Rounds:
 
 def together(jobs: dict[str, Timed]) -> Timed:
     """Return the sums of some jobs."""
-    more: Counter[str] = Counter()
+    more = Counter()
     for job in jobs.values():
         more.update(job.more)
     return Timed(None, sum(job.seconds for job in jobs.values()), dict(more))

@@ -8,18 +8,17 @@ is the fastest from the first source.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 
 from scripts.bench import cpu
-from scripts.measure.work import OURS, Call, Repeats, Work, elsewhere
+from scripts.measure.work import OURS, Call, Prepare, Repeats, Work, elsewhere
 
 PACKAGES = ()
 COUNTS = {"bfs": cpu.SINGLE, "sssp": cpu.SINGLE}
 WAITS = {"GAPBS": "active", "GAPBS, passive threads": "passive"}
 
 
-def prepare(wait: str, algorithm: str) -> Callable[[cpu.Case], Call]:
+def prepare(wait: str, algorithm: str) -> Prepare:
     """As ``cpu.prepare``; the library reads how threads wait as it is loaded."""
 
     def of(case: cpu.Case) -> Call:

@@ -20,7 +20,7 @@ import numpy as np
 
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.graphs import chosen
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere, planner
 from scripts.papers import graphs
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
@@ -53,7 +53,7 @@ class Case:
         random = np.random.default_rng(inputs.seed)
         count = max(MANY)
         self.sources = random.choice(vertices, count, replace=count > vertices.size)
-        self._of_baseline: dict[str, Any] = {}
+        self._of_baseline = {}
 
     def graph(self, algorithm: str) -> Any:
         if algorithm == "bfs":
@@ -69,8 +69,8 @@ class Case:
         graph = self.graph(algorithm)
         if graph.n_edges > np.iinfo(np.int32).max:
             raise NotImplementedError("cuGraph takes fewer edges")
-        times: dict[str, dict[int, float]] = {}
-        expected: dict[int, Any] = {}
+        times = {}
+        expected = {}
         _, ways = choose_baseline(graph, algorithm)
         for way, traverse in ways.items():
             traverse(int(self.sources[0]))  # loads and fills the caches
@@ -111,10 +111,10 @@ def best_of_three(call: Call) -> tuple[Any, float]:
 
 def single(case: Case, algorithm: str) -> Call:
     """Prepare searches from one source after the other; each is certified."""
-    from kepler_traverse import certify, plan_bfs, plan_sssp
+    from kepler_traverse import certify
 
     graph = case.graph(algorithm)
-    plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph)
+    plan = planner(algorithm)(graph)
     sources = case.sources[:SINGLE].tolist()
     distances = {}
     for source in sources:
@@ -132,16 +132,12 @@ def single(case: Case, algorithm: str) -> Call:
 
 def many(case: Case, algorithm: str, count: int) -> Call:
     """Prepare a search from many sources; a group is compared with single searches."""
-    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-
     graph = case.graph(algorithm)
-    makers = {"bfs": (plan_bfs_many, plan_bfs), "sssp": (plan_sssp_many, plan_sssp)}
-    make, make_single = makers[algorithm]
     if count > 256 and graph.n_edges > LARGE:
         raise NotImplementedError("the graph is too large for so many sources")
     sources = case.sources[:count]
-    plan = make(graph, n_sources=count)
-    alone = make_single(graph, predecessors=False)
+    plan = planner(algorithm, many=True)(graph, n_sources=count)
+    alone = planner(algorithm)(graph, predecessors=False)
     size = min(count, plan.group)
     group, taken = timed_on_gpu(lambda: plan.run(sources[:size]))
     if taken * count / size > MANY_SECONDS:
@@ -175,7 +171,7 @@ def cugraph(case: Case, algorithm: str, middle: Any) -> Call:
     return lambda: Timed(expected, of_ways[best], {"way": best})
 
 
-def facts_of(case: Case, algorithm: str) -> dict[str, Any]:
+def facts_of(case: Case, algorithm: str) -> dict:
     graph = case.graph(algorithm)
     return {"vertices": graph.n_vertices, "edges": graph.n_edges}
 
@@ -184,7 +180,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
     for graph in GRAPHS if inputs.device == "cuda" else ():
         for algorithm in ("bfs", "sssp"):
             loop = partial(cugraph, algorithm=algorithm)
-            given: dict[str, Any] = {
+            given = {
                 "graph": graph,
                 "case": partial(case_of, graph=graph),
                 "check": differences,

@@ -13,10 +13,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +96,8 @@ class Folder:
         ]
         command += ["--device", self.device, "--graph-cache", self.path / "cache", "--no-report"]
         command += ["--output", output, *words.format(**self.tables).split()]
-        command += ["--workers", workers] if workers else []
+        if workers:
+            command += ["--workers", workers]
         with tempfile.TemporaryDirectory() as empty:
             caches = {name: f"{empty}/{name}" for name in COMPILED} if is_cold else {}
             began = time.time()
@@ -155,7 +155,7 @@ def count_workers(device: str) -> int:
 
 def works(inputs: Inputs) -> Iterator[Work]:
     workers = count_workers(inputs.device)
-    given: dict[str, Any] = {"case": folder_of, "clock": elsewhere, "repeats": Repeats(most=1)}
+    given = {"case": folder_of, "clock": elsewhere, "repeats": Repeats(most=1)}
     for name in START_SECONDS if workers > 1 else ():
         peers = {OURS: partial(starting, workers=workers, is_cold=name == "cold")}
         yield Work(name=f"start of {workers} workers, {name}", graph=ROADS, peers=peers, **given)
@@ -168,7 +168,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
     )
     for result in RESULTS if workers > 1 else ():
         name, graph, sources, _ = result
-        on_all: Callable[[Folder], Call] = partial(searching, result=result, workers=workers)
+        on_all = partial(searching, result=result, workers=workers)
         peers = {
             OURS: Baseline(prepare=on_all, facts={"workers": workers}),
             ONE: partial(searching, result=result, workers=0),

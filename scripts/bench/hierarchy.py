@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+import kepler_traverse
 from kepler_traverse import (
     Graph,
-    bfs_many,
     certify_many,
     graph_from_edges,
     paths,
@@ -37,11 +37,13 @@ from scripts.measure.work import (
     Baseline,
     Call,
     Inputs,
+    Prepare,
     Repeats,
     Timed,
     Work,
     differences,
     elsewhere,
+    planner,
 )
 
 PACKAGES = ("pandana", "routingkit-cch")
@@ -133,16 +135,12 @@ class Search(NamedTuple):
     metric: str
 
     @property
-    def many(self) -> Callable[..., Any]:
-        if self.metric == "hops":
-            return bfs_many
-        return sssp_many
+    def algorithm(self) -> str:
+        return {"hops": "bfs", "weights": "sssp"}[self.metric]
 
     @property
-    def plan(self) -> Callable[..., Any]:
-        if self.metric == "hops":
-            return plan_bfs_many
-        return plan_sssp_many
+    def many(self) -> Callable:
+        return getattr(kepler_traverse, f"{self.algorithm}_many")
 
     def strategy(self, graph: Graph, is_sweep: bool, count: int) -> str:
         """Return the sweep, or what searches without a hierarchy."""
@@ -158,13 +156,15 @@ def distances(
     graph: Graph, search: Search, strategy: str, sources: np.ndarray, **options: Any
 ) -> Call:
     """Prepare distances from some sources; those of the first ones are returned."""
-    plan = search.plan(graph, n_sources=sources.size, strategy=strategy, **options)
+    make = planner(search.algorithm, many=True)
+    plan = make(graph, n_sources=sources.size, strategy=strategy, **options)
     plan.run(sources[:2])  # compiles
 
     def run() -> np.ndarray:
         first = None
         for group in plan.iter_groups(sources):
-            first = group.distance[:CHECKED].copy() if first is None else first
+            if first is None:
+                first = group.distance[:CHECKED].copy()
         return first
 
     return run
@@ -349,7 +349,7 @@ class Compared:
         self.ends = np.sort(rng.choice(graph.n_vertices, self.origins.size, replace=False))
         self.first = np.repeat(self.origins, OWN)
         self.second = rng.choice(graph.n_vertices, self.first.size)
-        self._networks: dict[str, Network] = {}
+        self._networks = {}
 
     def network(self, library: str) -> Network:
         if library not in self._networks:
@@ -371,7 +371,7 @@ def compared_of(inputs: Inputs, name: str) -> Compared:
 
 
 def beside_libraries(graph: str) -> Iterator[Work]:
-    given: dict[str, Any] = {"graph": graph, "case": partial(compared_of, name=graph)}
+    given = {"graph": graph, "case": partial(compared_of, name=graph)}
     yield Work(
         name="network",
         peers={
@@ -384,7 +384,7 @@ def beside_libraries(graph: str) -> Iterator[Work]:
     )
     for what, per_origin in (("table", PAIRS), ("own destinations", OWN)):
 
-        def prepared(library: str, what: str = what) -> Callable[[Compared], Call]:
+        def prepared(library: str, what: str = what) -> Prepare:
             return lambda case: case.calling(library, what)
 
         others = {
@@ -491,7 +491,7 @@ def same_on_gpu(expected: Any, found: Any) -> str:
     return "the results differ"
 
 
-def prepared(call: Callable[..., Call], *arguments: Any) -> Callable[[OnGpu], Call]:
+def prepared(call: Callable[..., Call], *arguments: Any) -> Prepare:
     """Return the function that prepares a call, timed with its kernels."""
 
     def of(case: OnGpu) -> Call:
@@ -502,7 +502,7 @@ def prepared(call: Callable[..., Call], *arguments: Any) -> Callable[[OnGpu], Ca
 
 
 # Work of a GPU: its size, and its peers.
-ON_GPU: dict[str, tuple[int, dict[str, Callable[[OnGpu], Call]]]] = {
+ON_GPU: dict[str, tuple[int, dict[str, Prepare]]] = {
     "distances": (
         SIDE_BY_SIDE,
         {OURS: prepared(OnGpu.rows, SWEEP), SEARCH_ON_GPU: prepared(OnGpu.rows, SEARCH_ON_GPU)},

@@ -120,7 +120,7 @@ def same(expected: np.ndarray, found: np.ndarray) -> str:
     return differences(expected[: len(found)], found)
 
 
-def alone(call: Callable[[Case], Any]) -> dict[str, Any]:
+def alone(call: Callable[[Case], Any]) -> dict:
     return {OURS: lambda case: lambda: call(case) and None}
 
 
@@ -133,7 +133,7 @@ def works(inputs: Inputs) -> list[Work]:
 
 
 def works_of(name: str, inputs: Inputs) -> list[Work]:
-    given: dict[str, Any] = {"graph": name, "case": partial(case_of, name=name)}
+    given = {"graph": name, "case": partial(case_of, name=name)}
     pairs = {
         OURS: lambda case: partial(case.distances, case.graph, PAIRS),
         "labels alone": partial(merging, device=inputs.device),

@@ -124,7 +124,7 @@ def group(case: Case, count: int, tuning: StreamedTuning | None) -> Call:
     """
     sources = with_edges(case.graph, count)
     query = Query(predecessors=False, output="counts", tuning=tuning)
-    made: Any = partial(GroupRun, case.graph, query, count)
+    made = partial(GroupRun, case.graph, query, count)
     if tuning is not None:
         made = partial(StreamedRun, case.on_host, query, count)
 
@@ -186,7 +186,7 @@ def facts_of(case: Case) -> dict[str, int]:
 def works(inputs: Inputs) -> Iterator[Work]:
     if inputs.device != "cuda":
         return
-    given: dict[str, Any] = {"facts": facts_of, "clock": elsewhere, "repeats": Repeats(most=1)}
+    given = {"facts": facts_of, "clock": elsewhere, "repeats": Repeats(most=1)}
     of_rmat = {"graph": f"R-MAT {SCALE}", "case": rmat_of} | given
     many = {OURS: statistics}
     yield Work(name="statistics of many sources", size=MANY, peers=many, **of_rmat)

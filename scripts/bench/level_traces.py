@@ -132,7 +132,7 @@ def with_traces(levels: dict, about: dict, traces: dict[tuple[str, str], list[di
 
 
 def write_levels(levels: dict) -> None:
-    content: dict[str, dict] = {}
+    content = {}
     for graph, found in levels.items():
         for algorithm, trace in sorted(found.items()):
             at, iterations, what, microseconds = zip(*trace["rows"], strict=True)

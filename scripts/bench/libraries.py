@@ -14,6 +14,7 @@ import numpy as np
 
 from kepler_traverse.cpu import threads
 from scripts.measure.environment import timed
+from scripts.measure.work import planner
 
 
 class Rows(NamedTuple):
@@ -52,20 +53,18 @@ class Rows(NamedTuple):
 
 def ours(rows: Rows, algorithm: str, directed: bool):
     """Return the dense matrix of ``bfs_many`` or ``sssp_many``; for one source, the distances of a plan."""
-    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-
     graph = rows.graph(directed)
     if directed:
         _ = graph.reverse
-    single = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, predecessors=False)
+    single = planner(algorithm)(graph, predecessors=False)
     plans = {}
 
     def run(sources):
         if len(sources) == 1:
             return single.run(int(sources[0])).distance[None]
         if len(sources) not in plans:
-            make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-            plans[len(sources)] = make(graph, n_sources=len(sources), result="matrix")
+            given = {"n_sources": len(sources), "result": "matrix"}
+            plans[len(sources)] = planner(algorithm, many=True)(graph, **given)
         plan = plans[len(sources)]
         groups = [group.distance for group in plan.iter_groups(sources)]
         widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
@@ -293,7 +292,7 @@ LIBRARIES = {
 
 def compile_all(algorithm: str) -> None:
     """Run every engine once on a small graph, so that nothing compiles during a measurement."""
-    from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
+    from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many
     from kepler_traverse.bfs import MULTI_SOURCE as BFS
     from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 
@@ -305,7 +304,7 @@ def compile_all(algorithm: str) -> None:
         plan_bfs(graph, predecessors=False).run(0)
         for row in BFS if algorithm == "bfs" else SSSP:
             if row.device == "cpu" and not row.unsupported_reason(graph):
-                make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+                make = planner(algorithm, many=True)
                 for result in ("matrix", "summary"):
                     plan = make(graph, n_sources=256, strategy=row.name, result=result)
                     plan.run(np.arange(min(plan.group, 100)))

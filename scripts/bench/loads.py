@@ -8,7 +8,7 @@ library; igraph has one. ``processor`` is the time of the processor, which other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_
 from kepler_traverse.cpu import threads
 from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
 from scripts.measure.clock import with_processor
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Work
 
 PACKAGES = ("igraph", "networkit", "aequilibrae")
 # directed?
@@ -52,7 +52,10 @@ class Case:
         self.edges = edges
         self.directed = directed
         self.weighted = weighted
-        shown = edges if weighted else edges[["src", "dst"]]
+        names = ["src", "dst"]
+        if weighted:
+            names.append("weight")
+        shown = edges[names]
         self.graph = graph_from_edges(shown, directed=directed)
         self.n = int(edges[["src", "dst"]].to_numpy().max()) + 1
         self.weights = edges["weight"].to_numpy(np.float64)
@@ -126,11 +129,11 @@ def of_networkit(case: Case, name: str, *arguments: Any, scale: float = 1.0) -> 
     return run
 
 
-def networkit(name: str, *arguments: Any, scale: float = 1.0) -> Callable[[Case], Call]:
+def networkit(name: str, *arguments: Any, scale: float = 1.0) -> Prepare:
     return lambda case: of_networkit(case, name, *arguments, scale=scale)
 
 
-def is_within(prepare: Callable[[Case], Call]) -> Callable[[Case], Call]:
+def is_within(prepare: Prepare) -> Prepare:
     """Prepare the same, and say which values are within ``EPSILON`` of the right ones."""
 
     def of(case: Case) -> Call:
@@ -145,7 +148,7 @@ def approximate(case: Case) -> Call:
     return partial(case.ours, "all", normalized=True, epsilon=EPSILON, delta=DELTA)
 
 
-def beside(weighted: bool, count: int) -> dict[str, Any]:
+def beside(weighted: bool, count: int) -> dict:
     """Return the peers of betweenness from some sources."""
     estimate = {"NetworKit EstimateBetweenness": (count, False, True)}
     if not weighted:  # its parallel estimates are slower than those on one thread

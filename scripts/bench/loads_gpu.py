@@ -15,12 +15,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
+from kepler_traverse import Graph, cuda, plan_bfs
 from kepler_traverse._arrays import to_host
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
 from scripts.bench.gpu import Case, case_of
 from scripts.measure.environment import timed_on_gpu
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import (
+    OURS,
+    Baseline,
+    Call,
+    Inputs,
+    Repeats,
+    Timed,
+    Work,
+    elsewhere,
+    planner,
+)
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
 SEED = 7
@@ -112,8 +122,7 @@ def beside_cugraph(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 
 def planned(case: Case, algorithm: str, count: int) -> Any:
-    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-    return make(case.graph(algorithm), n_sources=count)
+    return planner(algorithm, many=True)(case.graph(algorithm), n_sources=count)
 
 
 def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> Call:
@@ -207,7 +216,8 @@ def flows(case: Case, algorithm: str) -> Call:
             if left.any():
                 raise SystemExit(f"edges add nothing to paths from {int(left.sum())} sources")
             seconds += taken
-            total += int(group.distance.clip(0).sum(dtype=np.int64)) if algorithm == "bfs" else 0
+            if algorithm == "bfs":
+                total += int(group.distance.clip(0).sum(dtype=np.int64))
         return sums, seconds, total
 
     def run() -> Timed:
@@ -220,7 +230,7 @@ def flows(case: Case, algorithm: str) -> Call:
 
 
 def works(inputs: Inputs) -> Iterator[Work]:
-    given: dict[str, Any] = {"clock": elsewhere, "repeats": Repeats(seconds=24.0)}
+    given = {"clock": elsewhere, "repeats": Repeats(seconds=24.0)}
     for graph, algorithm, count, methods in CASES if inputs.device == "cuda" else ():
         of_sources = "all" if count is None else f"{count:,}"
         for method in methods:

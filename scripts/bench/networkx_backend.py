@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 from scripts.measure.clock import undisturbed
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Repeats, Work
 
 PACKAGES = ("networkx", "nx-parallel", "nx-cugraph-cu13")
 GRAPH = "USA-road-d.NY"
@@ -69,99 +69,49 @@ def require(backend: str) -> None:
         nx.config.backends.parallel.n_jobs = len(os.sched_getaffinity(0))
 
 
-def nodes_of(graph: Any, count: int) -> list[Any]:
-    return list(graph)[:: max(len(graph) // count, 1)][:count]
-
-
-def closeness(graph: Any, backend: str, distance: str | None) -> Any:
+def closeness_of_some(graph: Any, backend: str, **options: Any) -> Any:
+    """Return the closeness of a sample of nodes, each by a call of its own."""
     import networkx as nx
 
-    return nx.closeness_centrality(graph, distance=distance, backend=backend)
+    nodes = list(graph)[:: max(len(graph) // SAMPLE, 1)][:SAMPLE]
+    given = options | {"backend": backend}
+    return {node: nx.closeness_centrality(graph, u=node, **given) for node in nodes}
 
 
-def betweenness(graph: Any, backend: str, weight: str | None) -> Any:
+def calling(name: str, graph: Any, backend: str, nodes: int = 0, **options: Any) -> Any:
+    """Call a function of NetworkX, with the first nodes if there are some: 1, one; several, a list."""
     import networkx as nx
 
-    return nx.betweenness_centrality(graph, weight=weight, backend=backend)
+    first = list(graph)[:nodes]
+    sources = [first] if nodes > 1 else first
+    found = getattr(nx, name)(graph, *sources, backend=backend, **options)
+    if name.startswith("all_pairs"):
+        return dict(found)
+    return found
 
 
-def closeness_of_some(graph: Any, backend: str, distance: str | None) -> Any:
-    import networkx as nx
+class Asked(NamedTuple):
+    """A call: as it is written in Python, the nodes of the graph, and whether NetworkX would take too long for all."""
 
-    given = {"distance": distance, "backend": backend}
-    return {
-        node: nx.closeness_centrality(graph, u=node, **given) for node in nodes_of(graph, SAMPLE)
-    }
-
-
-def of_nodes(name: str, n_sources: int, graph: Any, backend: str) -> Any:
-    """Call a function of NetworkX with the first nodes: 0, none; 1, one; several, a list."""
-    import networkx as nx
-
-    nodes = list(graph)[:n_sources]
-    sources = [] if not n_sources else [nodes[0]] if n_sources == 1 else [nodes]
-    found = getattr(nx, name)(graph, *sources, backend=backend)
-    if n_sources:
-        return found
-    return dict(found)
+    title: str
+    n_nodes: int
+    name: str
+    options: dict
+    is_sampled: bool = False
 
 
-# As it is written in Python, nodes, the call, and that of a sample where NetworkX would take too long for all.
-CALLS: tuple[tuple[str, int, Callable[[Any, str], Any], Callable[[Any, str], Any] | None], ...] = (
-    *(
-        (
-            f"closeness_centrality(G{'' if distance is None else f', distance={distance!r}'})",
-            n_nodes,
-            partial(closeness, distance=distance),
-            None if n_nodes == DISTRICT else partial(closeness_of_some, distance=distance),
-        )
-        for distance, n_nodes in ((None, STREETS), ("weight", TOWN), ("weight", DISTRICT))
-    ),
-    *(
-        (
-            f"betweenness_centrality(G{'' if weight is None else f', weight={weight!r}'})",
-            QUARTER,
-            partial(betweenness, weight=weight),
-            None,
-        )
-        for weight in (None, "weight")
-    ),
-    *(
-        (title, n_nodes, partial(of_nodes, name, n_sources), None)
-        for title, n_nodes, name, n_sources in (
-            (
-                "dict(all_pairs_shortest_path_length(G))",
-                DISTRICT,
-                "all_pairs_shortest_path_length",
-                0,
-            ),
-            (
-                "dict(all_pairs_dijkstra_path_length(G))",
-                DISTRICT,
-                "all_pairs_dijkstra_path_length",
-                0,
-            ),
-            (
-                "multi_source_dijkstra_path_length(G, 10 nodes)",
-                STREETS,
-                "multi_source_dijkstra_path_length",
-                10,
-            ),
-            (
-                "single_source_dijkstra_path_length(G, node)",
-                STREETS,
-                "single_source_dijkstra_path_length",
-                1,
-            ),
-            (
-                "single_source_shortest_path_length(G, node)",
-                STREETS,
-                "single_source_shortest_path_length",
-                1,
-            ),
-        )
-    ),
-)
+CALLS = (
+    Asked("closeness_centrality(G)", STREETS, "closeness_centrality", {}, True),
+    Asked("closeness_centrality(G, distance='weight')", TOWN, "closeness_centrality", {"distance": "weight"}, True),
+    Asked("closeness_centrality(G, distance='weight')", DISTRICT, "closeness_centrality", {"distance": "weight"}),
+    Asked("betweenness_centrality(G)", QUARTER, "betweenness_centrality", {}),
+    Asked("betweenness_centrality(G, weight='weight')", QUARTER, "betweenness_centrality", {"weight": "weight"}),
+    Asked("dict(all_pairs_shortest_path_length(G))", DISTRICT, "all_pairs_shortest_path_length", {}),
+    Asked("dict(all_pairs_dijkstra_path_length(G))", DISTRICT, "all_pairs_dijkstra_path_length", {}),
+    Asked("multi_source_dijkstra_path_length(G, 10 nodes)", STREETS, "multi_source_dijkstra_path_length", {"nodes": 10}),
+    Asked("single_source_dijkstra_path_length(G, node)", STREETS, "single_source_dijkstra_path_length", {"nodes": 1}),
+    Asked("single_source_shortest_path_length(G, node)", STREETS, "single_source_shortest_path_length", {"nodes": 1}),
+)  # fmt: skip
 
 
 def differences(expected: Any, found: Any) -> str:
@@ -180,7 +130,7 @@ def differences(expected: Any, found: Any) -> str:
     return f"{found!r} is not {expected!r}"
 
 
-def prepare(backend: str, call: Callable[[Any, str], Any]) -> Callable[[Any], Call]:
+def prepare(backend: str, call: Callable[[Any, str], Any]) -> Prepare:
     def of(graph: Any) -> Call:
         require(backend)
         return partial(call, graph, backend)
@@ -188,7 +138,7 @@ def prepare(backend: str, call: Callable[[Any, str], Any]) -> Callable[[Any], Ca
     return of
 
 
-def converting(call: Callable[[Any, str], Any]) -> Callable[[Any], Call]:
+def converting(call: Callable[[Any, str], Any]) -> Prepare:
     """Prepare a call of this library that converts the graph anew."""
 
     def of(graph: Any) -> Call:
@@ -201,23 +151,25 @@ def converting(call: Callable[[Any, str], Any]) -> Callable[[Any], Call]:
     return of
 
 
-def peers_of(call: Callable[[Any, str], Any], sampled: Callable[[Any, str], Any] | None) -> dict:
+def peers_of(asked: Asked) -> dict:
+    call = partial(calling, asked.name, **asked.options)
     ours = {OURS: prepare(OURS, call), CONVERTING: converting(call)}
-    if sampled is not None:
-        return ours | {"networkx": Baseline(prepare=prepare("networkx", sampled), size=SAMPLE)}
+    if asked.is_sampled:
+        some = partial(closeness_of_some, **asked.options)
+        return ours | {"networkx": Baseline(prepare=prepare("networkx", some), size=SAMPLE)}
     return ours | {name: prepare(name, call) for name in ("networkx", "parallel", "cugraph")}
 
 
 WORKS = tuple(
     Work(
-        name=f"{name}, {n_nodes:,} nodes",
+        name=f"{asked.title}, {asked.n_nodes:,} nodes",
         graph=GRAPH,
-        size=n_nodes,
-        case=partial(case_of, n_nodes=n_nodes),
-        peers=peers_of(call, sampled),
+        size=asked.n_nodes,
+        case=partial(case_of, n_nodes=asked.n_nodes),
+        peers=peers_of(asked),
         check=differences,
         clock=undisturbed,
         repeats=Repeats(seconds=60.0),
     )
-    for name, n_nodes, call, sampled in CALLS
+    for asked in CALLS
 )

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kepler_traverse import Graph, read_graph
 from scripts.bench.libraries import tails_of
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
+from scripts.measure.work import OURS, Inputs, Prepare, Repeats, Work
 
 PACKAGES = ("pandana", "pandas")
 GRAPH = "USA-road-d.NY"
@@ -151,7 +151,7 @@ def facts_of(case: Case, rows: int | None = None) -> dict[str, int]:
     return shape | {"size": case.graph.n_vertices if rows is None else rows}
 
 
-def prepare(library: str, asked: Asked) -> Callable[[Case], Call]:
+def prepare(library: str, asked: Asked) -> Prepare:
     return lambda case: partial(asked.call, case.network(library), case)
 
 

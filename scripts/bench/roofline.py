@@ -77,7 +77,8 @@ def rows_of(
         if algorithm in traced:
             row["in the launch"] = milliseconds_of(traced[algorithm]["rows"])
         target = limits["targets_ms"][algorithm].get(graph)
-        row |= {"target": target} if target else {}
+        if target:
+            row |= {"target": target}
         found[graph, algorithm] = row | {"ours": per_source(median)}
     return found
 

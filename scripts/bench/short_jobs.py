@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pandas as pd
 from scripts.bench import short_searches as short
 from scripts.measure.environment import ROOT
 from scripts.measure.harness import run_command
-from scripts.measure.work import OURS, Call, Inputs, Work
+from scripts.measure.work import OURS, Call, Inputs, Prepare, Work
 
 PACKAGES = ()
 ON_ROADS = "--directed --algorithm sssp"
@@ -82,7 +81,7 @@ def prepare(inputs: Inputs, graph: str, words: str) -> Call:
     return run
 
 
-def baseline_of(graph: str, words: str) -> Callable[[Inputs], Call]:
+def baseline_of(graph: str, words: str) -> Prepare:
     return partial(prepare, graph=graph, words=words)
 
 

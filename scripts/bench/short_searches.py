@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
 from scripts.bench.pandana_network import differences, network_of
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Repeats, Work
 
 PACKAGES = ("pandana", "igraph", "networkit")
 ROADS = "USA-road-d.NY"
@@ -146,7 +146,7 @@ def neighborhoods_of_networkit(graph: Graph) -> Call:
     return counts
 
 
-def calling(method: str, *arguments: Any) -> Callable[[Roads], Call]:
+def calling(method: str, *arguments: Any) -> Prepare:
     """Prepare a method of the roads; what pandana builds is built before."""
 
     def of(roads: Roads) -> Call:

@@ -22,18 +22,9 @@ from scripts.measure.environment import forget_peak, memory, timed
 from scripts.measure.work import OURS, Call, Repeats, Timed, Work, elsewhere
 
 PACKAGES = (
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "dask",
-    "networkx",
-    "igraph",
-    "polars",
-    "duckdb",
-    "geopandas",
-    "torch",
+    *("pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas"),
+    *("torch", "torch_geometric"),
 )
-PACKAGES += ("torch_geometric",)
 EDGES_PER_VERTEX = 8
 EDGES = 2_000_000
 
@@ -42,77 +33,72 @@ def columns_of(n_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ends and weights of a random graph, in no order and without an edge twice, as a matrix would add those."""
     rng = np.random.default_rng(1)
     n = n_edges // EDGES_PER_VERTEX
-    places = (
-        rng.choice(n * n, n_edges, replace=False)
-        if n_edges < 10_000
-        else np.unique(rng.integers(0, n * n, n_edges))
-    )
+    if n_edges < 10_000:
+        places = rng.choice(n * n, n_edges, replace=False)
+    else:
+        places = np.unique(rng.integers(0, n * n, n_edges))
     rng.shuffle(places)
     return places // n, places % n, rng.integers(1, 1000, places.size)
 
 
-def _frame(columns: tuple[np.ndarray, ...]) -> Any:
+def _named(columns: tuple) -> dict:
+    return dict(zip(("src", "dst", "weight"), columns, strict=True))
+
+
+def _frame(columns: tuple) -> Any:
     import pandas
 
-    return pandas.DataFrame(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+    return pandas.DataFrame(_named(columns))
 
 
-def _table(columns: tuple[np.ndarray, ...]) -> Any:
-    import pyarrow
-
-    return pyarrow.table(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+def _table(columns: tuple) -> Any:
+    return pyarrow.table(_named(columns))
 
 
-def _strings(columns: tuple[np.ndarray, ...]) -> Any:
-    import pyarrow
-
-    src, dst, weight = columns
-    names = (pyarrow.array(column).cast(pyarrow.string()) for column in (src, dst))
-    return pyarrow.table(
-        dict(zip(("src", "dst", "weight"), [*names, pyarrow.array(weight)], strict=True))
-    )
+def _strings(columns: tuple) -> Any:
+    *ends, weight = map(pyarrow.array, columns)
+    return _table((*(column.cast(pyarrow.string()) for column in ends), weight))
 
 
-def _reader(columns: tuple[np.ndarray, ...]) -> Any:
+def _reader(columns: tuple) -> Any:
     """A reader of batches that are made as they are read, as a database makes them."""
-    import pyarrow
+    size = 1 << 16
 
     def batches() -> Any:
-        for first in range(0, columns[0].size, 1 << 16):
+        for first in range(0, columns[0].size, size):
             yield pyarrow.record_batch(
-                [column[first : first + (1 << 16)].copy() for column in columns], names=schema.names
+                [column[first : first + size].copy() for column in columns], names=schema.names
             )
 
-    schema = pyarrow.schema([(name, pyarrow.int64()) for name in ("src", "dst", "weight")])
+    schema = _table(columns).schema
     return pyarrow.RecordBatchReader.from_batches(schema, batches())
 
 
-def _sparse(kind: str) -> Callable[[tuple[np.ndarray, ...]], Any]:
-    def make(columns: tuple[np.ndarray, ...]) -> Any:
+def _sparse(kind: str) -> Callable[[tuple], Any]:
+    def make(columns: tuple) -> Any:
         import scipy.sparse
 
         src, dst, weight = columns
+        ends = (src.astype(np.int32), dst.astype(np.int32))
         n = int(max(src.max(), dst.max())) + 1
-        return scipy.sparse.coo_array(
-            (weight, (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)
-        ).asformat(kind)
+        return scipy.sparse.coo_array((weight, ends), shape=(n, n)).asformat(kind)
 
     return make
 
 
-def _polars(columns: tuple[np.ndarray, ...]) -> Any:
+def _polars(columns: tuple) -> Any:
     import polars
 
-    return polars.DataFrame(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+    return polars.DataFrame(_named(columns))
 
 
-def _duckdb(columns: tuple[np.ndarray, ...]) -> Any:
+def _duckdb(columns: tuple) -> Any:
     import duckdb
 
     return duckdb.from_arrow(_table(columns))
 
 
-def _dask(columns: tuple[np.ndarray, ...]) -> Any:
+def _dask(columns: tuple) -> Any:
     import dask.dataframe
     import pyarrow.parquet
 
@@ -122,7 +108,7 @@ def _dask(columns: tuple[np.ndarray, ...]) -> Any:
     return dask.dataframe.read_parquet(path, split_row_groups=True)
 
 
-def _geopandas(columns: tuple[np.ndarray, ...]) -> Any:
+def _geopandas(columns: tuple) -> Any:
     import geopandas
     import shapely
 
@@ -134,49 +120,53 @@ def _geopandas(columns: tuple[np.ndarray, ...]) -> Any:
     ).set_index(["u", "v", "key"])
 
 
-def _torch(columns: tuple[np.ndarray, ...]) -> Any:
+def _torch(columns: tuple) -> Any:
     import torch
 
     return tuple(torch.from_numpy(column) for column in columns)
 
 
-def _pyg(columns: tuple[np.ndarray, ...]) -> Any:
+def _pyg(columns: tuple) -> Any:
     import torch
     from torch_geometric.data import Data
 
     src, dst, weight = columns
-    edge_index = torch.from_numpy(np.stack([src, dst]))
-    return Data(
-        edge_index=edge_index,
-        edge_weight=torch.from_numpy(weight),
-        num_nodes=int(edge_index.max()) + 1,
-    )
+    ends = torch.from_numpy(np.stack([src, dst]))
+    weights = torch.from_numpy(weight)
+    return Data(edge_index=ends, edge_weight=weights, num_nodes=int(ends.max()) + 1)
 
 
-def _networkx(columns: tuple[np.ndarray, ...]) -> Any:
+def _networkx(columns: tuple) -> Any:
     import networkx
 
     made = networkx.DiGraph()
-    made.add_weighted_edges_from(zip(*(column.tolist() for column in columns), strict=True))
+    made.add_weighted_edges_from(_rows(columns))
     return made
 
 
-def _igraph(columns: tuple[np.ndarray, ...]) -> Any:
+def _igraph(columns: tuple) -> Any:
     import igraph
 
     src, dst, weight = columns
-    made = igraph.Graph(
-        n=int(max(src.max(), dst.max())) + 1, edges=np.stack([src, dst], axis=1), directed=True
-    )
+    ends = np.stack([src, dst], axis=1)
+    made = igraph.Graph(n=int(ends.max()) + 1, edges=ends, directed=True)
     made.es["weight"] = weight.tolist()
     return made
+
+
+def _lists(columns: tuple) -> tuple:
+    return tuple(column.tolist() for column in columns)
+
+
+def _rows(columns: tuple) -> list[tuple]:
+    return list(zip(*_lists(columns), strict=True))
 
 
 def _address(value: Any) -> int | None:
     """Where the first column of ids begins in memory, if it is one array there."""
     column = value[0] if isinstance(value, tuple) else value
     for name in ("src", "edge_index", "row", "u"):
-        if hasattr(column, "schema") or (hasattr(column, "columns") and name in column.columns):
+        if hasattr(column, "schema") or name in getattr(column, "columns", ()):
             column = column["src"]
             break
         if hasattr(column, name):
@@ -186,7 +176,8 @@ def _address(value: Any) -> int | None:
         return int(column.data_ptr())
     if hasattr(column, "chunks"):
         return _start(column)
-    column = column.to_numpy() if hasattr(column, "to_numpy") else column
+    if hasattr(column, "to_numpy"):
+        column = column.to_numpy()
     if isinstance(column, np.ndarray):
         return _start(column)
     return None
@@ -204,20 +195,18 @@ def _same_place(value: Any) -> bool:
     from kepler_traverse.formats import ReadOptions
     from kepler_traverse.formats.tables import as_column, read_table
 
-    held = (
-        as_column("src", value[0])
-        if isinstance(value, tuple)
-        else read_table(value, ReadOptions()).table["src"]
-    )
+    if isinstance(value, tuple):
+        held = as_column("src", value[0])
+    else:
+        held = read_table(value, ReadOptions()).table["src"]
     return _address(value) == _start(held)
 
 
 def _graph(value: Any) -> Any:
     from kepler_traverse import graph_from_edges
 
-    if isinstance(value, tuple):
-        return graph_from_edges(*value)
-    return graph_from_edges(value)
+    columns = value if isinstance(value, tuple) else (value,)
+    return graph_from_edges(*columns)
 
 
 def _from(name: str) -> Callable[[Any], Any]:
@@ -227,7 +216,7 @@ def _from(name: str) -> Callable[[Any], Any]:
 
 
 # Name of the way: how its edges are made, how they become a graph, and what is copied where the addresses do not tell.
-WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
+WAYS: dict[str, tuple[Callable, Callable[[Any], Any], str]] = {
     "NumPy arrays": (lambda columns: columns, _graph, ""),
     "pandas DataFrame": (_frame, _graph, ""),
     "pyarrow Table": (_table, _graph, ""),
@@ -245,18 +234,14 @@ WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
     "PyG `Data`": (_pyg, _graph, ""),
     "SciPy COO": (_sparse("coo"), _graph, ""),
     "SciPy CSR": (_sparse("csr"), _graph, "row numbers are made; columns and data are shared"),
-    "list of tuples": (
-        lambda columns: list(zip(*(c.tolist() for c in columns), strict=True)),
-        _graph,
-        "Python objects",
-    ),
-    "lists": (lambda columns: tuple(c.tolist() for c in columns), _graph, "Python objects"),
+    "list of tuples": (_rows, _graph, "Python objects"),
+    "lists": (_lists, _graph, "Python objects"),
     "NetworkX": (_networkx, _from("from_networkx"), "Python objects"),
     "igraph": (_igraph, _from("from_igraph"), "Python objects"),
 }
 
 
-def prepare(columns: tuple[np.ndarray, ...], name: str) -> Call:
+def prepare(columns: tuple, name: str) -> Call:
     """Make the edges of a way; the call builds the graph, and says what is copied."""
     make, build, copied = WAYS[name]
     value = make(columns)

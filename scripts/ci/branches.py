@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scripts.pages import ROOT
 
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     function: str
 
 
-def measure(data: Path = DATA, report: Path = REPORT) -> dict[str, Any]:
+def measure(data: Path = DATA, report: Path = REPORT) -> dict:
     """Combine what processes have left in a folder, and return the report of coverage."""
     import coverage
 
@@ -46,14 +46,14 @@ def measure(data: Path = DATA, report: Path = REPORT) -> dict[str, Any]:
     return json.loads(report.read_text(encoding="utf-8"))
 
 
-def functions(report: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
+def functions(report: dict) -> Iterator[tuple[Place, dict]]:
     """Yield each function of a report with what was measured of it."""
     for file, entry in report["files"].items():
         for function, measured in entry["functions"].items():
             yield Place(file, function or OF_MODULE), measured
 
 
-def unreached(report: dict[str, Any]) -> dict[Place, list[int]]:
+def unreached(report: dict) -> dict[Place, list[int]]:
     """Return the lines of functions of which no line is reached."""
     found = {}
     for place, measured in functions(report):
@@ -73,7 +73,7 @@ def listed() -> dict[Place, str]:
     }
 
 
-def problems(report: dict[str, Any], known: dict[Place, str]) -> list[str]:
+def problems(report: dict, known: dict[Place, str]) -> list[str]:
     """Return what is wrong with a measurement, in lines."""
     share = report["totals"]["percent_covered"]
     found = unreached(report)
@@ -95,7 +95,7 @@ def problems(report: dict[str, Any], known: dict[Place, str]) -> list[str]:
 
 def form(places: Iterable[Place], reason: str = "") -> str:
     """Return places in the form of the list."""
-    files: dict[str, list[str]] = {}
+    files = {}
     for place in sorted(places):
         files.setdefault(place.file, []).append(place.function)
     return json.dumps({reason: files}, indent=1)

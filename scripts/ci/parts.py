@@ -21,7 +21,7 @@ import time
 import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from scripts.measure.environment import commit
 from scripts.pages import ROOT, read_record, write_record
@@ -192,7 +192,7 @@ def sum_up(names: list[str]) -> str:
     return text
 
 
-def line_of(record: dict[str, Any], counts: Counts | None) -> str:
+def line_of(record: dict, counts: Counts | None) -> str:
     line = (
         f"{record['name']}: {record['outcome']}, {record['seconds']} s, commit {record['commit']}"
     )
@@ -201,7 +201,7 @@ def line_of(record: dict[str, Any], counts: Counts | None) -> str:
     return line
 
 
-def details_of(record: dict[str, Any], counts: Counts | None) -> Iterator[str]:
+def details_of(record: dict, counts: Counts | None) -> Iterator[str]:
     """Yield what is to be known of a part that failed."""
     if record["outcome"] == PASSED:
         return

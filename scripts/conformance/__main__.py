@@ -44,7 +44,7 @@ def counts_of(report: Path) -> dict:
     """
     if not report.exists():
         raise Failed("it wrote no report")
-    found: dict = {"passed": 0, "failed": [], "skipped": Counter(), "expected_failures": {}}
+    found = {"passed": 0, "failed": [], "skipped": Counter(), "expected_failures": {}}
     for case in xml.parse(report).getroot().iter("testcase"):
         name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
         skipped = case.find("skipped")

@@ -30,7 +30,7 @@ def read_entries(folder: Path) -> Entries:
 
     Raises FragmentError: a file has another name, or does not hold one entry.
     """
-    entries: Entries = {}
+    entries = {}
     for path in fragments(folder):
         named = _NAME.fullmatch(path.name)
         section = named["section"].capitalize() if named else ""

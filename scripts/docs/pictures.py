@@ -49,7 +49,7 @@ def draw(names: list[str], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.chdir(folder):
         for page, saved in PAGES.items():
-            run: dict[str, object] = {}
+            run = {}
             for line, code in (
                 blocks_of(page.read_text(encoding="utf-8")) if saved & set(names) else []
             ):

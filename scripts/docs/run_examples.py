@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not blocks:
         print(f"{page.name} has no example")
         return 1
-    names: dict[str, object] = {"__name__": "__main__"}
+    names = {"__name__": "__main__"}
     for line, code in blocks:
         if not run_block(code, line, page.name, names):
             print(f"{page.name}: the example in line {line} failed")

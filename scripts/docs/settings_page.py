@@ -121,7 +121,7 @@ def value_of(option: Option) -> str:
 
 def page() -> str:
     """The whole text of docs/settings.md."""
-    groups: dict[str, list[Option]] = {}
+    groups = {}
     for option in OPTIONS:
         groups.setdefault(option.group, []).append(option)
     parts = [PAGE_HEAD]

@@ -95,9 +95,9 @@ def entries(algorithm: str) -> Iterator[Entry]:
     yield Entry(("k_nearest",), RESULT_KINDS["nearest_targets"], ("targets", "k"))
 
 
-def grouped(algorithm: str) -> dict[tuple[Any, ...], list[str]]:
+def grouped(algorithm: str) -> dict[tuple, list[str]]:
     """Return the names of the results by what their overloads say."""
-    found: dict[tuple[Any, ...], list[str]] = {}
+    found = {}
     for entry in entries(algorithm):
         facts = (returned(entry.kind), streams(entry.kind), parameters(entry, algorithm))
         found.setdefault(facts, []).extend(entry.names)
@@ -123,7 +123,7 @@ def streams(kind: ResultKind) -> tuple[str, ...]:
 def parameters(entry: Entry, algorithm: str) -> tuple[str, ...]:
     """Return the parameters of a call, besides ``result`` and ``stream``."""
     kind = entry.kind
-    own: list[str] = []
+    own = []
     if not kind.takes_cutoffs:
         name, of_one = LIMITS[algorithm]
         several = " | Numbers" if kind.takes_limits else ""

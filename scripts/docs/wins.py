@@ -53,7 +53,7 @@ def of_one_source(name: str, algorithm: str, device: str, rivals: set[str]) -> s
 
 def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]:
     """Return for each graph the fastest time of each strategy on a GPU, in order, without settings that test a feature."""
-    found: dict[str, dict[str, Time]] = {}
+    found = {}
     for time in papers_record().times.values():
         if (
             (time.algorithm, time.device) != (algorithm, "cuda")
@@ -72,9 +72,9 @@ def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]
 
 
 def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
-    won: dict[str, float] = {}
-    cards: set[str] = set()
-    n_measured: list[int] = []
+    won = {}
+    cards = set()
+    n_measured = []
     for graph, times in fastest_times(algorithm, rivals | {name}).items():
         if len(times) < 2 or name not in [time.strategy for time in times]:
             continue
@@ -94,7 +94,7 @@ def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
 
 def beside_libraries(name: str, algorithm: str, device: str) -> str:
     """Return how many times as fast a strategy is as the fastest library on each graph, in the newest run of each."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    found = {}
     compared = [row for row in measured().rows("compare") if row["device"] == device]
     for of in [*by_work(measured().rows("cpu")), *by_work(compared)]:
         ours = of[OURS]

@@ -291,8 +291,8 @@ def fastest(graphs: str, ours: str, *rivals: str) -> Measured:
     """Return the measure of on how many graphs a system is the fastest."""
 
     def measured(record: Record, mode: str) -> Result:
-        won: list[str] = []
-        beaten: dict[str, str] = {}
+        won = []
+        beaten = {}
         most = 0.0
         n = 0
         for graph in graphs_of(graphs):
@@ -312,10 +312,13 @@ def fastest(graphs: str, ours: str, *rivals: str) -> Measured:
             raise NotMeasuredError
         ties = n - len(won) - len(beaten)
         text = f"fastest on {len(won)} of {n}"
-        text += f", beaten on {len(beaten)} by up to {factor(most)}" if beaten else ""
-        text += f", {ties} within the spread" if ties else ""
+        if beaten:
+            text += f", beaten on {len(beaten)} by up to {factor(most)}"
+        if ties:
+            text += f", {ties} within the spread"
         detail = f"fastest on {', '.join(won)}; " if won else ""
-        detail += f"beaten on {', '.join(beaten.values())}" if beaten else ""
+        if beaten:
+            detail += f"beaten on {', '.join(beaten.values())}"
         return Result(text, TIE if ties == n else by_count(len(won), n), detail)
 
     return measured

@@ -225,7 +225,7 @@ def listed(papers: Iterable[str]) -> Iterator[Work]:
 
 def works_of(papers: Iterable[str]) -> list[Work]:
     """Return the works of some papers in their order; what several works ask of a graph at one rank is one work."""
-    merged: dict[tuple, Work] = {}
+    merged = {}
     for work in listed(papers):
         before = merged.setdefault(work.place, replace(work, settings=()))
         known = {setting.key for setting in before.settings}

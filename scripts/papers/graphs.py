@@ -146,7 +146,7 @@ def with_self_loops(graph: Any, xp: Any) -> Any:
     return replace(graph, offsets=offsets, targets=targets, weights=weights)
 
 
-def statistics_of(made: Made, xp: Any) -> dict[str, Any]:
+def statistics_of(made: Made, xp: Any) -> dict:
     """Return sizes, degrees, and a lower bound of the diameter, by two searches.
 
     ``degrees``: how many vertices have 0, 1, 2 to 3, 4 to 7, ... edges.

@@ -22,7 +22,7 @@ def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
 
     ready = plan_bfs(graph, strategy="bfs_4k", knobs=knobs)
     step = ready.strategy.plan.step
-    found: list[dict] = []
+    found = []
 
     def recorded(run: Any, level: int) -> int:
         before = run.counted

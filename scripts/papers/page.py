@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from scripts.measure.record import lines_of
 from scripts.pages import filled, put
@@ -53,7 +52,7 @@ def claim_rows(record: Record, claim: Claim) -> list[str]:
 
 def likely_reasons(record: Record, name: str) -> dict[str, list[str]]:
     """Return the likely reason of each verdict against a claim, with the claims that it is of."""
-    said_of: dict[str, list[str]] = {}
+    said_of = {}
     for claim in claims.CLAIMS[name]:
         verdicts = {result.verdict for result in claim.results(record)}
         if claim.reason and verdicts & {IN_PART, FAILS}:
@@ -108,7 +107,7 @@ def linked(text: str) -> str:
 def pages(record: Record) -> dict[Path, str]:
     """Return the overview, a page per paper, the page of all strategies, and the plots."""
     of_record = tables.Tables(record)
-    given: dict[str, Any] = {
+    given = {
         "record": record,
         "tables": of_record,
         "claims": claims,

@@ -6,7 +6,7 @@ Each function returns a sentence of a record; NotMeasuredError: the record lacks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scripts.papers import said
 from scripts.papers.experiments import BFS_4K, H_BF_NEGATIVE
@@ -89,7 +89,7 @@ def per_source(record: Record, strategy: str, counter: str) -> dict[str, float]:
     return {graph: each["counters"][counter] / each["sources"] for graph, each in found}
 
 
-def of_graphs(record: Record, names: Iterable[str], key: str) -> dict[str, Any]:
+def of_graphs(record: Record, names: Iterable[str], key: str) -> dict:
     """Return a statistic of some graphs."""
     return {name: record.graphs[name][key] for name in names}
 

@@ -120,12 +120,12 @@ class Record:
     levels: list[dict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        n_times: dict[tuple, Counter[str]] = {}
+        n_times = {}
         for key, time in self.stored.items():
             n_times.setdefault(time.compared_with, Counter())[key[-1]] += 1
         self.machines = {where: max(found, key=found.get) for where, found in n_times.items()}
-        self.times: dict[tuple, Time] = {}
-        self._choices: dict[tuple, list[Time]] = {}
+        self.times = {}
+        self._choices = {}
         for key, time in self.stored.items():
             if self.machines[time.compared_with] != key[-1]:
                 continue
@@ -238,8 +238,8 @@ def counter_of(row: list, names: dict[str, list[str]]) -> dict:
 
 def texts_of(record: Record, path: Path) -> dict[Path, str]:
     """Return the texts of both files."""
-    blocks: dict[tuple, list[list]] = {}
-    settings: dict[tuple, int] = {}
+    blocks = {}
+    settings = {}
     for _, time in sorted(record.stored.items()):
         of_block, setting = (
             tuple(getattr(time, name) for name in names) for names in (SHARED, SETTING)
@@ -254,7 +254,7 @@ def texts_of(record: Record, path: Path) -> dict[Path, str]:
         "times": [{"of": list(of_block), "rows": rows} for of_block, rows in blocks.items()],
         "left": [[*key, why] for key, why in sorted(record.left.items())],
     }
-    counted: dict[str, list[str]] = {}
+    counted = {}
     for each in record.counters:
         names = counted.setdefault(each["strategy"], [])
         names += [name for name in each["counters"] if name not in names]

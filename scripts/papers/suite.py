@@ -27,6 +27,7 @@ from scripts.measure.work import (
     Work,
     elsewhere,
     nothing,
+    planner,
 )
 from scripts.papers import experiments, graphs, levels
 from scripts.papers.experiments import BY_NAME, Setting
@@ -79,8 +80,8 @@ class Case:
         self.made = graphs.make(self.source, inputs.graphs, inputs.device, inputs.seed)
         self.xp = graphs.array_module(inputs.device)
         self.sources = self._choose_sources()
-        self._graphs: dict[tuple[str, str], Any] = {}
-        self._farthest: dict[str, float] = {}
+        self._graphs = {}
+        self._farthest = {}
 
     def _choose_sources(self) -> list[int]:
         """Return random vertices that reach a tenth of what the best of them reaches, or the middle of a grid."""
@@ -114,16 +115,13 @@ class Case:
 
     def plan(self, algorithm: str, setting: Setting, limit: Any = None) -> Any:
         """Plan a search; one up to a limit, which estimates the whole, without negative weights."""
-        from kepler_traverse import plan_bfs, plan_sssp
-
         graph = self.graph(algorithm, setting.device, of_peer=limit is not None)
         knobs = setting.knobs if row_of(algorithm, setting).knobs else None
         if setting.how == "rule" and knobs:
             knobs = by_its_rule(setting.strategy, graph, knobs)
         given = {"strategy": setting.strategy, "knobs": knobs, "predecessors": setting.predecessors}
-        if algorithm == "bfs":
-            return plan_bfs(graph, max_depth=limit, **given)
-        return plan_sssp(graph, cutoff=limit, **given)
+        given["max_depth" if algorithm == "bfs" else "cutoff"] = limit
+        return planner(algorithm)(graph, **given)
 
     def once(self, run: Callable[[int], Any], source: int, device: str) -> float:
         """Return the seconds of a search."""
@@ -137,10 +135,8 @@ class Case:
     def farthest(self, algorithm: str) -> float:
         """Return the largest distance from the first source, without negative weights."""
         if algorithm not in self._farthest:
-            from kepler_traverse import plan_bfs, plan_sssp
-
             graph = self.graph(algorithm, self.device, of_peer=True)
-            search = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, predecessors=False)
+            search = planner(algorithm)(graph, predecessors=False)
             found = search.run(self.sources[0])
             self._farthest[algorithm] = float(found.distance[found.reached].max())
         return self._farthest[algorithm]
@@ -229,7 +225,8 @@ def certified(case: Case, algorithm: str, setting: Setting, run: Callable[[int],
         result = run(source)
         rounds.append(result.rounds)
         digests[source] = zlib.crc32(np.ascontiguousarray(to_host(result.distance)).data)
-        result = result if setting.predecessors else proving(source)
+        if not setting.predecessors:
+            result = proving(source)
         certify(case.graph(algorithm, setting.device), result).require()
     return {"digests": digests, "rounds": statistics.mean(rounds), "sources": len(rounds)}
 
@@ -280,7 +277,7 @@ def counting(case: Case, algorithm: str, setting: Setting) -> Call:
     plan = case.plan(algorithm, setting)
 
     def run() -> Timed:
-        counts: dict[str, int] = {}
+        counts = {}
         sums = {"rounds": 0, "out_edges": 0, "reached": 0, "sources": 0}
         for source in case.sources[:COUNTED_SOURCES]:
             result = plan.run(source)
@@ -302,7 +299,7 @@ def textbook(case: Case, label: str) -> Call:
     arrays = graph.offsets, graph.targets, graph.weights
 
     def run() -> Timed:
-        counted: list[int] = []
+        counted = []
         for source in case.sources[:COUNTED_SOURCES]:
             counted.append(TEXTBOOKS[label](*arrays, source, MAX_RELAXED // COUNTED_SOURCES))
             if counted[-1] < 0:
@@ -356,13 +353,13 @@ def peers_of(work: experiments.Work, device: str) -> dict[str, Baseline]:
 
 def works(inputs: Inputs) -> Iterator[Work]:
     """Yield the statistics of each graph, and the works of the papers: what the claims need comes first."""
-    given: dict[str, Any] = {"clock": elsewhere}
+    given = {"clock": elsewhere}
     described = set()
     for work in experiments.works_of(experiments.PAPERS):
         case = partial(case_of, graph=work.graph)
         if work.graph not in described:
             described.add(work.graph)
-            peers: dict[str, Any] = {OURS: statistics_of}
+            peers = {OURS: statistics_of}
             once = Repeats(most=1, seconds=0.0)
             yield Work(
                 name="statistics", graph=work.graph, case=case, peers=peers, repeats=once, **given

@@ -87,11 +87,12 @@ def compared(before: Time, time: Time | None) -> str:
 def stands_for() -> dict[str, list[str]]:
     """Return for each of our graphs the originals for which it stands."""
     negative = {graph: original for graph, (original, _) in H_BF_NEGATIVE.items()}
-    found: dict[str, list[str]] = {}
+    found = {}
     for listed in (BFS_4K, H_BF, negative, SPRINGER, *UIUC_TABLES.values()):
         for graph, original in listed.items():
             names = found.setdefault(graph, [])
-            names += [original] if original not in names else []
+            if original not in names:
+                names += [original]
     return found
 
 
@@ -122,7 +123,8 @@ def cell(time: Time | None, column: Iterable[Time | None]) -> str:
         return "-"
     others = [other for other in column if other and other.key != time.key]
     words = milliseconds(time)
-    words += f" ({time.label})" if time.how == "search" else ""
+    if time.how == "search":
+        words += f" ({time.label})"
     if others and all(is_faster(time, other) for other in others):
         return f"**{words}**"
     return words
@@ -133,7 +135,7 @@ class Tables:
 
     def __init__(self, record: Record):
         self.record = record
-        self.plots: dict[str, str] = {}
+        self.plots = {}
 
     def measured(self, graphs: Iterable[str], algorithm: str) -> list[str]:
         """Return the graphs that have times of systems."""
@@ -174,7 +176,7 @@ class Tables:
     def left(self, rows: Iterable[Row], graphs: list[str], algorithm: str) -> str:
         """Return a sentence on the times that a table lacks, with the reasons that the record has."""
         labels = {"by the rule": "rule", "the library's choice": "library"}
-        reasons: dict[str, list[str]] = {}
+        reasons = {}
         for each in rows:
             device = ("cpu", 1) if each.knobs.endswith("one core") else ("cuda", 0)
             label = labels.get(each.knobs, "published")
@@ -195,7 +197,7 @@ class Tables:
 
     def left_on(self, strategy: str, graphs: list[str]) -> str:
         """Return why a sequential search for shortest distances has no times on some graphs."""
-        missing: list[Time | None] = [None] * len(graphs)
+        missing = [None] * len(graphs)
         row = Row("", strategy, "as published, one core", missing)
         return self.left([row], graphs, "sssp")
 
@@ -235,7 +237,7 @@ class Tables:
     def swept(self, strategy: str, algorithm: str) -> dict[str, list[str]]:
         """Return the measured values of each knob of a strategy, as labels."""
         given = {"strategy": strategy, "algorithm": algorithm, "group": "knobs", "how": "search"}
-        found: dict[str, set[str]] = {}
+        found = {}
         for time in self.record.where(**given):
             found.setdefault(time.label.rpartition(" ")[0], set()).add(time.label)
         return {knob: sorted(labels, key=by_value) for knob, labels in found.items()}
@@ -246,7 +248,7 @@ class Tables:
 
     def slow_pulls(self, graphs: Iterable[str]) -> dict[str, list[str]]:
         """Return the bottom-up searches with integers that were left out, by graph."""
-        found: dict[str, list[str]] = {}
+        found = {}
         for (graph, _, _, strategy, _, threads, _), why in sorted(self.record.left.items()):
             if strategy == "pull_integers" and graph in graphs:
                 found.setdefault(graph, []).append(f"{threads}: {why}")
@@ -263,7 +265,7 @@ class Tables:
         peers = self.record.where(graph=graph, strategy=strategy, **given)
         return min(peers, key=lambda time: time.median, default=None)
 
-    def every_strategy(self, algorithm: str) -> dict[str, Any]:
+    def every_strategy(self, algorithm: str) -> dict:
         """Return all strategies of an algorithm and its graphs."""
         times = [time for time in self.record.where(algorithm=algorithm) if time.how != "feature"]
         listed = {(time.strategy, time.device, time.threads) for time in times if time.threads < 2}
@@ -285,7 +287,7 @@ class Tables:
         return f"plots/{file}"
 
     def draw_systems(self, file: str, shown: Shown) -> str:
-        points: dict[str, dict[str, float]] = {}
+        points = {}
         for i, graph in enumerate(shown.graphs):
             times = {f"{row.strategy}, {row.knobs}": row.times[i] for row in shown.rows}
             points[graph] = {name: 1e3 * time.median for name, time in times.items() if time}

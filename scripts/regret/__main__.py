@@ -28,7 +28,7 @@ COSTS = ROOT / "kepler_traverse" / "auto" / "costs.json"
 WORST = 20
 MOST = 1.15
 MEAN = 1.03  # targets: of each cell, and of the geometric mean
-NOTHING: Mapping[str, Any] = {}
+NOTHING: Mapping = {}
 WITHIN = 2.0  # factor that estimates are to hold
 SHORT = 0.005  # seconds up to which regret does not count
 _CELL = ("device", "gpu_or_cpu", "graph", "work", "reverse")
@@ -89,7 +89,7 @@ def mean(values: list[float]) -> float | None:
     return None
 
 
-def summarised(lines: list[dict], before: Mapping[str, Any] = NOTHING) -> dict:
+def summarised(lines: list[dict], before: Mapping = NOTHING) -> dict:
     """The numbers of the page. Those ``before`` are kept where a device has no lines, so that its constants are the same."""
     cells = regrets(lines)
     devices = {line["device"] for line in lines}
@@ -100,7 +100,7 @@ def summarised(lines: list[dict], before: Mapping[str, Any] = NOTHING) -> dict:
     return {"short": SHORT, "machines": machines, "predictions": before.get("predictions", {})}
 
 
-def figures_of(lines: list[dict], cells: list[dict]) -> dict[str, Any]:
+def figures_of(lines: list[dict], cells: list[dict]) -> dict:
     """Return the numbers of a machine by its lines."""
     name = machine_name(lines[0])
     own = [cell for cell in cells if cell["gpu_or_cpu"] == name and cell["regret"]]
@@ -175,7 +175,7 @@ class Predicted(NamedTuple):
 
 def by_graph(rows: list[list]) -> list[Predicted]:
     """Return predicted and measured times by graph."""
-    of_graph: dict[str, list[list]] = defaultdict(list)
+    of_graph = defaultdict(list)
     for graph, *row in rows:
         of_graph[graph].append(row)
     found = []

@@ -56,9 +56,9 @@ def read(files: list[Path]) -> list[dict]:
 
     A strategy that was left out as too slow has no ``seconds``, and ``over``: seconds that it took by then.
     """
-    fastest: dict[tuple, dict] = {}
+    fastest = {}
     for file in files:
-        about: dict = {}
+        about = {}
         for line in read_whole_lines(file):
             if line["kind"] == "run":
                 about = {name: line[name] for name in ("machine", "commit", "versions")}
@@ -342,7 +342,7 @@ def main(files: list[Path], output: Path = FILE, without: Collection[str] = ()) 
     """
     lines = [line for line in filter(usable, read(files)) if key_of(line) not in without]
     kept = json.loads(output.read_text()) if output.exists() else {}
-    predictions: dict[str, list] = {}
+    predictions = {}
     for device in sorted({line["device"] for line in lines}):
         own = [line for line in lines if line["device"] == device]
         measured_on = Machine(**own[0]["speeds"])  # lines of other machines are scaled to this one

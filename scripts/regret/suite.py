@@ -36,7 +36,7 @@ from kepler_traverse.sssp import REGISTRY as SSSP
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MANY
 from scripts.measure import clock
 from scripts.measure.environment import free_pool, wait_for_gpu
-from scripts.measure.work import Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import Call, Inputs, Prepare, Repeats, Timed, Work, elsewhere
 from scripts.regret import graphs
 from scripts.regret.graphs import GraphSource
 
@@ -69,14 +69,14 @@ class Algorithm(NamedTuple):
     """What a sweep calls of an algorithm, with the library's own strategies."""
 
     registry: Any
-    one: Callable[..., Any]
-    many: Callable[..., Any]
-    frame: Callable[..., Any]
-    singles: list[Any]
-    strategies: list[Any]
+    one: Callable
+    many: Callable
+    frame: Callable
+    singles: list
+    strategies: list
 
 
-def own(rows: Any) -> list[Any]:
+def own(rows: Any) -> list:
     """Return strategies of no published system, and none with settings of one."""
     return [row for row in rows if row.knobs is None and not row.published and row.sums == "float"]
 
@@ -106,7 +106,7 @@ class Cell(NamedTuple):
         return "bfs"
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict:
         names = {"weights": self.weights, "algorithm": self.algorithm, "result": self.result}
         return names | {"sources": self.n_sources, "family": self.source.family}
 
@@ -177,7 +177,8 @@ def digests_of(group: Any, first: int, every: int, algorithm: str) -> dict[int, 
             values = np.trim_zeros(to_host(group.counts[i]).astype(np.int64), "b")
         else:
             values = group.distance[i]
-            values = values.astype(np.int32) if algorithm == "bfs" else values
+            if algorithm == "bfs":
+                values = values.astype(np.int32)
         found[first + i] = digest(values)
     return found
 
@@ -191,10 +192,10 @@ class Case:
         self.calls = ALGORITHMS[cell.algorithm]
         self.graph = graph_of(cell.source, cell.weights, cell.result == "hierarchy", device)
         self.numbers = sources_of(self.graph, cell.n_sources)
-        self.options: dict[str, Any] = {"n_sources": cell.n_sources} | self._options()
+        self.options = {"n_sources": cell.n_sources} | self._options()
         self.best = math.inf
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict:
         """Return the options of a plan that the result of the cell stands for."""
         result = self.cell.result
         if result == "within":
@@ -249,7 +250,7 @@ class Case:
         return next(row.name for row in self.calls.singles if self.fits(row) and row.default)
 
     @cached_property
-    def fitting(self) -> dict[str, Any]:
+    def fitting(self) -> dict:
         """The strategies for several sources that can search the graph, by name."""
         return {row.name: row for row in self.calls.strategies if self.fits(row)}
 
@@ -281,7 +282,7 @@ class Case:
 
         return min(self.seconds_of(build) for _ in range(3))
 
-    def seconds_of(self, call: Callable[[], Any]) -> float:
+    def seconds_of(self, call: Callable) -> float:
         """Return the seconds of a call with all its kernels."""
         self.wait()
         began = clock.now()
@@ -296,7 +297,7 @@ class Case:
     def search(self, plan: Any, deadline: float = math.inf) -> tuple[float, dict[int, int]]:
         """Search from all sources; return the seconds, those of comparing left out, and checksums of distances."""
         every = max(1, self.numbers.size * self.graph.n_vertices // COMPARED)
-        found: dict[int, int] = {}
+        found = {}
         n_done = 0
         seconds = 0.0
         self.wait()
@@ -322,7 +323,7 @@ class Case:
         if not all(found[0].equals(other) for other in found[1:]):
             raise DifferentAnswersError(f"{self.cell.name}: the nearest targets differ")
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict:
         known = self.cell.facts | {"speeds": asdict(get_machine(self.device))}
         if self.cell.n_sources == 1:
             return known | {"auto": self.calls.one(self.graph, predecessors=False).strategy.name}
@@ -352,7 +353,7 @@ def of_many(case: Case, name: str) -> Call:
     allowed = max(LEAST, WORSE * min(case.best, HOPELESS * max(least, LEAST)))
     seconds, found = case.search(plan, allowed)
     case.best = min(case.best, seconds)
-    more: dict[str, Any] = {"estimated": estimates.get(name), "is_loop": name == case.loop}
+    more = {"estimated": estimates.get(name), "is_loop": name == case.loop}
     strategy = case.auto.strategy.name if name == AUTO else name
     reverses = strategy in case.fitting and case.fitting[strategy].reverses
     more["reverse_built"] = case.reverse_built if reverses else None
@@ -367,7 +368,7 @@ def of_many(case: Case, name: str) -> Call:
     return run
 
 
-def amounts_at(case: Case, plan: Any) -> dict[str, Any]:
+def amounts_at(case: Case, plan: Any) -> dict:
     """Return the shape by which ``auto`` estimates a strategy, and the amounts of its terms if it is in no registry."""
     shape = case.auto._candidates._shapes.of(plan.strategy)
     found = {"shape": shape._asdict()}
@@ -403,7 +404,7 @@ def of_one(case: Case, name: str, reverse: str) -> Call:
     return run
 
 
-def peers_of(cell: Cell, device: str) -> dict[str, Callable[[Case], Call]]:
+def peers_of(cell: Cell, device: str) -> dict[str, Prepare]:
     """Return the strategies that may run in a cell; those that cannot are left out when its graph is there."""
     calls = ALGORITHMS[cell.algorithm]
     singles = [row for row in calls.singles if row.device == device]

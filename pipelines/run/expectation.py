@@ -35,8 +35,12 @@ _TRIAL_SECONDS = 1.0  # that a trial is to take
 _SHORT_TRIAL_SECONDS = 0.25  # in a shorter trial more sources are tried
 _MORE = 4  # times as many
 _LONG = 10.0  # seconds of the first source from which on no other is tried
-# Weighted distances of so many sources are certified by one pass over the edges.
-_CERTIFIED_TOGETHER = 16
+# Distances of so many sources are certified by one pass over the edges: weighted ones, hops of graphs
+# of few levels, which fit into a byte, and other hops.
+_WEIGHTED_TOGETHER = 16
+_HOPS_TOGETHER = 64
+_DEEP_HOPS_TOGETHER = 32
+_LEVELS_OF_A_BYTE = 254
 # Of hub labels: seconds of a core, and bytes, per row that is written; measured on USA-road-d.NY.
 _SECONDS_PER_LABEL_ROW = 2e-7
 _BYTES_PER_LABEL_ROW = 4
@@ -131,6 +135,9 @@ class Trial(NamedTuple):
     """Sources that were tried, the seconds of their searches, of their certificates and of writing
     their rows, and the bytes of their part file: those of its rows, and those that each part has
     once.
+
+    ``once`` are seconds that the first search of a run takes for all sources, and ``per_part`` those
+    of ``write`` that a part takes whatever its sources are.
     """
 
     sources: int
@@ -139,6 +146,8 @@ class Trial(NamedTuple):
     write: float
     row_bytes: int
     part_bytes: int
+    once: float = 0.0
+    per_part: float = 0.0
 
 
 def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
@@ -164,37 +173,59 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
 def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     """Search from some of the sources and write a part; None if all of them fail."""
     answers = answers_for(prepared.graph, plan, prepared.request)
+    adds_up = prepared.request.kind.adds_up
     first = _try_part(prepared, answers, 1)  # it also does what is done once for all sources
     if first is None:
         return None
     most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
+    fewest = min(most, 2 if adds_up else 1)  # two show what each source adds to a part of loads
     n_sources = most
-    while n_sources > 1 and _likely_seconds(plan, first, n_sources) > _TRIAL_SECONDS:
-        n_sources //= 2
+    while n_sources > fewest and _likely_seconds(plan, first, n_sources, adds_up) > _TRIAL_SECONDS:
+        n_sources = max(fewest, n_sources // 2)
     if _seconds(first) > _LONG:
-        return first
+        return _compared(plan, first, first, adds_up)
     trial = _try_part(prepared, answers, n_sources)
     # What the first source did once for all made the others seem long. A part of few sources that
     # is short shows what a part takes, and not what a source takes.
     while trial is not None and n_sources < most and _seconds(trial) < _SHORT_TRIAL_SECONDS:
         n_sources = min(_MORE * n_sources, most)
         trial = _try_part(prepared, answers, n_sources)
-    return trial
+    if trial is None:
+        return None
+    return _compared(plan, first, trial, adds_up)
+
+
+def _compared(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -> Trial:
+    """Return the last trial with what a comparison with the first one, of one source, shows."""
+    once = max(0.0, first.search - last.search * _growth(plan, last.sources, first.sources))
+    per_part = 0.0
+    if adds_up:
+        added_sources = max(1, last.sources - first.sources)
+        per_source = max(0.0, last.write - first.write) / added_sources
+        per_part = max(0.0, last.write - per_source * last.sources)
+    return last._replace(once=once, per_part=per_part)
 
 
 def _seconds(trial: Trial) -> float:
     return trial.search + trial.certify + trial.write
 
 
-def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int) -> float:
+def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int, adds_up: bool) -> float:
     """Return the seconds of a trial of so many sources, by that of one source."""
     search = first.search * _growth(plan, 1, n_sources)
-    return search + first.certify * _passes(plan, n_sources) + first.write * n_sources
+    times = 1 if adds_up else n_sources  # a part of loads has one table for all its sources
+    return search + first.certify * _passes(plan, n_sources) + first.write * times
 
 
 def _passes(plan: MultiSourcePlan, n_sources: int) -> int:
     """Return how many times certificates of so many sources read the edges."""
-    return n_sources if plan.algorithm == "bfs" else -(-n_sources // _CERTIFIED_TOGETHER)
+    if plan.algorithm != "bfs":
+        together = _WEIGHTED_TOGETHER
+    elif plan.shape.depth <= _LEVELS_OF_A_BYTE:
+        together = _HOPS_TOGETHER
+    else:
+        together = _DEEP_HOPS_TOGETHER
+    return math.ceil(n_sources / together)
 
 
 def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
@@ -251,12 +282,13 @@ def _scale(
     if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
         together = min(together, sizing.batch_size)
     groups = n_sources / together
-    search = trial.search * _growth(plan, trial.sources, together) * groups
+    search = trial.once + trial.search * _growth(plan, trial.sources, together) * groups
     passes = _passes(plan, together) / _passes(plan, trial.sources) * groups
+    times = n_sources / trial.sources
+    write = trial.per_part * n_parts + (trial.write - trial.per_part) * times
+    finish = trial.certify * passes + write
     # a part of loads has what its sources add up to, as one file
-    times = n_parts if prepared.request.kind.adds_up else n_sources / trial.sources
-    finish = trial.certify * passes + trial.write * times
-    row_bytes = trial.row_bytes * times
+    row_bytes = trial.row_bytes * (n_parts if prepared.request.kind.adds_up else times)
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     if not sizing.in_process:
         steps["start"] = START_SECONDS[prepared.graph.device]

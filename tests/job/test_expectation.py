@@ -57,8 +57,9 @@ class Plan:
     pays = None
     strategy = SimpleNamespace(name="a")
 
-    def __init__(self, algorithm="bfs"):
+    def __init__(self, algorithm="bfs", depth=7):
         self.algorithm = algorithm
+        self.shape = SimpleNamespace(depth=depth)
 
     def ranked(self, n_sources):
         return [Candidate("a", self.group, 0, math.ceil(n_sources / self.group))]
@@ -67,7 +68,7 @@ class Plan:
         return self.pays
 
 
-def expect(adds_up=False, device="cpu", algorithm="bfs", **changes):
+def expect(adds_up=False, device="cpu", plan=None, once=0.0, per_part=0.0, **changes):
     sizing = {"n_batches": 10, "batch_size": 100, "workers": 1, "threads": 2, "in_process": True}
     prepared = SimpleNamespace(
         sizing=SimpleNamespace(**(sizing | changes)),
@@ -77,27 +78,34 @@ def expect(adds_up=False, device="cpu", algorithm="bfs", **changes):
         seconds={"read": 1.0, "build": 2.0, "plan": 0.5},
         request=SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up)),
     )
-    trial = Trial(sources=8, search=0.5, certify=0.32, write=0.08, row_bytes=800, part_bytes=100)
+    trial = Trial(8, 0.5, 0.32, 0.08, row_bytes=800, part_bytes=100, once=once, per_part=per_part)
     settings = SimpleNamespace(shard=None, hierarchy="auto", strategy="auto")
-    return expectation._scale(settings, prepared, Plan(algorithm), trial)
+    return expectation._scale(settings, prepared, plan or Plan(), trial)
 
 
 # Groups of 64 serve the 100 sources of a part. On a GPU they may span parts, which are written meanwhile.
 @pytest.mark.parametrize(("device", "groups"), [("cpu", 2 * 10), ("cuda", math.ceil(1000 / 64))])
 def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources(device, groups):
     found = expect(device=device)
+    finish = 0.32 * groups + 0.01 * 1000  # 64 sources are certified together, too
     assert found.steps == pytest.approx(
-        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * groups, "finish": 50}
+        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * groups, "finish": finish}
     )
     assert found.output_bytes == 100 * 1000 + 100 * 10
 
 
-def test_a_pass_over_the_edges_certifies_weighted_distances_of_sixteen_sources():
-    passes = 7 * 10  # of 100 sources in each of ten parts
-    assert expect(algorithm="sssp").steps["finish"] == pytest.approx(0.32 * passes + 0.01 * 1000)
+# 100 sources in each of ten parts; 64 bytes of a vertex are certified together
+@pytest.mark.parametrize(
+    ("algorithm", "depth", "passes"), [("bfs", 254, 2), ("bfs", 255, 4), ("sssp", 9, 7)]
+)
+def test_a_pass_over_the_edges_certifies_as_many_sources_as_fit_side_by_side(
+    algorithm, depth, passes
+):
+    found = expect(plan=Plan(algorithm, depth))
+    assert found.steps["finish"] == pytest.approx(0.32 * 10 * passes + 0.01 * 1000)
 
 
-def tried(monkeypatch, seconds_of, most=100):
+def tried(monkeypatch, seconds_of, most=100, adds_up=False):
     """The numbers of sources that are tried, one after another, where a part takes ``seconds_of(number, place)``."""
     numbers = []
 
@@ -110,7 +118,8 @@ def tried(monkeypatch, seconds_of, most=100):
     monkeypatch.setattr(expectation, "_try_part", try_part)
     monkeypatch.setattr(expectation, "answers_for", lambda *_given: None)
     sizing = SimpleNamespace(batch_size=most)
-    prepared = SimpleNamespace(graph=None, request=None, n_sources=most, sizing=sizing)
+    request = SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up))
+    prepared = SimpleNamespace(graph=None, request=request, n_sources=most, sizing=sizing)
     return numbers, expectation._try_sources(prepared, Plan())
 
 
@@ -124,6 +133,20 @@ def test_more_sources_are_tried_where_the_first_one_did_what_is_done_once(monkey
     assert numbers == [1], "the first source shows how long it takes"
 
 
+def test_what_the_first_search_does_for_all_is_expected_once(monkeypatch):
+    _, trial = tried(monkeypatch, lambda _n, place: 0.9 if place == 1 else 0.3)
+    assert trial.once == pytest.approx(0.3 - 0.1)
+    assert expect(once=0.2).steps["search"] == pytest.approx(0.2 + 0.5 * 20)
+
+
+def test_two_sources_at_least_show_what_a_source_adds_to_a_part_of_loads(monkeypatch):
+    numbers, trial = tried(monkeypatch, lambda n, _place: 6.0 + 0.3 * n, adds_up=True)
+    assert numbers == [1, 2]
+    assert trial.per_part == pytest.approx(6.0 / 3)  # a third of the seconds is that of writing
+    _, trial = tried(monkeypatch, lambda n, _place: 6.0 + 0.3 * n)
+    assert trial.per_part == 0
+
+
 def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
     monkeypatch.setattr(Plan, "pays", Estimate(build=20.0, sweep=0.01, search=0.1))
     found = expect()
@@ -134,13 +157,14 @@ def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
 def test_workers_share_what_is_to_do_and_take_their_time_to_start():
     found = expect(in_process=False, workers=4, threads=1)
     assert found.steps["search"] == pytest.approx(0.5 * 20 / 2)
-    assert found.steps["finish"] == pytest.approx(50 / 4)
+    assert found.steps["finish"] == pytest.approx((0.32 * 20 + 0.01 * 1000) / 4)
     assert found.steps["start"] > 0
 
 
-def test_loads_are_written_once_per_part():
-    found = expect(adds_up=True)
-    assert found.steps["finish"] == pytest.approx(0.04 * 1000 + 0.08 * 10)
+def test_loads_are_written_once_per_part_and_added_per_source():
+    found = expect(adds_up=True, per_part=0.06)
+    added = 0.02 / 8
+    assert found.steps["finish"] == pytest.approx(0.32 * 20 + 0.06 * 10 + added * 1000)
     assert found.output_bytes == (800 + 100) * 10
 
 

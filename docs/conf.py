@@ -81,6 +81,7 @@ CONTENTS = {
     "Evidence": ["guarantees", "performance", "memory", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],
 }
+EXAMPLE_END = re.compile(r"(^```python\n(?:(?!```).)*?)\n\n```$", re.MULTILINE | re.DOTALL)
 FIRST = '<!doctype html><title>kepler-traverse</title><meta http-equiv="refresh" content="0; url=README.html">\n'
 
 
@@ -90,6 +91,11 @@ def add_contents(_app, docname, source):
         for caption, pages in CONTENTS.items():
             names = "\n".join(f"docs/{page}" for page in pages)
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
+
+
+def close_examples(_app, _docname, source):
+    """Drop the blank line that ends an example for doctest: a reader would see an empty line."""
+    source[0] = EXAMPLE_END.sub(r"\1\n```", source[0])
 
 
 def write_first_page(app, error):
@@ -106,4 +112,5 @@ def setup(app):
     app.add_lexer("mermaid", TextLexer)  # diagrams, as text
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("source-read", add_contents)
+    app.connect("source-read", close_examples)
     app.connect("build-finished", write_first_page)

@@ -29,8 +29,8 @@ def test_the_reference_has_each_public_name_once():
 
 
 # Opens each page in a frame as wide as a screen, and returns what cannot be read there. A name in a table may break, but not
-# into pieces of a few characters. The letters of a plot are 12 of its 860 units high: they can be read from 640 pixels on. On
-# a desk no line of Python is cut.
+# into pieces of a few characters. The letters of a plot are 12 of its 860 units high: they can be read from 640 pixels on.
+# On a desk no line of Python is cut.
 READ = """(async () => {
   const faults = [];
   const frame = document.createElement("iframe");

@@ -29,7 +29,7 @@ from . import along
 from .along import ALONG, AlongPaths
 from .opportunities import CUTOFF, check_cutoffs
 from .records import Asked, CheckedOptions, SourceRecords, Values
-from .result_kinds import StreetOptions
+from .result_kinds import AlongOptions, StreetOptions
 
 _NO_EDGE = -1
 
@@ -67,7 +67,7 @@ class StreetsWithin(CheckedOptions):
         return self.cutoffs.size
 
     @property
-    def values(self) -> Mapping[str, np.ndarray]:  # type: ignore[override]
+    def values(self) -> Mapping[str, np.ndarray]:
         return self.along.values
 
     @property
@@ -96,7 +96,8 @@ def check_options(
         )
     refuse_closed(graph, "result='streets' lets paths begin inside of streets")
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
-    checked: Any = along.check_options(options, kind, graph, algorithm, numbers)
+    of_columns = AlongOptions(along=options.along)
+    checked: Any = along.check_options(of_columns, kind, graph, algorithm, numbers)
     for name, values in checked.along.values.items():
         with np.errstate(over="ignore"):
             if not np.isfinite(np.abs(values.astype(np.float64)).sum()):

@@ -392,30 +392,37 @@ def arrow(name: str, value: Any) -> Any:
     speaks its interface for C and no other. pyarrow takes its offsets, indices and text for valid,
     also where it would read beyond a buffer. EdgeListError or InputError if the column is damaged.
     """
-    has_type = hasattr(value, "dtype")
     converts = hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
     is_pandas = not converts and type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
     speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
-    if hasattr(value, "columns") or not (converts or is_pandas or (speaks_c and not has_type)):
+    speaks_only_c = speaks_c and not hasattr(value, "dtype")
+    is_table = hasattr(value, "columns")
+    if is_table or not (converts or is_pandas or speaks_only_c):
         return value
     try:
-        if is_pandas and getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
-            pyarrow.array(getattr(value, "array", value)).validate(full=True)
         if is_pandas:
+            if getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
+                pyarrow.array(getattr(value, "array", value)).validate(full=True)
             return value
-        if converts:
-            value = value.to_arrow()
-        if not isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
-            value = (
-                pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array
-            )(value)
-        value.validate(full=True)
+        column = _to_pyarrow(value)
+        column.validate(full=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise _refused(
             name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data"
         ) from None
-    return value
+    return column
+
+
+def _to_pyarrow(value: Any) -> Any:
+    """Return a column by its own conversion, or by the interface for C."""
+    if hasattr(value, "to_arrow"):
+        value = value.to_arrow()
+    if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
+        return value
+    if hasattr(value, "__arrow_c_array__"):
+        return pyarrow.array(value)
+    return pyarrow.chunked_array(value)
 
 
 def sparse(name: str, matrix: Any) -> None:
@@ -458,14 +465,15 @@ def _check_lists_of_rows(name: str, matrix: Any) -> None:
 
 def _check_part(name: str, form: str, part: str, array: Any) -> None:
     """Refuse an array of a sparse matrix that has no integers, or too many dimensions."""
-    is_data = part == "data"
-    n_dimensions = 1
-    if is_data:
-        n_dimensions = _DIMENSIONS_OF_DATA.get(form, 1)
     is_array = isinstance(array, np.ndarray) or (array is not None and get_device(array) == "cuda")
-    is_fitting = is_array and array.ndim == n_dimensions
-    if not is_fitting or not (is_data or array.dtype.kind in "iu"):
-        raise _damaged(name, f"{part} is no array of {'numbers' if is_data else 'integers'}")
+    if part == "data":
+        what = "numbers"
+        is_fitting = is_array and array.ndim == _DIMENSIONS_OF_DATA.get(form, 1)
+    else:
+        what = "integers"
+        is_fitting = is_array and array.ndim == 1 and array.dtype.kind in "iu"
+    if not is_fitting:
+        raise _damaged(name, f"{part} is no array of {what}")
 
 
 def _compressed_shape(matrix: Any) -> tuple[int, int]:

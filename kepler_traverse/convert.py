@@ -113,27 +113,32 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
     """Sort ids of one kind, integers or strings, and return them with the vertex number of each in
     the given order.
     """
-    if not ids or not all(isinstance(name, str) for name in ids):
+    if ids and all(isinstance(name, str) for name in ids):
+        sorted_ids, order = _sorted_texts(ids)
+    else:
         names = arguments.as_array("vertices", ids)
         if names.dtype.kind not in "iu":
             raise InputError(f"vertex ids must be integers or strings, not {names.dtype}")
         order = np.argsort(names)
-        sorted_ids: Any = names[order]
-    else:
-        odd = next((name for name in ids if not arguments.is_encodable(name)), None)
-        if odd is not None:
-            raise InputError(
-                f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it"
-            )
-        names = pyarrow.array(ids, pyarrow.large_string())
-        indices = compute.sort_indices(names)
-        sorted_ids = names.take(indices)
-        order = indices.to_numpy()
-        if sorted_ids.nbytes <= np.iinfo(np.int32).max:
-            sorted_ids = sorted_ids.cast(pyarrow.string())
+        sorted_ids = names[order]
     numbers = np.empty(len(ids), index_dtype(len(ids)))
     numbers[order] = np.arange(len(ids), dtype=numbers.dtype)
     return sorted_ids, numbers
+
+
+def _sorted_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
+    """Return texts in ascending order, and where each of them was."""
+    odd = next((name for name in ids if not arguments.is_encodable(name)), None)
+    if odd is not None:
+        raise InputError(
+            f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it"
+        )
+    names = pyarrow.array(ids, pyarrow.large_string())
+    order = compute.sort_indices(names)
+    sorted_ids = names.take(order)
+    if sorted_ids.nbytes <= np.iinfo(np.int32).max:
+        sorted_ids = sorted_ids.cast(pyarrow.string())
+    return sorted_ids, order.to_numpy()
 
 
 def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -> Graph:

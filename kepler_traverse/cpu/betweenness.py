@@ -35,6 +35,7 @@ OVERFLOW = 1
 NOT_EXPLAINED = 2
 ABSORBS = 3
 _MANTISSA = 53  # bits of a weight
+_MANTISSA_END = 2.0**_MANTISSA
 _WORD = 64
 
 
@@ -335,6 +336,7 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
     is_even = counted.is_even
     low = sums.low
     high = sums.high
+    # what the vertices of the last level hand on
     for i in range(starts[depth], starts[depth + 1]):
         v = order[i]
         values[v] = _find_share(v, is_target) / paths[v]
@@ -342,6 +344,8 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
         begin = starts[level]
         end = starts[level + 1]
         after = starts[level + 2]
+        # The side that has fewer edges is read. ``front`` gets what each vertex of the level is
+        # handed.
         is_pulled = degrees[0, level] <= degrees[1, level + 1]
         if not is_pulled:
             for i in range(end, after):
@@ -362,6 +366,7 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
             v = order[i]
             if is_pulled or offsets[v + 1] - offsets[v] >= CHUNK:
                 front[v] = _pulled(values, targets, offsets[v], offsets[v + 1])
+        # the next level back: its vertices hand on in place of those after them
         for i in range(end, after):
             values[order[i]] = 0.0
         for i in range(begin, end):
@@ -381,7 +386,7 @@ def _split(weight, unit):
     in the next one.
     """
     fraction, exponent = math.frexp(weight)
-    mantissa = np.uint64(fraction * 9007199254740992.0)
+    mantissa = np.uint64(fraction * _MANTISSA_END)
     shift = exponent - _MANTISSA - unit
     bits = np.uint64(shift % _WORD)
     high = np.uint64(0)

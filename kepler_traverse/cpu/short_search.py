@@ -270,17 +270,18 @@ def _write_stops(wanted, begin, end, table, place, ends, stops):
     """Write where the search of each source has ended, and its distances at its targets."""
     unreached = wanted.limits.dtype.type(np.inf)
     for i in range(begin, end):
-        if ends[i - begin] >= 0:
-            stops[i] = table.lines[0, i - begin]
+        lane = i - begin
+        if ends[lane] >= 0:
+            stops[i] = table.lines[0, lane]
         if wanted.at_targets.size == 0:
             continue
         first = wanted.list_of[i, 0]
         for j in range(first, wanted.list_of[i, 1]):
+            distance = unreached
             slot = place[wanted.lists[j]]
-            d = unreached
-            if slot:
-                d = table.lines[slot, i - begin]
-            wanted.at_targets[wanted.answers[i] + j - first] = d
+            if slot:  # 0 stands for a vertex that no lane has reached
+                distance = table.lines[slot, lane]
+            wanted.at_targets[wanted.answers[i] + j - first] = distance
 
 
 @njit(cache=True, nogil=True)

@@ -119,7 +119,9 @@ def bins(
 
 
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
-    """As ``kepler_traverse.search.distance_stats.count_levels``."""
+    """Yield level counts and edges of some sources at a time, as
+    ``kepler_traverse.search.distance_stats.count_levels``.
+    """
     k, n = distance.shape
     per_source = cp.zeros((k, 2), np.int64)
     launch(
@@ -128,18 +130,21 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
         (*_to_hops(distance), offsets, per_source),
     )
     farthest, edges = per_source.get().T
-    n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
+    deepest = farthest.max()
+    if limit is not None:
+        deepest = min(deepest, limit)
+    n_levels = int(deepest) + 1
     at_once = max(1, LEVELS_AT_ONCE // n_levels)
     for first in range(0, k, at_once):
         some_sources = distance[first : first + at_once]
-        some = cp.zeros((len(some_sources), n_levels), np.int64)
+        counts = cp.zeros((len(some_sources), n_levels), np.int64)
         blocks = min(len(some_sources) * -(-n // STRETCH), max_grid(BLOCK))
         launch_blocks(
             _kernel(_LEVELS, distance.dtype),
             blocks,
-            (*_to_hops(some_sources), np.int64(n_levels), some),
+            (*_to_hops(some_sources), np.int64(n_levels), counts),
         )
-        yield some, edges[first : first + at_once]
+        yield counts, edges[first : first + at_once]
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:

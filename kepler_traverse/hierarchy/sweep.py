@@ -350,11 +350,18 @@ def write_hops(lines, places, rows, bound):
                 deepest = max(deepest, hops if is_found else 0)
                 rows[j, column] = hops if is_found else -1
         if deepest > largest:
-            for place in range(lines.shape[0]):
-                for j in range(k):
-                    if lines[place, j] < bound:
-                        deepest = max(deepest, lines[place, j])
-            return deepest
+            return _find_deepest(lines, k, bound)
+    return deepest
+
+
+@njit(cache=True, nogil=True)
+def _find_deepest(lines, k, bound):
+    """Return the largest number of hops below ``bound`` of the first ``k`` lanes."""
+    deepest = 0
+    for place in range(lines.shape[0]):
+        for j in range(k):
+            if lines[place, j] < bound:
+                deepest = max(deepest, lines[place, j])
     return deepest
 
 

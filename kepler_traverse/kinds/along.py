@@ -185,17 +185,18 @@ def _paths_along(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
     """Return the columns with what the last call of this graph has derived from equal ones."""
     kept = graph.derived.kept
     last: AlongPaths | None = kept.get(_LAST)
-    if last is None or list(last.values) != list(values):
-        is_same = False
-    else:
-        is_same = all(
-            values[name].dtype == value.dtype and np.array_equal(values[name], value)
-            for name, value in last.values.items()
-        )
-    if last is None or not is_same:
+    if last is None or not _are_equal(values, last.values):
         # copies, as the caller may change his columns
         kept[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
     return last
+
+
+def _are_equal(columns: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
+    """Whether columns have the same names, in the same order, and the same types and values."""
+    return list(columns) == list(others) and all(
+        column.dtype == others[name].dtype and np.array_equal(column, others[name])
+        for name, column in columns.items()
+    )
 
 
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
@@ -320,15 +321,16 @@ def _check_sums(
     the sums of the first source are those of its paths.
     """
     distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
-    wrong = np.flatnonzero(np.where(missing, -1, distance) != lengths)
+    wrong = [np.flatnonzero(np.where(missing, -1, distance) != lengths)]
     first = lists.part(0, 1)
     own = group[:1]
     assert isinstance(own, Traversals)
     walked = sums_at_targets(asked.graph, own, first, asked.query.limit, asked.options.along)
     for name, values in walked.items():
-        wrong = np.append(wrong, np.flatnonzero(values != sums[name][: values.size]))
-    for vertex in lists.vertices[wrong].tolist():
-        (shown,) = format_ids(asked.graph, vertex)
+        wrong.append(np.flatnonzero(values != sums[name][: values.size]))
+    places = np.concatenate(wrong)
+    if places.size:
+        (shown,) = format_ids(asked.graph, lists.vertices[places[0]])
         raise CertificateError(f"the sums along the path to vertex {shown} are wrong")
 
 

@@ -70,35 +70,35 @@ def edge_betweenness_centrality_subset(
     """
     n = len(G)
     graph = G.searched(weight)
+    reverse = graph.reverse
+    loads = np.zeros(graph.n_edges)  # by the positions of the edges in the reverse
     starts = np.array([G._adj[node] for node in sources], np.int64)
     is_target = np.zeros(n, np.bool_)
-    loads = np.zeros(graph.n_edges)
     is_target[[G._adj[node] for node in set(targets) if node in G]] = True
-    plan = (plan_bfs_many if weight is None else plan_sssp_many)(
-        graph, n_sources=max(starts.size, 1)
-    )
+    make_plan = plan_bfs_many if weight is None else plan_sssp_many
+    plan = make_plan(graph, n_sources=max(starts.size, 1))
     for group in _shown(plan, starts):
         rows = to_host(group.as_rows().distance)
         lengths = np.ones(graph.n_edges, rows.dtype)
         if not is_hops(rows.dtype):
             lengths = graph.derived.sums_in(rows.dtype.name).reverse.weights
+        edges = reverse.offsets, reverse.targets, lengths
         for distance in rows:
-            order = np.flatnonzero(is_reached(distance))
-            order = order[np.argsort(distance[order], kind="stable")]
-            edges = graph.reverse.offsets, graph.reverse.targets, lengths
-            if not kernels.add_subset_loads(*edges, distance, order, is_target, loads):
+            reached = np.flatnonzero(is_reached(distance))
+            by_distance = reached[np.argsort(distance[reached], kind="stable")]
+            if not kernels.add_subset_loads(*edges, distance, by_distance, is_target, loads):
                 raise PrecisionError(
                     "a node has 2**1000 shortest paths or more, which this function does not count"
                 )
-    ends = (
-        graph.reverse.targets.astype(np.int64),
-        np.repeat(np.arange(n), np.diff(graph.reverse.offsets)),
-    )
-    src, dst = ends if G.directed else (np.minimum(*ends), np.maximum(*ends))
-    keys, own = np.unique(src * n + dst, return_inverse=True)
-    return _by_edge(
-        G, keys, np.bincount(own, loads, keys.size) * _scales(G, "edges", normalized, False)
-    )
+    tails = reverse.targets.astype(np.int64)
+    heads = np.repeat(np.arange(n), np.diff(reverse.offsets))
+    if G.directed:
+        keys_of_edges = tails * n + heads
+    else:
+        keys_of_edges = np.minimum(tails, heads) * n + np.maximum(tails, heads)
+    keys, place = np.unique(keys_of_edges, return_inverse=True)
+    sums = np.bincount(place, loads, keys.size)
+    return _by_edge(G, keys, sums * _scales(G, "edges", normalized, False))
 
 
 def newman_betweenness_centrality(

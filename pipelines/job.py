@@ -495,6 +495,19 @@ def _listed(ids: Any) -> list[Any]:
         raise InputError("sources must be integers or strings, and not both") from None
 
 
+def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
+    """Take the columns of edges out of the values, whose ``columns`` are then those of other
+    tables; return them by role.
+    """
+    columns = _columns(values.pop("columns", None))
+    of_edges = {
+        role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
+    }
+    if columns:
+        values["columns"] = columns
+    return of_edges
+
+
 def _read_graph(
     edges: Any, values: dict[str, Any], tables: dict[str, dict[str, Any]]
 ) -> tuple[Graph | None, list[str]]:
@@ -508,12 +521,7 @@ def _read_graph(
         if paths:
             return None, paths
     _refuse_options_of_files(values, is_graph)
-    columns = _columns(values.pop("columns", None))
-    of_edges = {
-        role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
-    }
-    if columns:
-        values["columns"] = columns
+    of_edges = _take_columns_of_edges(values)
     kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
     if is_graph:
         graph = edges

@@ -458,7 +458,7 @@ class OutputFolder:
         with contextlib.suppress(OSError):
             # after an interrupt a remote worker may still write its last part
             if status in ("done", "failed"):
-                sweep(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
+                delete_left(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
         if status == "done":
             (self.path / LOCK).unlink(missing_ok=True)
         os.close(self._lock)
@@ -466,7 +466,7 @@ class OutputFolder:
     def begin(self) -> None:
         """Delete partial files of a killed run, and ``_SUCCESS``, and write the first manifest."""
         with writing_to(self.path):
-            sweep(self.path, LEFT)
+            delete_left(self.path, LEFT)
             (self.path / SUCCESS).unlink(missing_ok=True)
         self.save("running")
 
@@ -642,14 +642,15 @@ def graph_folder(path: Path, shard: Shard | None = None) -> Path:
     return path / (GRAPH if shard is None else f"{GRAPH}-{shard.index}")
 
 
-def sweep(path: Path, left: re.Pattern[str]) -> None:
-    """Delete what killed workers and runs have left, by its name."""
+def delete_left(path: Path, names: re.Pattern[str]) -> None:
+    """Delete what killed workers and runs have left in a folder: what has one of the names."""
     for entry in path.iterdir():
-        if left.fullmatch(entry.name):
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink(missing_ok=True)
+        if not names.fullmatch(entry.name):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _to_text(manifest: Manifest) -> bytes:

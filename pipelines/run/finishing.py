@@ -29,6 +29,7 @@ from ..output.run_folder import (
     OutputFolder,
     check_folder,
     commit,
+    delete_left,
     graph_folder,
     is_as_stored,
     is_whole,
@@ -36,7 +37,6 @@ from ..output.run_folder import (
     read_layout,
     refuse_further_files,
     refuse_others_files,
-    sweep,
     writing_to,
 )
 from ..output.shard import Shard
@@ -95,7 +95,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     _put_report(store, manifest)
     with writing_to(store):
         if store.is_local:
-            sweep(store.path, LEFT_BY_SHARDS)
+            delete_left(store.path, LEFT_BY_SHARDS)
         else:  # what a job that was killed has left for workers that share no folder with it
             store.delete(graph_folder(store.path, Shard(0, 1)).name)
     return manifest, not is_first

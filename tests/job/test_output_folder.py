@@ -18,7 +18,7 @@ from pipelines import batch_sources, compare, extremes, finish, run_job, verify
 from pipelines.cli.options import OPTIONS
 from pipelines.cli.settings import refuse_secrets
 from pipelines.output.part_file import FOOTER_KEY
-from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
+from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, delete_left
 from pipelines.output.store import Store
 from tests.support import tiers
 from tests.support.jobs import manifest_of
@@ -352,7 +352,7 @@ def test_deleting_temporary_files_follows_no_links(tmp_path):
     out = tmp_path / "out"
     with OutputFolder(Store(out)):
         (out / ".part-000001.0123.tmp").symlink_to(victim)
-        sweep(out, LEFT)
+        delete_left(out, LEFT)
         assert not list(out.glob(".part-*"))
     assert (victim / "kept").exists()
 

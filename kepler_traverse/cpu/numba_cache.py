@@ -114,6 +114,7 @@ def _folders() -> list[Path]:
             "published/sssp",
             "search",
             "sssp",
+            "sssp/multi_source",
         )
     ]
 

@@ -164,11 +164,10 @@ def check_arguments(
             f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
         )
     refuse_unknown(options)
-    own = dict.fromkeys(each.name for each in fields(kind.options_class))
-    given = {
-        name: None if value is None else name
-        for name, value in {**own, **options, "targets": question.targets}.items()
-    }
+    values = {**options, "targets": question.targets}
+    for each in fields(kind.options_class):  # those of a plug-in are not in the signature
+        values.setdefault(each.name, None)
+    given = {name: None if value is None else name for name, value in values.items()}
     given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = (
         "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None

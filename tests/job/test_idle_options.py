@@ -53,6 +53,7 @@ COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
     **{"reverse_weight": "b,weight=c"},
     **{"source": "stop", "limit": "kind", "group": "kind", "source_weight": "kind"},
+    "start_cost": "kind",
     **{
         "target": "stop",
         "origin": "a,destination=b",

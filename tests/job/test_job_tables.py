@@ -146,7 +146,7 @@ def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, ca
     ]
     words = ["--result", "targets", "--targets", "b,d", "--algorithm", "sssp"]
     for more, said in (
-        (table, "targets, nearest_targets, opportunities or within, not distances"),
+        (table, "targets, nearest_targets, opportunities, within or streets, not distances"),
         ([*words, *table[:-1], "rooms"], "no column 'rooms'; the table of sources has"),
         (
             [*words, "--sources", "a", *table[-2:]],

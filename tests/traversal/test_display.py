@@ -142,7 +142,7 @@ def test_an_explanation_lists_what_does_not_fit_and_what_was_measured():
 
 
 def test_an_explanation_says_why_strategies_cannot_take_negative_weights():
-    graph = graph_from_edges([0, 1, 2], [1, 2, 3], [1.0, -0.5, 2.0])
+    graph = graph_from_edges([0, 1, 2, 3], [1, 2, 3, 0], [1.0, -0.5, 2.0, 3.0])
     text = plan_sssp_many(graph, n_sources=50).explain()
     assert "left out: near_far_per_thread: cannot take negative weights" in text
     assert "why: no other strategy fits" in text

@@ -451,7 +451,7 @@ def test_wrong_options_are_refused(options, error, message):
 
 def test_options_of_other_kinds_are_refused():
     with pytest.raises(
-        InputError, match="cutoffs is for result opportunities, within or isochrones"
+        InputError, match="cutoffs is for result opportunities, within, streets or isochrones"
     ):
         sssp_many(GRAPH, [10], cutoffs=[1])
     with pytest.raises(InputError, match="values is for result opportunities, not within"):

@@ -197,10 +197,16 @@ def test_a_lattice_of_ties_is_added_up_along_canonical_paths(monkeypatch):
     done = adding_up(monkeypatch)
     assert sssp_many(graph, sources, along=along, **asked).equals(walked)
     assert done
-    limited = sssp_many(graph, sources, along=along, cutoff=12, **asked)
-    is_near = walked.distance <= 12
-    assert limited[is_near].equals(walked[is_near])
-    assert limited[~is_near][["distance", "metres"]].isna().all(axis=None)
+    asked["along"] = along
+    swept = asked | {"strategy": "hierarchy_sweep"}
+    assert sssp_many(graph, sources, **swept).equals(walked)
+    limits = [12, 30] * 10
+    for options in (asked, swept):
+        for cutoff in (12, limits):
+            limited = sssp_many(graph, sources, cutoff=cutoff, **options)
+            is_near = walked.distance <= np.repeat(np.broadcast_to(cutoff, 20), len(walked) // 20)
+            assert limited[is_near].equals(walked[is_near])
+            assert limited[~is_near][["distance", "metres"]].isna().all(axis=None)
 
 
 def test_where_ties_would_make_a_hierarchy_large_paths_are_walked(monkeypatch):

@@ -1,4 +1,4 @@
-"""Write docs/memory.md: which graphs fit a GPU, and how many sources one pass serves, by the planner's own figures.
+"""Write docs/memory.md: which graphs fit a GPU, how many sources one pass serves, and the time per source, as planned.
 
 ``python -m scripts.bench.memory_table`` writes the page; with ``--check`` nothing is written, and the exit code is 1 if
 it is stale. Nothing is measured, and no GPU is needed: the planner's functions of sizes are called.
@@ -10,8 +10,12 @@ import math
 import sys
 from functools import partial
 from typing import NamedTuple
+from unittest import mock
 
+from kepler_traverse.auto.costs import load_costs
+from kepler_traverse.bfs.multi_source import source_per_block
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
+from kepler_traverse.bfs.tuning import SourcePerBlockTuning as SourcePerBlockOfHopsTuning
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.search.query import Query
@@ -28,6 +32,13 @@ SIZES = (10**6, 10**7, 10**8)  # vertices
 MAX_VERTICES = 2**31 - 1  # larger numbers of vertices take 8 bytes
 # As many blocks as a group has sources: the most scratch memory, whatever the card.
 ALL_BLOCKS = SourcePerBlockTuning(in_flight=SOURCES)
+ALL_BLOCKS_OF_HOPS = SourcePerBlockOfHopsTuning(in_flight=SOURCES)
+# What a strategy asks its GPU: threads of a multiprocessor and of all 132; shared memory of a block and of a multiprocessor.
+H200 = {
+    "threads_per_multiprocessor": lambda: 2048,
+    "resident_threads": lambda: 132 * 2048,
+    "shared_memory": lambda: (232_448, 233_472),
+}
 
 
 class Work(NamedTuple):
@@ -40,7 +51,17 @@ class Work(NamedTuple):
 
 
 WORKS = (
-    Work("BFS, summary", BFS, 0, {"bit_parallel": Query(predecessors=False, output="counts")}),
+    Work(
+        "BFS, summary",
+        BFS,
+        0,
+        {
+            "bit_parallel": Query(predecessors=False, output="counts"),
+            "source_per_block": Query(
+                predecessors=False, output="counts", tuning=ALL_BLOCKS_OF_HOPS
+            ),
+        },
+    ),
     Work(
         "SSSP, distances",
         SSSP,
@@ -82,20 +103,39 @@ def strategy_of(work: Work, name: str) -> MultiSourceStrategy:
     return found
 
 
-def sources_per_pass(work: Work, shape: Shape, card: int) -> int:
-    """Return how many sources a pass serves on a card of so many bytes, 0 if the graph does not fit."""
+@mock.patch.multiple(source_per_block, **H200)
+def groups_of(work: Work, shape: Shape, card: int) -> list[tuple[float, int]]:
+    """Return, for each strategy that fits a card of so many bytes, its estimated milliseconds per source, with the speeds of
+    the GPU of the constants, and how many sources a pass serves.
+    """
+    costs = load_costs("cuda")
+    algorithm = work.title.partition(",")[0].lower()
     free = card - TAKEN - bytes_of_graph(shape)
     most = int(free * candidates._SHARE)
-    largest = 0
+    found = []
     for name, query in work.queries.items():
+        strategy = strategy_of(work, name)
         try:
-            group, _ = candidates._largest_group(
-                strategy_of(work, name), shape, query, SOURCES, most
-            )
+            group, _ = candidates._largest_group(strategy, shape, query, SOURCES, most)
         except CapacityError:
             continue
-        largest = max(largest, group)
-    return largest
+        seconds = costs.seconds(algorithm, strategy, shape, SOURCES, group, costs.measured_on)
+        found.append((1000 * seconds / SOURCES, group))
+    return found
+
+
+def sources_per_pass(work: Work, shape: Shape, card: int) -> int:
+    """Return how many sources a pass serves on a card of so many bytes, 0 if the graph does not fit."""
+    return max((group for _, group in groups_of(work, shape, card)), default=0)
+
+
+def fastest(work: Work, shape: Shape, card: int) -> str:
+    """Return the sources per pass of the fastest strategy and its milliseconds per source; "-" if the graph does not fit."""
+    found = groups_of(work, shape, card)
+    if not found:
+        return "-"
+    each, group = min(found)
+    return f"{group:,}: {float(f'{each:.2g}'):,g}"
 
 
 def largest_graph(work: Work, make_shape, card: int) -> int:
@@ -128,8 +168,7 @@ def rows_of(work: Work, make_shape) -> list[list[str]]:
         shape = make_shape(n, work.weight)
         cells = [f"{card} GB", in_millions(n), in_millions(shape.n_edges)]
         for each in SIZES:
-            group = sources_per_pass(work, make_shape(each, work.weight), size)
-            cells.append(f"{group:,}" if group else "-")
+            cells.append(fastest(work, make_shape(each, work.weight), size))
         rows.append(cells)
     return rows
 

@@ -27,7 +27,7 @@ LIMITS = {
     "docs/inputs.md": 400,
     "docs/inputs/*.md": 1000,
     "docs/performance.md": 3400,
-    "docs/memory.md": 600,
+    "docs/memory.md": 650,
     "docs/gallery.md": 300,
     "docs/city.md": 600,
     "docs/proximity.md": 600,

@@ -221,9 +221,9 @@ def _column(settings: Settings, name: str) -> np.ndarray:
         try:
             read = read_edges(settings.edges, options, settings.format)
         except EdgeListError as error:  # which takes the column for that of the weights
-            message = error.message.replace("weight column", "column").replace(
-                "every edge has a weight", "fill such values"
-            )
+            message = error.message
+            for of_weights, of_sums in _WORDS_OF_SUMS.items():
+                message = message.replace(of_weights, of_sums)
             raise InputError(f"--along {shown(name)}: {message}") from None
     table: Any = read.table
     values = table["weight"].to_numpy()
@@ -234,6 +234,12 @@ def _column(settings: Settings, name: str) -> np.ndarray:
     return every
 
 
+# What messages of weights say, in the words of ``--along``.
+_WORDS_OF_SUMS = {
+    "weight column": "column",
+    "every edge has a weight": "fill such values",
+    "cannot be the weight, too": "cannot be added up, too",
+}
 _KEPT = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # text that a number keeps
 # By the field of ``Question`` or the option of a kind.
 COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {

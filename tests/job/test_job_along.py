@@ -136,6 +136,10 @@ def test_a_wrong_sum_is_found(folder, tmp_path, capsys):
         (["--result", "distances", "--sources", "sources.csv"], "--along is for --result"),
         (["--result", "nearest", "--sources", "sources.csv", "--along", "none"], "none"),
         (["--result", "nearest", "--sources", "sources.csv", "--along", "source"], "source"),
+        (
+            ["--result", "nearest", "--sources", "sources.csv", "--along", "src"],
+            "column 'src' is src and cannot be added up, too",
+        ),
     ],
 )
 def test_what_cannot_be_summed_is_refused(words, said, folder, tmp_path, capsys):

@@ -374,8 +374,10 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
             return [f"{STATE}: it is damaged, or of other links, trips or settings than these"]
     faults = []
     for name in _STATED:
-        if getattr(result, name) != facts[name]:
-            faults.append(f"{MANIFEST}: {name} is {facts[name]}, not {getattr(result, name)}")
+        if name == "shortest_by" and name not in facts:  # in outputs of version 0.1.0
+            continue
+        if getattr(result, name) != facts.get(name):
+            faults.append(f"{MANIFEST}: {name} is {facts.get(name)}, not {getattr(result, name)}")
     for name, table in _tables(result, facts["settings"]).items():
         if name not in facts["files"]:
             faults.append(f"{MANIFEST}: {name} is missing")

@@ -270,8 +270,7 @@ class SweepLoader:
     def _load_class(self, k: int, cost: np.ndarray, result: Loaded) -> None:
         costs, shift = whole_costs(cost)
         weights = self._weights_at(costs, self._ground.searches)
-        groups = self._first_group[k : k + 2]
-        n_blocks = -(-int(groups[1] - groups[0]) // swept_loads.WIDTH)
+        n_blocks = self._n_blocks(k)
         if not n_blocks:
             return
         n_shares = min(_MAX_SHARES, n_blocks)
@@ -285,9 +284,7 @@ class SweepLoader:
         threads.run(
             swept_loads.load_shares,
             n_shares,
-            np.arange(n_shares + 1) * n_blocks // n_shares,
-            groups,
-            self._problem.demand,
+            self._trips(k, n_shares),
             self._ground.searches,
             weights,
             (near, carried, is_proved),
@@ -301,6 +298,16 @@ class SweepLoader:
         if not is_right:
             raise CertificateError(FAULT)
         self._set_distances(k, near, shift, result.distance)
+
+    def _n_blocks(self, k: int) -> int:
+        """Return how many blocks the groups of a class are."""
+        n_groups = int(self._first_group[k + 1] - self._first_group[k])
+        return -(-n_groups // swept_loads.WIDTH)
+
+    def _trips(self, k: int, n_items: int) -> swept_loads.Trips:
+        """Return the trips of a class, in some items of work."""
+        first_block = np.arange(n_items + 1) * self._n_blocks(k) // max(n_items, 1)
+        return swept_loads.Trips(self._first_group[k : k + 2], first_block, self._problem.demand)
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
         """Customize the hierarchy, and return the weights of both parts."""
@@ -355,15 +362,13 @@ class SweepLoader:
         distance = np.empty(self._problem.demand.volume.size)
         for k in range(len(self._problem.classes)):
             costs, shift = whole_costs(cost[k])
-            groups = self._first_group[k : k + 2]
-            n_blocks = -(-int(groups[1] - groups[0]) // swept_loads.WIDTH)
+            n_blocks = self._n_blocks(k)
             near = np.full(distance.size, UNREACHED)
             is_proved = np.zeros(n_blocks, np.bool_)
             threads.run(
                 swept_loads.prove_distances,
                 n_blocks,
-                groups,
-                self._problem.demand,
+                self._trips(k, n_blocks),
                 searches,
                 self._weights_at(costs, searches),
                 (self._ground.tails, self._ground.heads, costs),

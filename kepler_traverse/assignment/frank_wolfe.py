@@ -13,7 +13,7 @@ import numpy as np
 
 from ..cpu.compiled import njit
 from ..errors import CertificateError
-from .all_or_nothing import FAULT, Loader, SweepLoader, make_loader
+from .all_or_nothing import FAULT, Loader, SweepLoader
 from .link_costs import sum_products
 from .problem import Bound, Problem
 
@@ -39,9 +39,11 @@ class BiconjugateFrankWolfe:
 
     name = "frank_wolfe"
 
-    def __init__(self, problem: Problem, is_selected: np.ndarray | None = None) -> None:
+    def __init__(
+        self, problem: Problem, loader: Loader, is_selected: np.ndarray | None = None
+    ) -> None:
         self.problem = problem
-        self.prover: Loader = make_loader(problem, is_selected)
+        self.prover = loader
         self._shape = (len(problem.classes), problem.network.n_links)
         n_flows = self._shape[0] * self._shape[1]
         n_selected = n_flows + problem.demand.volume.size if is_selected is not None else 0

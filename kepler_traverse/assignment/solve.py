@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import arguments
 from ..errors import InputError
+from .all_or_nothing import SearchLoader, SweepLoader, make_loader
 from .checkpoints import Checkpoint
 from .cost_functions import BPR, Conical, CostFunction
 from .equilibration import PathEquilibration
@@ -108,12 +109,9 @@ def assign(
     solver: PathEquilibration | BiconjugateFrankWolfe
     if method == PathEquilibration.name:
         solver = PathEquilibration(problem)
-        question = method
+        kept = Checkpoint(checkpoint, problem.fingerprint(method))
     else:
-        solver = BiconjugateFrankWolfe(problem, is_selected)
-        # its state holds the flows of select link
-        question = f"{method} {solver.prover.name} {None if is_selected is None else np.flatnonzero(is_selected)}"
-    kept = Checkpoint(checkpoint, problem.fingerprint(question))
+        solver, kept = _frank_wolfe(problem, is_selected, checkpoint)
     state = kept.read({**solver.state(), "gaps": np.zeros(0)})
     if state:
         gaps = state["gaps"].tolist()
@@ -150,6 +148,26 @@ def assign(
         selected=selected,
         prover=solver.prover,
     )
+
+
+def _frank_wolfe(
+    problem: Problem, is_selected: np.ndarray | None, checkpoint: Any
+) -> tuple[BiconjugateFrankWolfe, Checkpoint]:
+    """Return the solver and its file. The file is of one way to shortest paths, since both may take
+    other paths where several are equal.
+    """
+    selected = None
+    if is_selected is not None:
+        selected = np.flatnonzero(is_selected)
+    question = f"{BiconjugateFrankWolfe.name} {selected}"  # the state has the flows of select link
+    kept = Checkpoint(checkpoint, problem.fingerprint(question))
+    loader = make_loader(problem, is_selected)
+    if isinstance(loader, SweepLoader):
+        if kept.is_there():  # version 0.1.0 searched, and its file goes on so
+            loader = SearchLoader(problem, is_selected)
+        else:
+            kept = Checkpoint(checkpoint, problem.fingerprint(f"{question} over a hierarchy"))
+    return BiconjugateFrankWolfe(problem, loader, is_selected), kept
 
 
 def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:

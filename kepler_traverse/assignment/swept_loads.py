@@ -18,6 +18,7 @@ from ..cpu.compiled import njit
 from ..cpu.simd_sums import compare_line, lower_line
 from ..hierarchy.customizable import DOWN, UNREACHED, UP, Part
 from ..hierarchy.sweep import DOUBLINGS, LANES, aligned_lines
+from .path_flows import Demand
 
 KIND = np.dtype(np.int64)
 WIDTH = LANES[KIND]
@@ -48,6 +49,18 @@ class Ground(NamedTuple):
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sides of the arcs of both parts that the searches follow: upward and downward."""
         return 2 * self.rise.arcs + UP, 2 * self.fall.arcs + DOWN
+
+
+class Trips(NamedTuple):
+    """The trips of one class, in blocks of ``WIDTH`` groups.
+
+    ``groups``: the first and the last group of the class, and one more. ``first_block``
+    (n_items + 1,) int64: the blocks of each item of work. ``demand`` has the pairs of all groups.
+    """
+
+    groups: np.ndarray
+    first_block: np.ndarray
+    demand: Demand
 
 
 class Weights(NamedTuple):
@@ -112,16 +125,14 @@ def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
 
 
 @njit(cache=True, nogil=True)
-def load_shares(
-    next_item, n_items, first_block, groups, demand, ground, weights, results, selected, scratch
-):
-    """Put the volumes of some shares of the groups of one class on the arcs.
+def load_shares(next_item, n_items, trips, ground, weights, results, selected, scratch):
+    """Put the volumes of some shares of the trips of one class on the arcs.
 
-    ``first_block`` (n_items + 1,) int64: the blocks of each share, of ``WIDTH`` groups each.
-    ``groups``: the first and the last group of the class, and one more. ``results``: the distance of
-    each pair, what is carried, and whether each share is proved. ``selected``: the volume of each
-    pair that uses a selected link, of size 0 if none is selected, and what these carry.
+    ``results``: the distance of each pair, what is carried, and whether each share is proved.
+    ``selected``: the volume of each pair that uses a selected link, of size 0 if none is selected,
+    and what these carry.
     """
+    demand = trips.demand
     distance, carried, is_proved = results
     selected_volume, selected_carried = selected
     while True:
@@ -129,9 +140,9 @@ def load_shares(
         if share >= n_items:
             break
         is_right = True
-        for block in range(first_block[share], first_block[share + 1]):
-            first = groups[0] + block * WIDTH
-            last = min(first + WIDTH, groups[1])
+        for block in range(trips.first_block[share], trips.first_block[share + 1]):
+            first = trips.groups[0] + block * WIDTH
+            last = min(first + WIDTH, trips.groups[1])
             scratch.lines[:] = _NOTHING
             for group in range(first, last):
                 is_right &= _rise(group - first, ground.start[group], ground, weights, scratch)
@@ -170,19 +181,21 @@ def load_shares(
 
 
 @njit(cache=True, nogil=True)
-def prove_distances(next_item, n_items, groups, demand, ground, weights, links, results, scratch):
+def prove_distances(next_item, n_items, trips, ground, weights, links, results, scratch):
     """Find the distances of all pairs of a class, and prove them by the links alone.
 
-    ``ground.fall`` has all ranks. ``links``: the numbers of the ends of each link, and its cost.
+    ``ground.fall`` has all ranks, and an item of work is one block. ``links``: the numbers of the ends
+    of each link, and its cost.
     """
+    demand = trips.demand
     distance, is_proved = results
     tails, heads, costs = links
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
             break
-        first = groups[0] + block * WIDTH
-        last = min(first + WIDTH, groups[1])
+        first = trips.groups[0] + block * WIDTH
+        last = min(first + WIDTH, trips.groups[1])
         scratch.lines[:] = _NOTHING
         for group in range(first, last):
             _rise(group - first, ground.start[group], ground, weights, scratch)

@@ -253,7 +253,8 @@ def bfs_many(
           ``cutoffs``.
         - ``"streets"``: a frame ``source, cutoff``, and a column per column of ``along``: its sum
           over the rows of the edge list within each of ``cutoffs``; a row that a search enters and
-          does not cross counts with the share within it. All sums are float64.
+          does not cross counts with the share within it. Rows that building dropped, parallel ones
+          and loops (``graph.report``), do not count. All sums are float64.
         - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds
           the vertex.
         - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what

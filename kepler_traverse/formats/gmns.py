@@ -134,10 +134,10 @@ def _of_use(path: Path, table: Any, use: str | None) -> Any:
     A link without ``allowed_uses`` is open to all. ``use_group.csv`` may name several uses by one
     word.
     """
-    is_told = "allowed_uses" in table.column_names
-    if not is_told and use is None:
+    has_uses = "allowed_uses" in table.column_names
+    if not has_uses and use is None:
         return table
-    if not is_told:
+    if not has_uses:
         raise InputError(
             f"{path}: no column 'allowed_uses', and {option_text('use', use)} is asked for"
         )

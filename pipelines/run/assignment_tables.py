@@ -44,7 +44,7 @@ def read_links(
         raise InputError(f"LINKS: give one file, not {len(paths)}")
     path = paths[0]
     if _is_of_planners(path):
-        network = _told_network(path, use)
+        network = _read_network(path, use)
         table = pa.Table.from_pandas(network.links, preserve_index=False)
         return LinkFile(
             table, _choose_ends(path, "links", table.column_names, ends), network.closed
@@ -57,12 +57,13 @@ def read_links(
     return LinkFile(_with_integer_ids(table, chosen), (chosen[0], chosen[1]), [])
 
 
-def _told_network(path: str, use: str | None) -> planning.RoadNetwork:
-    with warnings.catch_warnings(record=True) as hints:
+def _read_network(path: str, use: str | None) -> planning.RoadNetwork:
+    """Return a network of planners, and say each warning of it as one line."""
+    with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", EdgeListWarning)
         network = planning.read_network(path, use=use)
-    for hint in hints:
-        say(str(hint.message))
+    for warning in found:
+        say(str(warning.message))
     return network
 
 

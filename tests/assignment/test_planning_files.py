@@ -315,8 +315,8 @@ def test_gmns_rows_of_other_uses_shift_no_row_of_an_error(gmns_with_uses, old, n
 
 
 def test_gmns_uses_are_not_ignored_in_silence(gmns_with_uses, tntp, capsys, tmp_path):
-    told = r"allowed_uses limits 3 of 5 links to some uses, and all links are read: use='auto'"
-    with pytest.warns(EdgeListWarning, match=told) as warned:
+    message = r"allowed_uses limits 3 of 5 links to some uses, and all links are read: use='auto'"
+    with pytest.warns(EdgeListWarning, match=message) as warned:
         assert len(read_network(gmns_with_uses).links) == 5
     assert warned[0].filename == __file__
     for use, message in (

@@ -299,7 +299,7 @@ def is_in_a_wait():
 
 
 def share_until_stopped(is_over):
-    """Wait for a thread of a pool that ends when it is told to stop."""
+    """Wait for a thread of a pool, which ends after ``stop``."""
     pool = _uninterrupted.Pool(1)
     has_begun = threading.Event()
 

@@ -15,7 +15,7 @@ from kepler_traverse.assignment.all_or_nothing import (
 )
 from kepler_traverse.assignment.network import read_network, read_trips
 from kepler_traverse.assignment.problem import Problem
-from kepler_traverse.errors import CertificateError, InputError
+from kepler_traverse.errors import CertificateError
 from tests.assignment import networks
 
 CLASSES = [VehicleClass(), VehicleClass(volume="trucks", passenger_cars=2.5)]

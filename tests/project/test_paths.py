@@ -35,6 +35,17 @@ MAY_NAME = {
     "scripts/check",  # the begin of a name, in a regular expression
 }
 
+# What stands at the top of the checkout. An example that is run there leaves files, and they must not be committed.
+FOLDERS_AT_THE_TOP = {
+    *(".ci", ".github"),
+    *("conf", "docs", "examples", "kepler_traverse", "pipelines", "scripts", "tests"),
+}
+FILES_AT_THE_TOP = {
+    *(".clang-format", ".git-blame-ignore-revs", ".gitignore", ".pre-commit-config.yaml"),
+    *("AGENTS.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *("llms.txt", "pyproject.toml", "setup.py"),
+}
+
 
 def is_there(path: str) -> bool:
     return path in FOLDERS or path in TRACKED
@@ -52,6 +63,11 @@ def texts():
             yield path, file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
+
+
+def test_nothing_else_stands_at_the_top():
+    tops = {PurePosixPath(path).parts[0] for path in TRACKED}
+    assert tops == FOLDERS_AT_THE_TOP | FILES_AT_THE_TOP
 
 
 def test_each_path_that_a_text_names_exists():

@@ -1,9 +1,10 @@
 """Compare two devices by groups of many sources: ``python -m scripts.ci.groups GRAPH --part PART``.
 
 GRAPH is a Parquet file of edges in the folder of KEPLER_DATA. PART is hops or weights: each result kind from many sources,
-with target lists of uneven length; or jobs: their digests without a certificate and with all of them. Each result of a GPU
-is compared with that of the CPU bit by bit, by checksums of its columns; without cuDF, frames are those of pandas. It prints
-a line per comparison, and ends with 1 if some differ.
+with target lists of uneven length; forward: the same by weights, over the edges that lead to a larger number alone, so that
+there is no cycle; or jobs: their digests without a certificate and with all of them. Each result of a GPU is compared with
+that of the CPU bit by bit, by checksums of its columns; without cuDF, frames are those of pandas. It prints a line per
+comparison, and ends with 1 if some differ.
 
 With ``--device cpu`` the CPU is compared with itself: plans that change their strategy and the size of their groups at
 random, with searches from one source after another.
@@ -31,7 +32,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 import kepler_traverse as kt
-from kepler_traverse import Graph, read_graph
+from kepler_traverse import Graph, graph_from_edges, read_graph
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines import run_job
@@ -44,7 +45,7 @@ SOURCES = 2500
 PAIRS = 6000
 LONGEST = 40  # targets of one source at most
 SEED = 11
-PARTS = ("hops", "weights", "jobs")
+PARTS = ("hops", "weights", "forward", "jobs")
 LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 # By kind, with options, and the limit of hops and of weights; None for none. Rows per vertex are asked for at targets.
 KINDS: dict[str, tuple[str, dict, tuple[Any, Any]]] = {
@@ -59,7 +60,10 @@ KINDS: dict[str, tuple[str, dict, tuple[Any, Any]]] = {
     "nearest targets": ("nearest_targets", {"targets": 500, "k": 3}, (None, 120)),
     "opportunities": ("opportunities", {"cutoffs": (2, 90), "values": True}, (None, None)),
     "within": ("within", {"cutoffs": (3, 120)}, (None, None)),
+    "streets": ("streets", {"cutoffs": (2, 60), "along": True}, (None, None)),
     "isochrones": ("isochrones", {"cutoffs": (2, 60)}, (None, None)),
+    "nearest": ("nearest", {}, (3, 120)),
+    "nearest with start costs": ("nearest", {"start_costs": True}, (None, 120)),
     "flows": ("flows", {"targets": 500}, (None, 120)),
     "betweenness": ("betweenness", {}, (4, 120)),
     "betweenness of edges": ("betweenness", {"of": "edges", "targets": 500}, (4, 120)),
@@ -67,6 +71,9 @@ KINDS: dict[str, tuple[str, dict, tuple[Any, Any]]] = {
     "flows of pairs": ("flows", {"pairs": True}, (None, 120)),
     "paths": ("paths", {}, (None, None)),
 }
+# What a CPU is compared with: one search from all sources has no other way than its own strategies.
+PLAIN = {"bfs": "one_at_a_time", "sssp": "one_at_a_time"}
+PLAIN_OF_NEAREST = {"bfs": "queue", "sssp": "frontier"}
 
 
 def checksum(values: np.ndarray) -> str:
@@ -121,6 +128,11 @@ class Case:
             self.options["cutoffs"] = [given["cutoffs"][place]]
         if "values" in given:
             self.options["values"] = {"places": np.arange(n) % 9, "area": np.arange(n) / 7}
+        if "along" in given:
+            n_rows = graph.report.rows
+            self.options["along"] = {"metres": np.arange(n_rows) % 11, "area": rng.random(n_rows)}
+        if "start_costs" in given:
+            self.options["start_costs"] = np.arange(numbers.size) % 50
         self.pairs = None
         if RESULT_KINDS[self.result].needs_pairs or "pairs" in given:
             self.pairs = tuple(map(graph.ids_at, pairs_of(graph, numbers.size)))
@@ -144,6 +156,18 @@ def choose_at_random(self: Choice, _current: str, left: int) -> tuple[str, int]:
     return name, draw.randint(1, min(self._groups[name], left))
 
 
+def read(path: Path, part: str) -> Graph:
+    """Return the graph of a part: its weights are a hash of the ends of each edge."""
+    if part == "forward":
+        table = parquet.read_table(path, columns=["src", "dst"])
+        graph = graph_from_edges(table.filter(pc.less(table["src"], table["dst"])), edge_ids=True)
+    else:
+        graph = read_graph(path, directed=False, device="cpu", edge_ids=True)
+    if part == "hops":
+        return graph
+    return replace(graph, weights=hashed(graph, np))
+
+
 def compare_kinds(
     graph: Graph, algorithm: str, device: str, n_sources: int, names: list[str]
 ) -> Iterator[tuple[str, bool, str]]:
@@ -153,7 +177,11 @@ def compare_kinds(
     if not is_cpu:
         use_pandas_without_cudf()
     for name in names:
-        if algorithm not in RESULT_KINDS[KINDS[name][0]].algorithms:
+        result, options, _ = KINDS[name]
+        needs_weights = "start_costs" in options
+        if algorithm not in RESULT_KINDS[result].algorithms or (
+            needs_weights and algorithm == "bfs"
+        ):
             continue
         case = Case(name, algorithm, n_sources, graph)
         began = time.perf_counter()
@@ -162,7 +190,8 @@ def compare_kinds(
                 stack.enter_context(mock.patch.object(Choice, "next", choose_at_random))
             found = case.answer(there)
         ended = time.perf_counter()
-        expected = case.answer(graph, "one_at_a_time" if is_cpu else "auto")
+        plain = PLAIN_OF_NEAREST if case.result == "nearest" else PLAIN
+        expected = case.answer(graph, plain[algorithm] if is_cpu else "auto")
         differing = [column for column, value in expected.items() if found.get(column) != value]
         said = f"{ended - began:.1f} s and {time.perf_counter() - ended:.1f} s"
         if differing:
@@ -218,11 +247,8 @@ def main(arguments: list[str]) -> int:
     if options.part == "jobs":
         found = compare_jobs(path, options.device, options.sources)
     else:
-        graph = read_graph(path, directed=False, device="cpu")
-        algorithm = "bfs"
-        if options.part == "weights":
-            algorithm = "sssp"
-            graph = replace(graph, weights=hashed(graph, np))
+        graph = read(path, options.part)
+        algorithm = "bfs" if options.part == "hops" else "sssp"
         found = compare_kinds(graph, algorithm, options.device, options.sources, options.kinds)
     is_wrong = False
     for name, is_same, said in found:

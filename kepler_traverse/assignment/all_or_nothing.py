@@ -2,8 +2,9 @@
 
 There are two ways. Searches find a tree per origin at costs in float64. Sweeps go over a hierarchy
 whose arcs take new weights in each iteration; costs are rounded down to whole numbers of a unit, a
-power of two, so that distances are exact sums and no larger than those of the costs. Which way is
-taken depends on the network and the trips alone.
+power of two, so that distances are exact sums and no larger than those of the costs. A path over
+arcs may pass a vertex twice if the links between cost nothing; so such links count in bits below the
+unit. Which way is taken depends on the network and the trips alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from .._arrays import make_offsets
 from ..cpu import threads
+from ..cpu.components import strong_components
 from ..errors import CertificateError
 from ..hierarchy.customizable import (
     MAX_SUM,
@@ -164,15 +167,57 @@ def sum_along(
     return distance, sums
 
 
-def whole_costs(cost: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return costs rounded down to multiples of 2**-shift, as int64, and the shift: the largest at which
-    all of them together stay below ``MAX_SUM``.
+class WholeCosts(NamedTuple):
+    """Costs of links as whole numbers.
+
+    ``values`` (n_links,) int64: the costs rounded down to multiples of 2**-shift. ``n_bits`` more
+    bits below count the links on cycles without a cost, so that shortest paths pass no vertex twice.
     """
+
+    values: np.ndarray
+    shift: int
+    n_bits: int
+
+    def distances(self, sums: np.ndarray) -> np.ndarray:
+        """Return sums of values along shortest paths as sums of the costs."""
+        return np.ldexp((sums >> self.n_bits).astype(float), -self.shift)
+
+
+def whole_costs(cost: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> WholeCosts:
+    """Return the costs of links as whole numbers, which all together stay below ``MAX_SUM``."""
+    n_bits = 0
+    while True:
+        values, shift = _round_down(cost, n_bits)
+        n_passed, is_on_cycle = _find_free_cycles(values, tails, heads)
+        needed = n_passed.bit_length()
+        if needed <= n_bits:
+            return WholeCosts((values << n_bits) + is_on_cycle, shift, n_bits)
+        n_bits = needed
+
+
+def _round_down(cost: np.ndarray, n_bits: int) -> tuple[np.ndarray, int]:
+    """Return costs in units of 2**-shift, and the largest shift at which ``n_bits`` more bits fit."""
     n = cost.size
     mean = float(sum_products(cost, np.full(n, 1.0 / n)))  # the sum itself may be beyond float64
     shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(mean)[1] - math.frexp(float(n))[1]
-    shift = min(shift, _MAX_SHIFT)
+    shift = min(shift - n_bits, _MAX_SHIFT)
     return np.floor(np.ldexp(cost, shift)).astype(np.int64), shift
+
+
+def _find_free_cycles(
+    values: np.ndarray, tails: np.ndarray, heads: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """Return how many vertices lie on cycles of links of value 0, and which links these are."""
+    is_on_cycle = np.zeros(values.size, np.bool_)
+    free = np.flatnonzero(values == 0)
+    if not free.size:
+        return 0, is_on_cycle
+    free = free[np.argsort(tails[free], kind="stable")]
+    n_vertices = int(max(tails.max(), heads.max())) + 1
+    offsets = make_offsets(np.bincount(tails[free], minlength=n_vertices))
+    label = strong_components(offsets, heads[free])
+    is_on_cycle[free] = label[tails[free]] == label[heads[free]]
+    return np.unique(heads[is_on_cycle]).size, is_on_cycle
 
 
 class Ground(NamedTuple):
@@ -268,7 +313,8 @@ class SweepLoader:
         return result
 
     def _load_class(self, k: int, cost: np.ndarray, result: Loaded) -> None:
-        costs, shift = whole_costs(cost)
+        whole = whole_costs(cost, self._ground.tails, self._ground.heads)
+        costs = whole.values
         weights = self._weights_at(costs, self._ground.searches)
         n_blocks = self._n_blocks(k)
         if not n_blocks:
@@ -297,7 +343,7 @@ class SweepLoader:
             is_right &= self._hand_down(costs, selected[1], result.selected_flow[k])
         if not is_right:
             raise CertificateError(FAULT)
-        self._set_distances(k, near, shift, result.distance)
+        self._set_distances(k, near, whole, result.distance)
 
     def _n_blocks(self, k: int) -> int:
         """Return how many blocks the groups of a class are."""
@@ -350,18 +396,20 @@ class SweepLoader:
             loads[sides] = _sum_rows(rows)
         return hand_down(costs, self._arcs, loads, flow)
 
-    def _set_distances(self, k: int, near: np.ndarray, shift: int, distance: np.ndarray) -> None:
+    def _set_distances(
+        self, k: int, near: np.ndarray, whole: WholeCosts, distance: np.ndarray
+    ) -> None:
         first_pair = self._problem.demand.first_pair
         pairs = slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
         own = near[pairs]
-        distance[pairs] = np.where(own < UNREACHED, np.ldexp(own.astype(float), -shift), np.inf)
+        distance[pairs] = np.where(own < UNREACHED, whole.distances(own), np.inf)
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
         distance = np.empty(self._problem.demand.volume.size)
         for k in range(len(self._problem.classes)):
-            costs, shift = whole_costs(cost[k])
+            whole = whole_costs(cost[k], self._ground.tails, self._ground.heads)
             n_blocks = self._n_blocks(k)
             near = np.full(distance.size, UNREACHED)
             is_proved = np.zeros(n_blocks, np.bool_)
@@ -370,14 +418,14 @@ class SweepLoader:
                 n_blocks,
                 self._trips(k, n_blocks),
                 searches,
-                self._weights_at(costs, searches),
-                (self._ground.tails, self._ground.heads, costs),
+                self._weights_at(whole.values, searches),
+                (self._ground.tails, self._ground.heads, whole.values),
                 (near, is_proved),
                 own=[scratches],
             )
             if not is_proved.all():
                 raise CertificateError(FAULT)
-            self._set_distances(k, near, shift, distance)
+            self._set_distances(k, near, whole, distance)
         return distance
 
 

@@ -93,6 +93,19 @@ def test_selected_flows_are_those_of_the_pairs_whose_paths_use_the_links(seed):
     assert not found.selected_flow.any()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_passes_no_link_twice_where_links_cost_nothing(seed):
+    problem, cost = problem_of(seed)
+    cost[0] = cost[0] * (np.random.default_rng(seed).random(cost.shape[1]) < 0.3)
+    cost[1] = 0.0
+    alone = problem.demand.volume.copy()
+    for pair in np.flatnonzero(alone)[::7]:
+        problem.demand.volume[:] = 0.0
+        problem.demand.volume[pair] = alone[pair]
+        flow = loader_of(problem).load(cost).flow
+        assert set(np.unique(flow)) <= {0.0, alone[pair]}
+
+
 def test_loads_have_equal_bits_on_any_number_of_threads():
     problem, cost = problem_of(5, n_zones=300)
     problem.demand.volume[:] = np.random.default_rng(1).random(problem.demand.volume.size)
@@ -112,7 +125,9 @@ def test_loads_have_equal_bits_on_any_number_of_threads():
 @pytest.mark.parametrize("factor", [1e-300, 1e-9, 0.0, 1.0, 1e200, 1e304])
 def test_costs_are_rounded_down_by_less_than_a_unit(factor):
     cost = np.random.default_rng(1).random(1000) * factor
-    whole, shift = whole_costs(cost)
+    tails = np.arange(cost.size)
+    whole, shift, n_bits = whole_costs(cost, tails, tails + 1)
+    assert n_bits == 0
     assert whole.sum() < all_or_nothing.MAX_SUM
     below = cost - np.ldexp(whole.astype(float), -shift)
     assert (below >= 0).all()

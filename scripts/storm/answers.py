@@ -195,11 +195,17 @@ def _levels(asked: Asked) -> Table:
 
 
 def _nearest(asked: Asked) -> Table:
-    distance = asked.lengths.distances(asked.sources)
+    costs = asked.question.options.get("start_costs")
+    sources = dict.fromkeys(asked.sources, 0)
+    if costs is not None:
+        sources = dict(zip(asked.sources, costs, strict=True))
+    distance = asked.lengths.distances(sources)
     limit = asked.question.limit_of(0)
     owner: dict
-    if asked.lengths.may_be_negative:
-        alone = {source: asked.distances(source) for source in set(asked.sources)}
+    if asked.lengths.may_be_negative or costs is not None:
+        alone = {
+            source: asked.lengths.distances({source: cost}) for source, cost in sources.items()
+        }
         owner = {
             v: AnyOf(frozenset(source for source, found in alone.items() if found.get(v) == least))
             for v, least in distance.items()
@@ -314,6 +320,41 @@ def _within(asked: Asked) -> Table:
         for cutoff in asked.question.options["cutoffs"]
     ]
     return Table(("source", "cutoff", "vertices"), rows)
+
+
+def _share(rest: Any, weight: Any) -> float:
+    """Return the share of a street that the rest of a cutoff lasts for."""
+    if rest >= weight:
+        return 1.0
+    return float(rest / weight)
+
+
+def _streets(asked: Asked) -> Expected:
+    if asked.lengths.may_be_negative:
+        return Refused(("InputError",), "streets take no negative weights")
+    along = asked.question.options["along"]
+    network = asked.network
+    counts_hops = asked.lengths.counts_hops
+    ways = {}
+    for (u, v), row in network.row_of.items():
+        ways.setdefault(row, []).append((u, 1 if counts_hops else network.arcs[u][v]))
+    rows = []
+    for source, inside in asked.searches():
+        for cutoff in asked.question.options["cutoffs"]:
+            shares = {
+                row: sum(
+                    _share(cutoff - inside[u], weight)
+                    for u, weight in entries
+                    if u in inside and inside[u] <= cutoff
+                )
+                for row, entries in ways.items()
+            }
+            sums = (
+                math.fsum(min(share, 1.0) * values[row] for row, share in shares.items())
+                for values in along.values()
+            )
+            rows.append((source, cutoff, *sums))
+    return Table(("source", "cutoff", *along), rows, frozenset(along))
 
 
 def _isochrones(asked: Asked) -> Table:
@@ -552,6 +593,7 @@ ANSWERS: dict[str, Callable[[Asked], Expected]] = {
     "nearest_targets": _nearest_targets,
     "opportunities": _opportunities,
     "within": _within,
+    "streets": _streets,
     "isochrones": _isochrones,
     "pairs": _pairs,
     "paths": _paths,
@@ -591,9 +633,10 @@ def expected(question: Question, network: Network) -> Expected:
     try:
         _searched(asked)
         answer = ANSWERS[question.kind](asked)
-        if "along" in question.options and question.kind != "paths" and isinstance(answer, Table):
-            return _with_sums(asked, answer)
-        return answer
+        has_sums = "along" not in question.options or question.kind in ("paths", "streets")
+        if has_sums or isinstance(answer, Refused):
+            return answer
+        return _with_sums(asked, answer)
     except NegativeCycle as error:
         return Refused(("NegativeCycleError", "InputError"), str(error))
     except Unrepresentable as error:

@@ -28,18 +28,22 @@ _TABLES = {
 
 
 class Asked(NamedTuple):
-    """An assignment: tables of links and trips, closed vertices, and how it is solved."""
+    """An assignment: tables of links and trips, closed vertices, rows of select link, and how it is
+    solved.
+    """
 
     links: pd.DataFrame
     trips: pd.DataFrame
     closed: list[Any]
+    selected: list[int]
     method: str
 
     @property
     def words(self) -> str:
         lists = {name: self.links[name].tolist() for name in self.links}
         trips = {name: self.trips[name].tolist() for name in self.trips}
-        return f"links {lists}; trips {trips}; closed {self.closed}; {self.method}"
+        rest = f"closed {self.closed}; selected {self.selected}; {self.method}"
+        return f"links {lists}; trips {trips}; {rest}"
 
 
 def _draw_asked(draw: Random) -> Asked:
@@ -65,7 +69,8 @@ def _draw_asked(draw: Random) -> Asked:
     ]
     trips = pd.DataFrame(rows, columns=["origin", "destination", "volume"])
     closed = draw.sample(known, draw.randrange(len(known))) if draw.random() < 0.3 else []
-    return Asked(links, trips, closed, draw.choice(list(_GAPS)))
+    selected = draw.sample(range(len(links)), min(2, len(links))) if draw.random() < 0.3 else []
+    return Asked(links, trips, closed, selected, draw.choice(list(_GAPS)))
 
 
 def _distances(asked: Asked, cost: list[float], origin: Any) -> dict[Any, float]:
@@ -120,6 +125,10 @@ def _fault(asked: Asked, result: Any) -> str:
     scale = 1.0 + float(flow.sum()) + float(trips.volume.sum())
     if flow.min() < 0 or max(map(abs, balance.values())) > _ROUNDING * scale:
         return f"flows {flow.tolist()} do not begin and end as the trips do"
+    if asked.selected:
+        fault = _fault_of_selected(asked, result, scale)
+        if fault:
+            return fault
     total = float(flow @ cost)
     shortest = 0.0
     for origin, of_origin in trips.groupby("origin"):
@@ -131,6 +140,28 @@ def _fault(asked: Asked, result: Any) -> str:
         return f"the gap is {gap!r}, and {result.relative_gap!r} is stated"
     if not result.is_converged and result.iterations < _MOST:
         return f"it ended after {result.iterations} searches at {result.relative_gap!r}"
+    return ""
+
+
+def _fault_of_selected(asked: Asked, result: Any, scale: float) -> str:
+    """Describe what is wrong with what uses selected links: all that is on them does, and no flow or
+    pair has more than all of it.
+    """
+    flow = result.links["flow"].to_numpy()
+    selected = result.links["selected"].to_numpy()
+    rounding = _ROUNDING * scale
+    if (selected > flow + rounding).any() or selected.min() < -rounding:
+        return f"of flows {flow.tolist()} {selected.tolist()} use links {asked.selected}"
+    if not np.allclose(selected[asked.selected], flow[asked.selected], atol=rounding):
+        return f"of flows {flow.tolist()} only {selected.tolist()} use links {asked.selected}"
+    pairs = result.selected_pairs
+    volumes = asked.trips.groupby(["origin", "destination"]).volume.sum()
+    for row in pairs.itertuples():
+        if row.volume > volumes[row.origin, row.destination] + rounding:
+            return f"{row.volume} from {row.origin} to {row.destination} use a selected link"
+    most = sum(flow[asked.selected])
+    if not max(flow[asked.selected]) - rounding <= pairs.volume.sum() <= most + rounding:
+        return f"{pairs.volume.sum()} use links {asked.selected} with {flow[asked.selected]}"
     return ""
 
 
@@ -147,6 +178,7 @@ def ask_assignment(case: Case) -> None:
             table(asked.trips),
             cost=BPR(),
             closed=asked.closed or None,
+            select_link=asked.selected or None,
             method=asked.method,
             gap=_GAPS[asked.method],
             max_iterations=_MOST,
@@ -167,24 +199,59 @@ def ask_assignment(case: Case) -> None:
         _ask_job(case, asked, result)
 
 
+def _write_parquet(table: pd.DataFrame, place: Path, _draw: Random) -> tuple[Path, list[str]]:
+    path = place.with_suffix(".parquet")
+    table.to_parquet(path)
+    return path, []
+
+
+def _write_csv(table: pd.DataFrame, place: Path, _draw: Random) -> tuple[Path, list[str]]:
+    path = place.with_suffix(".csv")
+    table.to_csv(path, index=False)
+    return path, []
+
+
+def _write_gmns(links: pd.DataFrame, place: Path, draw: Random) -> tuple[Path, list[str]]:
+    """Write links for cars, and between them some that cars may not use."""
+    uses = ["auto", "AUTO;bike", "all", "", "cars"]
+    rows = [
+        (row.src, row.dst, row.free_flow_time, row.capacity, row.b, row.power, draw.choice(uses))
+        for row in links.itertuples()
+    ]
+    for _ in range(draw.randrange(4)):
+        ends = draw.choice(rows)[:2]
+        rows.insert(draw.randrange(len(rows) + 1), (*ends, 0, 1, 0, 0, "walk;bike"))
+    place.mkdir()
+    names = ["from_node_id", "to_node_id", "length", "capacity", "VDF_alpha", "VDF_beta"]
+    table = pd.DataFrame(rows, columns=[*names, "allowed_uses"])
+    # a mile takes a minute
+    table = table.assign(directed="true", free_speed=60, lanes=1)
+    table.to_csv(place / "link.csv", index=False)
+    (place / "use_group.csv").write_text("use_group,uses\ncars,auto;taxi\n", encoding="utf-8")
+    units = "dataset_name,short_length,long_length,speed\nstorm,ft,mile,mph\n"
+    (place / "config.csv").write_text(units, encoding="utf-8")
+    return place, ["--use=auto"]
+
+
+_WRITERS = {"Parquet": _write_parquet, "CSV": _write_csv, "GMNS": _write_gmns}
+
+
 def _ask_job(case: Case, asked: Asked, result: Any) -> None:
     """Compare what the job writes with what the library returned, and let the job verify it."""
     from pipelines import assignment
 
-    ending = case.draw.choice(["parquet", "csv"])
-    given = []
-    for name, table in (("links", asked.links), ("trips", asked.trips)):
-        path = case.folder / f"{name}.{ending}"
-        if ending == "csv":
-            table.to_csv(path, index=False)
-        else:
-            table.to_parquet(path)
-        given += ["--trips"] * (name == "trips") + [str(path)]
+    write = _WRITERS[case.draw.choice(list(_WRITERS))]
+    links, uses = write(asked.links, case.folder / "links", case.draw)
+    write_trips = case.draw.choice([_write_parquet, _write_csv])
+    trips, _ = write_trips(asked.trips, case.folder / "trips", case.draw)
+    given = [str(links), *uses, "--trips", str(trips)]
     out = case.folder / "out"
     options = [f"--method={asked.method}", f"--gap={_GAPS[asked.method]}"]
     options.append(f"--max-iterations={_MOST}")
     if asked.closed:
         options.append("--closed=" + ",".join(map(str, asked.closed)))
+    if asked.selected and not uses:  # rows of a file with further links are others
+        options.append("--select-link=" + ",".join(map(str, asked.selected)))
     case.count("calls, job of assign")
     is_met = 0 if result.is_converged else assignment.EXIT_NOT_MET
     for more, expected in (
@@ -198,5 +265,8 @@ def _ask_job(case: Case, asked: Asked, result: Any) -> None:
             case.report("assign", "exit code", f"{code}: {said.getvalue()}", asked.words)
             return
     case.count("comparisons")
-    if not pd.read_parquet(Path(out) / "links.parquet").equals(result.links):
+    found = pd.read_parquet(Path(out) / "links.parquet")
+    if not found[["src", "dst", "flow", "cost"]].equals(
+        result.links[["src", "dst", "flow", "cost"]]
+    ):
         case.report("assign", "wrong", "the job has other flows than the library", asked.words)

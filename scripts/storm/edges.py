@@ -117,6 +117,11 @@ def _islands(draw: Random, n: int) -> list[tuple[int, int]]:
     return here + there
 
 
+def _forward(draw: Random, n: int) -> list[tuple[int, int]]:
+    """Edges that lead to a larger number: no path ends where it begins."""
+    return [tuple(sorted(draw.sample(range(n), 2))) for _ in range(3 * n) if n > 1] or [(0, 0)]
+
+
 def _complete(draw: Random, n: int) -> list[tuple[int, int]]:
     n = min(n, 25)
     return [(u, v) for u in range(n) for v in range(n) if u != v or draw.random() < 0.1] or [(0, 0)]
@@ -129,6 +134,7 @@ SHAPES = {
     "star": _star,
     "hubs": _hubs,
     "islands": _islands,
+    "forward": _forward,
     "complete": _complete,
 }
 

@@ -208,6 +208,7 @@ class _Asking:
         elif question.sources is not None:
             roles = self.given("groups", "group", "kind", "k_nearest")
             roles |= self.given("source_weights", "source_weight", "people")
+            roles |= self.given("start_costs", "start_cost", "wait")
             if isinstance(question.limit, list):
                 roles["limit"] = ("most", _of_one_type(question.limit))
             self.add_ids("sources", "stops", question.sources, roles)

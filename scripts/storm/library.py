@@ -22,7 +22,8 @@ from scripts.storm.edges import EdgeList
 from scripts.storm.questions import ALL, Question
 
 IN_STREAMS = (
-    "distances", "predecessors", "targets", "nearest_targets", "summary", "levels", "opportunities", "within", "isochrones",
+    "distances", "predecessors", "targets", "nearest_targets", "summary", "levels", "opportunities", "within", "streets",
+    "isochrones",
 )  # fmt: skip
 WITH_OTHER_NAMES = {"k_nearest": "nearest", "nearest_targets": "nearest"}
 LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}

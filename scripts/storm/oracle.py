@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -116,31 +116,45 @@ class Lengths:
             return distance + weight
         return round_to(self.weights, distance + weight)
 
+    def starts_at(self, sources: Iterable[Any]) -> dict:
+        """Return what each source has at its beginning: its cost in a mapping, or else nothing."""
+        if isinstance(sources, Mapping):
+            return {source: self.zero + cost for source, cost in sources.items()}
+        return dict.fromkeys(sources, self.zero)
+
     def distances(self, sources: Iterable[Any]) -> dict:
         """Return the smallest distance of each vertex that one of the sources reaches.
 
-        Raises NegativeCycle or Unrepresentable.
+        A mapping has a cost per source, which its distances begin with. Raises NegativeCycle or
+        Unrepresentable.
         """
-        found = self._by_rounds(sources) if self.may_be_negative else self._by_heap(sources)
+        starts = self.starts_at(sources)
+        found = self._by_rounds(starts) if self.may_be_negative else self._by_heap(starts)
         if self.is_exact and any(abs(distance) > MAX_INTEGER for distance in found.values()):
             raise Unrepresentable("a distance is beyond int64")
         if any(math.isinf(distance) for distance in found.values()):
             raise Unrepresentable("a sum of weights is beyond the largest float")
         return found
 
-    def _by_heap(self, sources: Iterable[Any]) -> dict:
+    def distance_onward(self, vertex: Any, distance: dict, starts: dict) -> Any:
+        """Return what paths have at a vertex that lead on from it: from a closed one, those that
+        begin there; None if none does.
+        """
+        return (starts if vertex in self.network.edges.closed else distance).get(vertex)
+
+    def _by_heap(self, starts: dict) -> dict:
         rank = self.network.rank
-        best = dict.fromkeys(sources, self.zero)
-        roots = set(best)
-        heap = [(self.zero, rank[source], source) for source in best]
+        best = dict(starts)
+        heap = [(cost, rank[source], source) for source, cost in starts.items()]
         heapq.heapify(heap)
         done = set()
         while heap:
-            distance, _, u = heapq.heappop(heap)
+            _, _, u = heapq.heappop(heap)
             if u in done:
                 continue
             done.add(u)
-            if u in self.network.edges.closed - roots:
+            distance = self.distance_onward(u, best, starts)
+            if distance is None:
                 continue
             for v, weight in self.network.arcs[u].items():
                 through = self.add(distance, weight)
@@ -149,8 +163,8 @@ class Lengths:
                     heapq.heappush(heap, (through, rank[v], v))
         return best
 
-    def _by_rounds(self, sources: Iterable[Any]) -> dict:
-        best = dict.fromkeys(sources, self.zero)
+    def _by_rounds(self, starts: dict) -> dict:
+        best = dict(starts)
         for _ in range(len(self.network.ids) + 1):
             changed = False
             for u in list(best):

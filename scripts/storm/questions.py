@@ -189,6 +189,21 @@ def _values(asked: Drawing) -> None:
     asked.options["values"] = values
 
 
+def _streets(asked: Drawing) -> None:
+    """Draw columns of the edge list to add up; some rows have none."""
+    rows = range(len(asked.network.edges.rows))
+    asked.options["along"] = {"trees": [asked.draw.choice([0, 40, 70, 1000]) for _ in rows]}
+    if asked.chance(0.3):
+        asked.options["along"]["shops"] = [asked.draw.choice([0.5, -2.0, 3.25]) for _ in rows]
+
+
+def _start_costs(asked: Drawing) -> None:
+    """Draw what each source adds to its distances, with ties and costs beyond all distances."""
+    if asked.algorithm == "sssp" and asked.sources != ALL and asked.chance(0.3):
+        costs = [0, 0, 1, 3, 8, max(0, int(asked.draw.choice(asked.typical))) % 2**20]
+        asked.options["start_costs"] = [asked.draw.choice(costs) for _ in asked.sources]
+
+
 def _source_weights(asked: Drawing) -> None:
     if asked.sources != ALL and asked.chance(0.2):
         asked.options["source_weights"] = asked.weights(len(asked.sources))
@@ -260,13 +275,14 @@ QUESTIONS: dict[str, tuple[Callable[[Drawing], None], ...]] = {
     "targets": (_sources, _targets, _limits),
     "summary": (_sources, _limits),
     "levels": (_by_hops, _sources, _limits),
-    "nearest": (_distinct, _limit),
+    "nearest": (_distinct, _limit, _start_costs),
     "k_nearest": (partial(_few_sources, most=(2, 6, 12)), partial(_k, of="sources", numbers=(1, 2, 3, 8)), _limit),
     "nearest_targets": (
         partial(_targets, may_repeat=False), partial(_k, of="targets", numbers=(1, 1, 2, 4)), _sources, _limit
     ),
     "opportunities": (_values, _distinct, _cutoffs, _decay, _source_weights),
     "within": (_sources, _cutoffs),
+    "streets": (_sources, _cutoffs, _streets),
     "isochrones": (_sources, _cutoffs),
     "pairs": (_pairs, _limit),
     "paths": (_pairs,),
@@ -280,9 +296,9 @@ OF_LIBRARY_ALONE = ("one", "plan")
 # Kinds that lead to their sources as well, and kinds with sums along paths.
 TURNED = (
     "matrix", "summary", "levels", "targets", "nearest", "k_nearest", "nearest_targets", "opportunities",
-    "within", "isochrones", "pairs",
+    "within", "streets", "isochrones", "pairs",
 )  # fmt: skip
-NOT_OF_CLOSED = ("matrix", "reachable", "levels", "betweenness", "plan", "extremes")
+NOT_OF_CLOSED = ("matrix", "reachable", "levels", "betweenness", "streets", "plan", "extremes")
 ALONG = ("targets", "pairs", "nearest", "k_nearest", "nearest_targets", "paths")
 
 
@@ -297,7 +313,8 @@ def draw_question(draw: Random, network: Network, kinds: list[str]) -> Question:
     question = asked.question(kind)
     if kind in TURNED and asked.chance(0.25):
         question.options["direction"] = "in"
-    if kind in ALONG and asked.chance(0.3) and not asked.lengths.may_be_negative:
+    one_path = not asked.lengths.may_be_negative and "start_costs" not in question.options
+    if kind in ALONG and asked.chance(0.3) and one_path:
         question.options["along"] = {"toll": [draw.randrange(-5, 50) for _ in network.edges.rows]}
     return question
 

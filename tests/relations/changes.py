@@ -12,7 +12,7 @@ from scripts.storm.edges import NO_WEIGHTS, EdgeList
 from scripts.storm.questions import ALL, ALONG, TURNED, Question
 
 ID_COLUMNS = ("source", "vertex", "target", "predecessor", "src", "dst")
-OF_EDGES = (*ALONG, "flows", "betweenness")
+OF_EDGES = (*ALONG, "streets", "flows", "betweenness")
 FACTOR = 4
 MULTIPLIED = ("distance", "eccentricity", "sum", "mean", "cutoff", "band")
 DIVIDED = ("closeness", "harmonic")
@@ -114,8 +114,9 @@ def with_weights_multiplied(edges: EdgeList, question: Question, _draw: Random) 
     options = dict(question.options)
     if question.algorithm == "bfs" or "decay" in options:
         return None
-    if "cutoffs" in options:
-        options["cutoffs"] = [FACTOR * cutoff for cutoff in options["cutoffs"]]
+    for name in ("cutoffs", "start_costs"):
+        if name in options:
+            options[name] = [FACTOR * each for each in options[name]]
     limit = question.limit
     if isinstance(limit, list):
         limit = [FACTOR * each for each in limit]

@@ -69,8 +69,10 @@ def weights_for(rows, seed, kind="integers"):
     )
 
 
-def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", id_type=np.int64):
-    """Return a graph on the CPU from edges (u, v)."""
+def build(
+    rows, weights=None, directed=True, vertices=None, weight_type="auto", id_type=np.int64, **more
+):
+    """Return a graph on the CPU from edges (u, v), with ``more`` options of ``graph_from_edges``."""
     ends = np.array([row[:2] for row in rows], id_type).reshape(-1, 2)
     if weights is not None:
         weights = np.asarray(weights, None if len(weights) else np.float32)
@@ -81,6 +83,7 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
         directed=directed,
         vertices=None if vertices is None else np.asarray(vertices, id_type),
         weight_type=weight_type,
+        **more,
     )
 
 

@@ -54,7 +54,11 @@ ROWS = {
     "branches": (np.random.default_rng(1).integers(0, 260, (300, 2)).tolist(), True),
     # Searches from the ends have more levels than int8 holds, and longer sums. Those of the first sources are short.
     "path": ([*path(60), *((v, v + 1) for v in range(100, 290))], False),
+    # Without a cycle, and some paths have 150 edges.
+    "forward": ([*path(150), *(tuple(sorted(edge)) for edge in rmat(8, 2, seed=5))], True),
 }
+# Of strategies that few graphs suit.
+ROWS_OF = {"topological_sweep": ["forward"]}
 WEIGHTS = {
     "integers": lambda rng, n: rng.integers(1, 50, n),
     "floats": lambda rng, n: rng.exponential(1.0, n).astype(np.float32),
@@ -69,7 +73,8 @@ def graph_of(rows: str, weights: str):
     edges, directed = ROWS[rows]
     named = rows == "power law"  # frames of text ids are made in another way
     drawn = WEIGHTS[weights](np.random.default_rng(7), len(edges))
-    graph = build(edges, drawn, directed=directed, id_type=np.dtype("U4") if named else np.int64)
+    id_type = np.dtype("U4") if named else np.int64
+    graph = build(edges, drawn, directed=directed, id_type=id_type, edge_ids=True)
     for metric in ("hops", "weights") if weights == "integers" and rows == "lattice" else ():
         graph.hierarchy(metric)
     return graph
@@ -90,8 +95,14 @@ class Kind:
     takes_limit: bool = True
 
 
-def _values(n: int) -> dict[str, np.ndarray]:
+def _values(graph) -> dict[str, np.ndarray]:
+    n = graph.n_vertices
     return {"jobs": np.arange(n) % 7, "area": np.arange(n) / 8}
+
+
+def _along(graph) -> dict[str, np.ndarray]:
+    n = graph.report.rows
+    return {"metres": np.arange(n) % 7, "toll": np.arange(n) / 8}
 
 
 KINDS = {
@@ -111,6 +122,7 @@ KINDS = {
         "opportunities", {"cutoffs": [2, 20], "values": _values}, takes_limit=False
     ),
     "within": Kind("within", {"cutoffs": [3, 30]}, takes_limit=False),
+    "streets": Kind("streets", {"cutoffs": [3, 30], "along": _along}, takes_limit=False),
     "isochrones": Kind("isochrones", {"cutoffs": [3, 30]}, takes_limit=False),
     "flows": Kind("flows", targets=True),
     "flows of vertices": Kind("flows", {"of": "vertices"}),
@@ -148,6 +160,7 @@ STRATEGIES = {
     ("sssp", "cpu"): [
         "short_search",
         "near_far_per_thread",
+        "topological_sweep",
         "hierarchy_sweep",
         "one_at_a_time",
         MIXED,
@@ -185,7 +198,7 @@ class Asker:
         registry, self.result = REGISTRIES[algorithm], RESULT_KINDS[kind.result]
         self.graph, self.algorithm, self.kind, self.targets = graph, algorithm, kind, targets
         given = {
-            name: value(graph.n_vertices) if callable(value) else value
+            name: value(graph) if callable(value) else value
             for name, value in kind.options.items()
         }
         self._given = given
@@ -335,13 +348,13 @@ class Plans(RuleBasedStateMachine):
         kind = KINDS[name]
         known = [each for each in kind.algorithms if (each, self.device) in self.strategies]
         algorithm = data.draw(st.sampled_from(known), "algorithm")
-        rows = data.draw(st.sampled_from(sorted(ROWS)), "graph")
         weights = (
             "integers"
             if algorithm == "bfs"
             else data.draw(st.sampled_from(sorted(WEIGHTS)), "weights")
         )
         strategy = data.draw(st.sampled_from(self.strategies[algorithm, self.device]), "strategy")
+        rows = data.draw(st.sampled_from(ROWS_OF.get(strategy, sorted(ROWS))), "graph")
         limit = (
             data.draw(st.sampled_from([None, None, *LIMITS[algorithm]]), "limit")
             if kind.takes_limit
@@ -550,6 +563,24 @@ CASES = {
         "predecessors",
         MIXED,
         12,
+        None,
+    ),
+    "distances of three types without a cycle": (
+        "forward",
+        "huge",
+        "sssp",
+        "distances",
+        MIXED,
+        2**54,
+        None,
+    ),
+    "streets of dense and sparse rows in turn": (
+        "lattice",
+        "floats",
+        "sssp",
+        "streets",
+        MIXED,
+        None,
         None,
     ),
     "distances of three types": ("path", "huge", "sssp", "distances", MIXED, 2**54, None),

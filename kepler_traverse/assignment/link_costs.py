@@ -18,6 +18,7 @@ _MIN_RATIO = 1e-3  # slopes of powers below 1 are infinite at 0; they are taken 
 # ln 2 in two parts, of which the first has trailing zeros: products with small integers are exact
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
+_BEYOND = 1e3  # a power of e that is beyond float64, as is its reciprocal
 BLOCK = 1 << 14  # links whose costs one thread adds up
 _MAX_WHOLE = 64  # larger powers are computed by logarithms
 
@@ -81,8 +82,11 @@ def _power(base, exponent):
     """Return ``base ** exponent`` for a base of at least 0, to some units in the last place."""
     if base <= 0.0:
         return 0.0
+    if base == np.inf:  # which no halving makes less
+        return np.inf
     k, rest = _logarithm(base)
     value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
+    value = min(max(value, -_BEYOND), _BEYOND)  # more steps below change nothing
     # e^value = 2^j e^rest
     j = np.int64(np.floor(value / 0.6931471805599453 + 0.5))
     rest = (value - j * _LN2_HIGH) - j * _LN2_LOW

@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 
 from kepler_traverse import InputError
-from kepler_traverse.assignment import BPR, Conical, CostFunction, VehicleClass, assign
+from kepler_traverse.assignment import (
+    BPR,
+    Conical,
+    CostFunction,
+    VehicleClass,
+    assign,
+    link_costs,
+)
 from kepler_traverse.errors import CertificateError, UnknownVertexError
 from tests.assignment import networks
 
@@ -117,6 +124,22 @@ def test_any_power_gives_equal_costs_on_used_routes(method, power):
     assert result.is_converged
     assert result.links.time.to_numpy() == pytest.approx(networks.bpr(links, result.links.flow))
     assert result.links.time[0] == pytest.approx(result.links.time[1], rel=1e-3)
+
+
+def test_powers_beyond_float64_end_as_those_of_python():
+    for exponent in (1e-300, 0.5, 70.5, 1e3, 1e12, 1.7e308):
+        for base in (5e-324, 1e-200, 0.5, 1 - 2**-53, 1.0, 1 + 2**-52, 3.0, 1e300, math.inf):
+            with np.errstate(over="ignore", under="ignore"):
+                expected = np.float64(base) ** exponent
+            found = link_costs._power(base, exponent)
+            assert found == pytest.approx(expected, rel=1e-12), (base, exponent)
+
+
+@pytest.mark.parametrize("method", ["paths", "frank_wolfe"])
+def test_a_power_that_no_flow_bears_is_refused(method):
+    links, trips = two_routes(free_flow_time=1.0, capacity=1.0, b=1.0, power=1e300)
+    with pytest.raises(InputError, match="is beyond float64; choose a smaller power"):
+        assign(links, trips, method=method)
 
 
 def test_power_0_and_capacity_0_are_constant_costs():

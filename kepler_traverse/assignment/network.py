@@ -16,7 +16,7 @@ from ..cpu.breadth_first_order import breadth_first_order
 from ..errors import InputError, option_text
 from ..formats.column_names import end_pairs, listed
 from ..graph.ids import ENDS_OF_LINKS, VertexIds, ends_of_one_type
-from ..labels import columns_in_order
+from ..labels import columns_in_order, index_of_rows
 from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
@@ -102,6 +102,7 @@ class Network:
     row: np.ndarray  # of each link
     ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
     table: LinkTable
+    index: Any  # of pandas, of the rows; None if they have no labels
 
     @property
     def n_vertices(self) -> int:
@@ -194,7 +195,15 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
         out_links=by_tail,
         is_closed=closed_here,
     )
-    return Network(ids, place, links, order, (tails, heads), LinkTable(columns, int(tails.size)))
+    return Network(
+        ids=ids,
+        place=place,
+        links=links,
+        row=order,
+        ends=(tails, heads),
+        table=LinkTable(columns, int(tails.size)),
+        index=index_of_rows(table),
+    )
 
 
 def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray]:

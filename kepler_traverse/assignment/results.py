@@ -121,11 +121,14 @@ class Equilibrium:
 
     @property
     def links(self) -> Any:
-        """A data frame with one row per row of the links, in their order: ``src``, ``dst``, ``flow`` of
-        all classes, ``time``, and ``cost``; of several classes ``flow_VOLUME`` and ``cost_VOLUME``;
-        ``selected`` with ``select_link``.
+        """A data frame with one row per row of the links, in their order and with their index: ``src``,
+        ``dst``, ``flow`` of all classes, ``time``, and ``cost``; of several classes ``flow_VOLUME`` and
+        ``cost_VOLUME``; ``selected`` with ``select_link``.
         """
-        return frame_from(self.link_columns(), "cpu")
+        frame = frame_from(self.link_columns(), "cpu")
+        if self.problem.network.index is not None:
+            frame.index = self.problem.network.index
+        return frame
 
     @property
     def selected_pairs(self) -> Any:

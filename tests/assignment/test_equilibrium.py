@@ -471,6 +471,24 @@ def test_ids_may_be_strings_and_tables_of_any_kind():
     assert result.links.flow.to_list() == assign(links, trips, gap=1e-9).links.flow.to_list()
 
 
+def test_links_of_a_result_have_the_index_of_the_links():
+    links, trips = networks.grid()
+    expected = assign(links, trips).links
+    assert expected.index.equals(pd.RangeIndex(len(links)))
+    for name, index in {
+        "filtered": links.index + 7,
+        "sorted": links.index[::-1],
+        "texts": [f"row {n}" for n in links.index],
+        "not unique": [0] * len(links),
+        "levels": pd.MultiIndex.from_frame(links[["src", "dst"]], names=["u", "v"]),
+    }.items():
+        labelled = links.set_axis(index)
+        for table in (labelled, dict(labelled.items())):
+            found = assign(table, trips).links
+            assert found.index.equals(labelled.index), name
+            assert found.reset_index(drop=True).equals(expected), name
+
+
 def test_trips_within_a_zone_use_no_link_and_count_in_the_excess():
     links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
     more = pd.concat([trips, pd.DataFrame({"origin": [2], "destination": [2], "volume": [94.0]})])

@@ -39,7 +39,7 @@ from ..run.question import make_question, read_targets
 from ..run.sizing import make_load
 from ..worker.batch_context import BatchContext
 from ..worker.planning import Request, require_weights
-from ..worker.traverse import BatchTraverser, Group
+from ..worker.traverse import Attempt, BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
@@ -141,14 +141,12 @@ class _BatchTraverser(BatchTraverser):
     _plan: _Plan
     _graph: PartitionedGraph
 
-    def _try(
-        self, group: Group, firsts: set[int], context: BatchContext
-    ) -> tuple[Traversals | None, float, str, bool]:
+    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> Attempt:
         try:
-            return *self._traverse(group, firsts, context), "", False
+            return Attempt(*self._traverse(group, firsts, context))
         except (CertificateError, PrecisionError) as error:
             name = self._graph.ids_at(np.array([group[0][0]]))[0]
-            return None, 0.0, f"{type(error).__name__}: source {name}: {error}", False
+            return Attempt(None, reason=f"{type(error).__name__}: source {name}: {error}")
 
     def _certify(self, traversals: Traversals) -> None:
         for traversal in traversals:
@@ -244,17 +242,17 @@ class MgEngine:
         started = time.perf_counter()
         run.announce({"start": self._start_seconds})
         with run.watch(self._together.client):
-            self._answer(run)
+            self._run_batches(run)
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
-    def _answer(self, run: BatchRun) -> None:
-        answers = _BatchTraverser(self._graph, self._plan, run.prepared.request)
+    def _run_batches(self, run: BatchRun) -> None:
+        traverser = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
             self._together.load(self._graph)
         for part, sources in run.batches.items():
             signals.check()
             context = BatchContext()
-            rows = answers.of(part, sources, False, context)
+            rows = traverser.answer_batch(part, sources, context)
             with writing_to(run.folder.path), context.clock("write"):
                 summary = write_part(Store(run.folder.path), part, run.layout, rows)
             with signals.held():  # an interrupt waits until the results are in the manifest

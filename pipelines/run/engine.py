@@ -210,9 +210,9 @@ class KeplerEngine:
         run.announce(times)
         self._supervision.begin()
 
-        def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
+        def run_task(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
             return worker.answer(
-                run.batches_of(task), task.isolate, task.mark, make_way, task.strategy
+                run.batches_of(task), task.isolate, task.mark, begin_next, task.strategy
             )
 
         with (

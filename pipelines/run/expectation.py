@@ -27,7 +27,7 @@ from ..output.store import Store
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT
 from ..worker.label_plan import PROOFS
-from ..worker.traversal_worker import Traverser, answers_for
+from ..worker.traversal_worker import Traverser, traverser_for
 from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
 
@@ -172,9 +172,9 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
 
 def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     """Search from some of the sources and write a part; None if all of them fail."""
-    answers = answers_for(prepared.graph, plan, prepared.request)
+    traverser = traverser_for(prepared.graph, plan, prepared.request)
     adds_up = prepared.request.kind.adds_up
-    first = _try_part(prepared, answers, 1)  # it also does what is done once for all sources
+    first = _try_part(prepared, traverser, 1)  # it also does what is done once for all sources
     if first is None:
         return None
     most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
@@ -184,12 +184,12 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
         n_sources = max(fewest, n_sources // 2)
     if _seconds(first) > _LONG:
         return _compared(plan, first, first, adds_up)
-    trial = _try_part(prepared, answers, n_sources)
+    trial = _try_part(prepared, traverser, n_sources)
     # What the first source did once for all made the others seem long. A part of few sources that
     # is short shows what a part takes, and not what a source takes.
     while trial is not None and n_sources < most and _seconds(trial) < _SHORT_TRIAL_SECONDS:
         n_sources = min(_MORE * n_sources, most)
-        trial = _try_part(prepared, answers, n_sources)
+        trial = _try_part(prepared, traverser, n_sources)
     if trial is None:
         return None
     return _compared(plan, first, trial, adds_up)
@@ -242,13 +242,13 @@ def _estimate(plan: MultiSourcePlan, name: str, n_sources: int) -> float:
     return next(each.seconds for each in plan.ranked(n_sources) if each.name == name)
 
 
-def _try_part(prepared: Prepared, answers: Traverser, n_sources: int) -> Trial | None:
+def _try_part(prepared: Prepared, traverser: Traverser, n_sources: int) -> Trial | None:
     """Write a part of so many sources, spread over all of them, to a temporary folder."""
     chosen = np.unique(np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64))
     numbers = prepared.numbers[chosen].tolist()
     context = BatchContext()
     with temporary_folder() as folder:
-        rows = answers.of(0, numbers, False, context)
+        rows = traverser.answer_batch(0, numbers, context)
         with context.clock("write"):
             part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:

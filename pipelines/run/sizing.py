@@ -32,7 +32,7 @@ from ..output.store import Store
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
-from ..worker.traversal_worker import answers_for
+from ..worker.traversal_worker import traverser_for
 from .memory_plan import (
     BATCHES_PER_WORKER,
     Load,
@@ -172,9 +172,8 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
     ].tolist()
     request = replace(prepared.request, certify="none")  # they are computed and certified again
     with temporary_folder() as folder:
-        rows = answers_for(prepared.graph, prepared.plan, request).of(
-            0, numbers, False, BatchContext()
-        )
+        traverser = traverser_for(prepared.graph, prepared.plan, request)
+        rows = traverser.answer_batch(0, numbers, BatchContext())
         part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None

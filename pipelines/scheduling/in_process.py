@@ -86,7 +86,7 @@ Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
 class InProcessExecutor(BatchExecutor):
     """A ``BatchExecutor`` without worker processes.
 
-    ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only
+    ``run(task, begin_next)`` runs a task and returns its outcomes. It calls ``begin_next()`` where only
     its last parts remain to be written, so that the next task begins. ``is_watched``: whether
     another process takes over if this one dies; then a batch that hangs ends this process.
     ``is_unusable(error)``: whether an error makes every later task fail, too.
@@ -153,12 +153,12 @@ class InProcessExecutor(BatchExecutor):
 
     def run_one(self, future: LocalFuture) -> bool:
         """Run a task and end its future; return whether another thread takes the next one."""
-        made_way = False
+        next_has_begun = False
 
-        def make_way() -> None:
-            nonlocal made_way
-            if not made_way:
-                made_way = True
+        def begin_next() -> None:
+            nonlocal next_has_begun
+            if not next_has_begun:
+                next_has_begun = True
                 self._start_thread()
 
         outcomes: list[BatchOutcome] | None = None
@@ -166,7 +166,7 @@ class InProcessExecutor(BatchExecutor):
         has_ended: Answer[None] = Answer()
         self._running[future.key] = has_ended
         try:
-            outcomes = self._run(future.task, make_way)
+            outcomes = self._run(future.task, begin_next)
         except BaseException as error:
             failure = error
             if self._is_unusable(error):
@@ -178,22 +178,22 @@ class InProcessExecutor(BatchExecutor):
         has_ended.give()
         self._pending.pop(future.key, None)
         future.end(outcomes, failure)  # no effect if its batches were given out again
-        return made_way
+        return next_has_begun
 
 
 def _serve(
     tasks: SimpleQueue[LocalFuture | None], executor: weakref.ref[InProcessExecutor]
 ) -> None:
-    """Run tasks until one of them makes way, or there is None in place of one.
+    """Run tasks until one of them begins the next, or there is None in place of one.
 
     A thread that waits keeps no executor, which says so when it is gone.
     """
-    made_way = False
-    while not made_way:
+    next_has_begun = False
+    while not next_has_begun:
         future = tasks.get()
         owner = executor()
         if future is None or owner is None:
             return
         if not future.done():
-            made_way = owner.run_one(future)
+            next_has_begun = owner.run_one(future)
         del future, owner

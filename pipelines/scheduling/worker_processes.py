@@ -66,7 +66,7 @@ class ProcessWorker(Protocol):
         batches: Any,
         isolate: bool,
         mark_path: Path,
-        make_way: Callable[[], object],
+        begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]: ...
 

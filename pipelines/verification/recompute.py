@@ -23,7 +23,7 @@ from ..output.schemas import SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.label_plan import proved_labels
 from ..worker.planning import Request, plan_for
-from ..worker.traversal_worker import answers_for
+from ..worker.traversal_worker import traverser_for
 from .part_checks import Findings, Part
 
 
@@ -41,7 +41,7 @@ class Retraversal:
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
         if self.form.of_labels:
             proved_labels(graph, request)
-        self._answers = answers_for(graph, plan_for(graph, request), request)
+        self._traverser = traverser_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(
             graph.n_vertices,
@@ -49,13 +49,13 @@ class Retraversal:
             self.form.size(question, graph.n_vertices).most,
         )
 
-    def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
+    def answer_part(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
 
         Raises CertificateError: the repeated traversal failed, so the part file cannot be verified.
         """
         context = BatchContext()
-        for answer in self._answers.of(part, numbers, False, context):
+        for answer in self._traverser.answer_batch(part, numbers, context):
             for source, table, checksum in answer.each():
                 yield source, plain(table), checksum
         if context.failed:
@@ -89,7 +89,7 @@ class AgainPart(Part):
         return checksums
 
     def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
-        answers = self._prover.of(self._number, numbers)
+        answers = self._prover.answer_part(self._number, numbers)
         proven = 0
         for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):
             written = rows.take(right.num_rows)

@@ -110,9 +110,9 @@ def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
     batches: dict[int, Any] = {}
     sends = threading.Lock()  # parts of several tasks may end at the same time
 
-    def run(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
+    def run(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
         own = batches.pop(task.number)
-        return worker.answer(own, task.isolate, task.mark, make_way, task.strategy)
+        return worker.answer(own, task.isolate, task.mark, begin_next, task.strategy)
 
     def report(future: LocalFuture) -> None:
         futures.pop(future.key, None)

@@ -8,7 +8,7 @@ rows belong in the manifest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,15 @@ from .planning import Request
 from .traverse import release_cached_memory
 
 
+class _Attempt(NamedTuple):
+    """What became of the search: columns of the result, or the reason for which there are none."""
+
+    columns: dict[str, Column] | None = None
+    rounds: int = 0
+    reason: str = ""
+    memory_ran_out: bool = False
+
+
 class TogetherTraverser:
     """Searches from all sources together; it has the same method as ``BatchTraverser``."""
 
@@ -39,16 +48,17 @@ class TogetherTraverser:
         self._request = request
         self.measured: dict[int, Measured] = {}  # always empty: there is only one search
 
-    def of(
+    def answer_batch(
         self,
         part: int,
         sources: Sequence[int],
-        isolate: bool,  # noqa: ARG002
         context: BatchContext,
+        *,
+        isolate: bool = False,  # noqa: ARG002
     ) -> Iterator[Answer]:
         """Yield the results of the sources in order; all rows are those of the first one.
 
-        Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so
+        Parameters are those of ``BatchTraverser.answer_batch``. Sources cannot be isolated here, so
         ``isolate`` has no effect.
 
         Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
@@ -58,19 +68,18 @@ class TogetherTraverser:
         if not numbers.size:  # all sources were given up
             return
         context.progress.at(part)
-        outcome, reason, memory_ran_out = self._try(numbers, context.clock)
-        if memory_ran_out:  # retry after releasing unused memory
+        tried = self._try(numbers, context.clock)
+        if tried.memory_ran_out:  # retry after releasing unused memory
             release_cached_memory()
-            outcome, reason, _ = self._try(numbers, context.clock)
-        if outcome is None:
-            context.failed.extend((int(number), reason) for number in numbers)
+            tried = self._try(numbers, context.clock)
+        if tried.columns is None:
+            context.failed.extend((int(number), tried.reason) for number in numbers)
             return
-        columns, rounds = outcome
+        columns = tried.columns
         distance = to_host(columns[list(columns)[-1]].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
-        context.tally.add(
-            [], context.clock.seconds["traverse"], self._count_edges(columns), rounds, [histogram]
-        )
+        seconds = context.clock.seconds["traverse"]
+        context.tally.add([], seconds, self._count_edges(columns), tried.rounds, [histogram])
         table = arrow_table(columns)
         source = np.full(distance.size, numbers[0])
         if "source" in columns:
@@ -90,9 +99,7 @@ class TogetherTraverser:
             vertex = vertex[columns["rank"].values == 1]
         return int(self._graph.derived.degrees[vertex].sum())
 
-    def _try(
-        self, numbers: np.ndarray, clock: Phases
-    ) -> tuple[tuple[dict[str, Column], int] | None, str, bool]:
+    def _try(self, numbers: np.ndarray, clock: Phases) -> _Attempt:
         """Search from all sources; the exception, which keeps arrays alive, is gone when this
         returns.
         """
@@ -107,14 +114,13 @@ class TogetherTraverser:
         try:
             is_certified = request.certify != "none"
             options = RunOptions(groups, is_certified, clock, of_kind=request.options)
-            return self._plan.find(numbers, options), "", False
+            return _Attempt(*self._plan.find(numbers, options))
         except NegativeCycleError:
             raise
         except Exception as error:
             if is_sticky(error):
                 raise
-            return (
-                None,
-                f"{type(error).__name__}: the search from all sources together: {error}",
-                is_out_of_memory(error),
+            return _Attempt(
+                reason=f"{type(error).__name__}: the search from all sources together: {error}",
+                memory_ran_out=is_out_of_memory(error),
             )

@@ -85,11 +85,11 @@ class Loaded:
 
     graph: Graph
     plan: Plan
-    answers: Traverser
+    traverser: Traverser
     writers: Writers | None  # None if the thread that traverses also writes the parts
 
 
-def reported_plan(graph: Graph, request: Request, strategy: str) -> Plan:
+def plan_with_strategy(graph: Graph, request: Request, strategy: str) -> Plan:
     """Plan with the strategy that the driver names, or choose one here if this worker cannot run
     that strategy.
     """
@@ -101,7 +101,7 @@ def reported_plan(graph: Graph, request: Request, strategy: str) -> Plan:
     return plan_for(graph, request)
 
 
-def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
+def traverser_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = graph_in_direction(graph, request.direction)
     if isinstance(plan, SearchTogether):
@@ -125,7 +125,7 @@ class TraversalWorker:
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
-        self._reported = ""
+        self._named_strategy = ""  # the last one that the driver has named
 
     @functools.cached_property
     def _store(self) -> Store:
@@ -179,11 +179,13 @@ class TraversalWorker:
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
             writers = Writers(most) if most > 1 else None
         warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
-        self._reported = request.chosen
-        if plan is None or (self._reported and plan.strategy.name != self._reported):
-            plan = reported_plan(graph, request, self._reported)
-        answers = answers_for(graph, plan, request)
-        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
+        named = request.chosen
+        self._named_strategy = named
+        if plan is None or (named and plan.strategy.name != named):
+            plan = plan_with_strategy(graph, request, named)
+        traverser = traverser_for(graph, plan, request)
+        loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
+        self.loaded = loaded
         warming.join()
         self._compile_seconds = compile_clock.thread_seconds() - compiled
         self._load_seconds = time.perf_counter() - started - self._compile_seconds
@@ -207,23 +209,24 @@ class TraversalWorker:
         strategy has changed.
         """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
-        if not strategy or strategy == self._reported:
+        if not strategy or strategy == self._named_strategy:
             return loaded
-        self._reported = strategy
+        self._named_strategy = strategy
         if loaded.plan.strategy.name == strategy:
             return loaded
         started = time.perf_counter()
         graph = loaded.graph
         writers = loaded.writers
         request = self.work.request
-        if isinstance(loaded.answers, BatchTraverser):
-            loaded.answers.let_go()
+        if isinstance(loaded.traverser, BatchTraverser):
+            loaded.traverser.release_plan()
         self.loaded = None
         del loaded  # the memory of the previous plan is released first
         release_cached_memory()
-        plan = reported_plan(graph, request, strategy)
-        answers = answers_for(graph, plan, request)
-        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
+        plan = plan_with_strategy(graph, request, strategy)
+        traverser = traverser_for(graph, plan, request)
+        loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
+        self.loaded = loaded
         self._load_seconds += time.perf_counter() - started
         return loaded
 
@@ -239,51 +242,60 @@ class TraversalWorker:
         batches: Batches,
         isolate: bool,
         mark_path: Path,
-        make_way: Callable[[], object] = lambda: None,
+        begin_next: Callable[[], object] = lambda: None,
         strategy: str = "",
     ) -> list[BatchOutcome]:
         """Run the batches of a task, one part file per batch; see ``run_batches``.
 
-        ``make_way`` is called once all batches are traversed, so that the next task may begin. It
+        ``begin_next`` is called once all batches are traversed, so that the next task may begin. It
         is called only if writer threads write the parts.
         """
         with writing_to(self._store), self.mark(mark_path, isolate) as mark:
             try:
-                # a plan runs one traversal at a time; an external worker may have several threads
-                with self._lock:
-                    self._take_fair_share()
-                    loaded = self._ready(strategy)
-                    if isinstance(loaded.plan, MultiSourcePlan):
-                        # any thread may use the plan: results are consumed before the lock is
-                        # released
-                        loaded.plan.adopt()
-                    most = max((len(sources) for _, sources in batches), default=0)
-                    sort = self.work.request.options.sort
-                    writers = loaded.writers
-                    answers = loaded.answers
-                    n_vertices = loaded.graph.n_vertices
-                    # so that the next task can release the plan while these parts are written
-                    del loaded
-                    if (
-                        writers is None
-                        or isinstance(answers, TogetherTraverser)
-                        or isolate
-                        or not can_write_in_background(most, n_vertices, sort)
-                    ):
-                        return [
-                            self._write_with_retry(answers, part, sources, isolate, mark)
-                            for part, sources in batches
-                        ]
-                    begun = time.perf_counter()
-                    parts = writers.take(self._writers_of_parts(writers, answers, batches, mark))
-                    seconds = time.perf_counter() - begun
-                make_way()
-                return self._wait_for_parts(writers, batches, parts, seconds, mark)
+                return self._answer(batches, isolate, mark, begin_next, strategy)
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
                     self.give_up()
                 raise
+
+    def _answer(
+        self,
+        batches: Batches,
+        isolate: bool,
+        mark: Mark,
+        begin_next: Callable[[], object],
+        strategy: str,
+    ) -> list[BatchOutcome]:
+        # a plan runs one traversal at a time; an external worker may have several threads
+        with self._lock:
+            self._take_fair_share()
+            loaded = self._ready(strategy)
+            if isinstance(loaded.plan, MultiSourcePlan):
+                # any thread may use the plan: results are consumed before the lock is released
+                loaded.plan.adopt()
+            traverser = loaded.traverser
+            writers = None if isolate else self._writers_for(loaded, batches)
+            # so that the next task can release the plan while these parts are written
+            del loaded
+            if writers is None or isinstance(traverser, TogetherTraverser):
+                return [
+                    self._write_with_retry(traverser, part, sources, mark, isolate)
+                    for part, sources in batches
+                ]
+            begun = time.perf_counter()
+            parts = writers.take(self._search_and_write(writers, traverser, batches, mark))
+            seconds = time.perf_counter() - begun
+        begin_next()
+        return self._wait_for_parts(writers, batches, parts, seconds, mark)
+
+    def _writers_for(self, loaded: Loaded, batches: Batches) -> Writers | None:
+        """Return the threads that write the parts of these batches; None if this thread does."""
+        most = max((len(sources) for _, sources in batches), default=0)
+        sort = self.work.request.options.sort
+        if can_write_in_background(most, loaded.graph.n_vertices, sort):
+            return loaded.writers
+        return None
 
     def give_up(self) -> None:
         """Act on an error after which every later call in this process would fail, too; here,
@@ -291,10 +303,11 @@ class TraversalWorker:
         """
 
     def _write_with_retry(
-        self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark
+        self, traverser: Traverser, part: int, sources: Sequence[int], mark: Mark, isolate: bool
     ) -> BatchOutcome:
+        """Search and write a part in this thread, again one source at a time if memory runs out."""
         try:
-            return self._write_batch(answers, part, sources, isolate, mark)
+            return self._write_batch(traverser, part, sources, mark, isolate)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -302,7 +315,7 @@ class TraversalWorker:
         # releasing unused memory.
         release_cached_memory()
         try:
-            return self._write_batch(answers, part, sources, True, mark)
+            return self._write_batch(traverser, part, sources, mark, isolate=True)
         except MemoryError as error:
             reason = f"MemoryError: its part could not be written: {error}"
             return {
@@ -348,26 +361,27 @@ class TraversalWorker:
             writers.most = max(1, writers.most // 2)
             release_cached_memory()
             # The next task may have made another plan by now.
-            return self._write_with_retry(self._ready("").answers, part, sources, True, mark)
+            traverser = self._ready("").traverser
+            return self._write_with_retry(traverser, part, sources, mark, isolate=True)
 
-    def _writers_of_parts(
-        self, writers: Writers, answers: BatchTraverser, batches: Batches, mark: Mark
+    def _search_and_write(
+        self, writers: Writers, traverser: BatchTraverser, batches: Batches, mark: Mark
     ) -> Generator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
-        with contextlib.closing(answers.traverse_batches(batches, mark, writers)) as begun:
+        with contextlib.closing(traverser.traverse_batches(batches, mark, writers)) as begun:
             for batch in begun:
                 self._report_load(batch.context)
-                yield functools.partial(self._write_beside, writers, answers, batch, mark)
+                yield functools.partial(self._write_in_background, writers, traverser, batch, mark)
 
-    def _write_beside(
-        self, writers: Writers, answers: BatchTraverser, batch: TraversedBatch, mark: Mark
+    def _write_in_background(
+        self, writers: Writers, traverser: BatchTraverser, batch: TraversedBatch, mark: Mark
     ) -> BatchOutcome:
         """Write a part, in a thread of its own, while its sources are traversed."""
         clock = Phases()
         encoders = PartEncoders(writers, clock)
         try:
             with clock("write"):
-                rows = answers.rows_of_batch(batch, clock)
+                rows = traverser.rows_of_batch(batch, clock)
                 summary = self._write_part(batch.part, rows, mark, encoders)
         except BaseException as error:
             batch.pieces.close(error)
@@ -375,20 +389,7 @@ class TraversalWorker:
         finally:
             encoders.abandon()
         batch.context.clock.add(clock)
-        return self._outcome(answers, batch.part, summary, batch.context)
-
-    def _write_rows(
-        self,
-        answers: Traverser,
-        part: int,
-        rows: Iterator[Answer],
-        context: BatchContext,
-        mark: Mark,
-    ) -> BatchOutcome:
-        """Write a part and return its outcome."""
-        with context.clock("write"):
-            summary = self._write_part(part, rows, mark, THIS_THREAD)
-        return self._outcome(answers, part, summary, context)
+        return self._outcome(traverser, batch.part, summary, batch.context)
 
     def _write_part(
         self, part: int, rows: Iterator[Answer], mark: Mark, encoders: Encoders
@@ -396,11 +397,12 @@ class TraversalWorker:
         return write_part(self._store, part, self.work.layout, rows, mark.is_wanted, encoders)
 
     def _outcome(
-        self, answers: Traverser, part: int, summary: PartSummary | None, context: BatchContext
+        self, traverser: Traverser, part: int, summary: PartSummary | None, context: BatchContext
     ) -> BatchOutcome:
+        """Return what became of a part, with the times of its search for those who compare them."""
         if summary is not None:
             context.finish(summary, self.address)
-        measured = answers.measured.pop(part, None)
+        measured = traverser.measured.pop(part, None)
         return {"part": part, "summary": summary, "failed": context.failed, "measured": measured}
 
     def _report_load(self, context: BatchContext) -> None:
@@ -411,15 +413,17 @@ class TraversalWorker:
         self._compile_seconds = 0.0
 
     def _write_batch(
-        self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark
+        self, traverser: Traverser, part: int, sources: Sequence[int], mark: Mark, isolate: bool
     ) -> BatchOutcome:
+        """Search and write a part in this thread."""
         context = BatchContext(progress=mark)
         self._report_load(context)
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
-            outcome = self._write_rows(
-                answers, part, answers.of(part, sources, isolate, context), context, mark
-            )
+            rows = traverser.answer_batch(part, sources, context, isolate=isolate)
+            with context.clock("write"):
+                summary = self._write_part(part, rows, mark, THIS_THREAD)
+            outcome = self._outcome(traverser, part, summary, context)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome
 

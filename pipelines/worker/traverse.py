@@ -84,15 +84,22 @@ class TraversedBatch:
 
 
 class _Piece(NamedTuple):
-    """The results of one group for one part: start of its search, seconds per source, and seconds
-    of the piece by phase.
-    """
+    """The results of one group for one part."""
 
     part: int
     traversals: Traversals
-    started: float
-    seconds: float
-    spent: dict[str, float]
+    started: float  # when the search of the group began, in seconds since the epoch
+    seconds: float  # of the search, per source
+    spent: dict[str, float]  # seconds by phase: the share of the part
+
+
+class Attempt(NamedTuple):
+    """What became of the search of a group: traversals, or the reason for which there are none."""
+
+    traversals: Traversals | None
+    seconds: float = 0.0  # of the search, per source
+    reason: str = ""
+    memory_ran_out: bool = False
 
 
 class BatchTraverser:
@@ -125,38 +132,38 @@ class BatchTraverser:
         self._host_rows = HOST_ROWS[request.kind.written_as](graph)
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
-    def let_go(self) -> None:
+    def release_plan(self) -> None:
         """Release the plan. Batches that it has traversed can still be written."""
         del self._plan
 
-    def of(
-        self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext
+    def answer_batch(
+        self, part: int, sources: Sequence[int], context: BatchContext, *, isolate: bool = False
     ) -> Iterator[Answer]:
         """Yield the results of the sources in order.
 
-        ``isolate``: process one source at a time, because a worker has died at one of them.
-        ``context``: records times, counts, and each source that is left out.
+        ``context``: records times, counts, and each source that is left out. ``isolate``: process
+        one source at a time, because a worker has died at one of them.
 
         Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
         continue (``is_sticky``)).
         """
         if self._request.kind.adds_up:
-            yield from self._loads(part, sources, isolate, context)
+            yield from self._add_up([(part, sources)], context, isolate)
             return
-        for traversals, seconds in self._groups([(part, sources)], isolate, context):
-            yield from self._rows(traversals, seconds, context)
+        for traversals, seconds in self._search_groups([(part, sources)], context, isolate):
+            for rows in self._make_rows(traversals, context.clock):
+                context.tally.add(rows.answer.sources, seconds, *rows.counts)
+                yield rows.answer
             context.progress.at(part)
 
-    def _loads(
-        self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext
-    ) -> Iterator[Answer]:
+    def _add_up(self, batches: Batches, context: BatchContext, isolate: bool) -> Iterator[Answer]:
         """Yield what all sources of a part add up to."""
         graph = self._graph
         clock = context.clock
         asked = self._request.asked(graph, self._query)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         done = []
-        for traversals, seconds in self._groups([(part, sources)], isolate, context):
+        for traversals, seconds in self._search_groups(batches, context, isolate):
             with clock("rows"):
                 loads.add(traversals)
             names = get_names(graph, traversals.sources)
@@ -180,7 +187,7 @@ class BatchTraverser:
             _ = self._host_rows.graph  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
         part_of = {source: part for part, sources in batches for source in sources}
-        pieces = self._pieces(batches, part_of, together)
+        pieces = self._iter_pieces(batches, part_of, together)
         piece = next(pieces, None)
         for part, _ in batches:
             started = time.time() if piece is None else piece.started
@@ -189,7 +196,7 @@ class BatchTraverser:
             try:
                 yield batch
                 while piece is not None and piece.part == part:
-                    self._collect(batch, piece)
+                    self._pass_on(batch, piece)
                     piece = next(pieces, None)
                 context.failed += [
                     (source, why) for source, why in together.failed if part_of[source] == part
@@ -199,7 +206,7 @@ class BatchTraverser:
                 raise
             batch.pieces.end()
 
-    def _pieces(
+    def _iter_pieces(
         self, batches: Batches, part_of: dict[int, int], context: BatchContext
     ) -> Iterator[_Piece]:
         """Yield the results of each group, one piece per part; a piece is valid until the next
@@ -209,14 +216,14 @@ class BatchTraverser:
         """
         clock = context.clock
         started = time.time()
-        for traversals, seconds in self._groups(batches, False, context):
+        for traversals, seconds in self._search_groups(batches, context, isolate=False):
             spent = clock.seconds
             clock.seconds = dict.fromkeys(clock.seconds, 0.0)
             parts = [part_of[source] for source in traversals.sources.tolist()]
             end = 0
             for part, own in itertools.groupby(parts):
                 begin = end
-                end = end + len(list(own))
+                end += len(list(own))
                 context.progress.at(part)
                 share = (end - begin) / len(parts)
                 yield _Piece(
@@ -228,32 +235,34 @@ class BatchTraverser:
                 )
             started = time.time()
 
-    def _collect(self, batch: TraversedBatch, piece: _Piece) -> None:
+    def _pass_on(self, batch: TraversedBatch, piece: _Piece) -> None:
         """Give the results of one group to the thread that writes their part."""
         for phase, seconds in piece.spent.items():
             batch.context.clock.seconds[phase] += seconds
         try:
             if self._makes_rows_on_host:
-                self._collect_distances(batch, piece)
+                self._pass_on_distances(batch, piece)
             else:
-                self._collect_rows(batch, piece)
+                self._pass_on_rows(batch, piece)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             # the frames of a traceback keep arrays alive
             batch.pieces.fail(error.with_traceback(None))
 
-    def _collect_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
+    def _pass_on_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
+        """Copy distances to the host, some sources at a time; the other thread makes rows of them."""
         step = sources_per_piece(self._graph.n_vertices)
         for begin in range(0, len(piece.traversals), step):
             with batch.pieces.capacity() as put:
                 with batch.context.clock("rows"):
                     held = on_host(cast(Traversals, piece.traversals[begin : begin + step]))
-                put(functools.partial(self._make_rows, held, piece.seconds))
+                put(functools.partial(self._make_rows_of_piece, held, piece.seconds))
                 del held
 
-    def _collect_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
-        made = self._made(piece.traversals, batch.context.clock)
+    def _pass_on_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
+        """Make rows here, as their distances are on the device, and pass some of them at a time."""
+        made = self._make_rows(piece.traversals, batch.context.clock)
         while True:
             with batch.pieces.capacity() as put:
                 held: list[Rows] = []
@@ -268,11 +277,13 @@ class BatchTraverser:
                 put(functools.partial(_as_made, held, piece.seconds))
                 del held
 
-    def _make_rows(self, traversals: Traversals, seconds: float, clock: Phases) -> MadeRows:
-        return MadeRows(list(self._made(traversals, clock)), seconds)
+    def _make_rows_of_piece(
+        self, traversals: Traversals, seconds: float, clock: Phases
+    ) -> MadeRows:
+        return MadeRows(list(self._make_rows(traversals, clock)), seconds)
 
     def rows_of_batch(self, batch: TraversedBatch, clock: Phases) -> Iterator[Answer]:
-        """Yield what ``of`` yields, for a batch of ``traverse_batches``; in any thread.
+        """Yield what ``answer_batch`` yields, for a batch of ``traverse_batches``; in any thread.
 
         ``clock``: of this thread. Raises Exception: memory ran out while rows were collected or
         made, or the search of the part has ended.
@@ -281,22 +292,10 @@ class BatchTraverser:
             batch.context.tally.add(rows.answer.sources, seconds, *rows.counts)
             yield rows.answer
 
-    def _rows(
-        self, traversals: Traversals, seconds: float, context: BatchContext
-    ) -> Iterator[Answer]:
-        for rows in self._made(traversals, context.clock):
-            context.tally.add(rows.answer.sources, seconds, *rows.counts)
-            yield rows.answer
-
-    def _made(self, traversals: Traversals, clock: Phases) -> Iterator[Rows]:
+    def _make_rows(self, traversals: Traversals, clock: Phases) -> Iterator[Rows]:
+        """Yield the rows of each source; the time that they take counts for their phase."""
         with clock("rows"):  # part of the work is done here, the rest per source
-            made = make_rows(
-                self._request,
-                self._graph,
-                self._query,
-                traversals,
-                self._host_rows,
-            )
+            made = make_rows(self._request, self._graph, self._query, traversals, self._host_rows)
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -304,8 +303,8 @@ class BatchTraverser:
                 return
             yield rows
 
-    def _groups(
-        self, batches: Batches, isolate: bool, context: BatchContext
+    def _search_groups(
+        self, batches: Batches, context: BatchContext, isolate: bool
     ) -> Iterator[tuple[Traversals, float]]:
         """Yield groups of traversals, certified as the request says, each with the seconds per
         source.
@@ -321,24 +320,24 @@ class BatchTraverser:
                 group = groups.popleft()
             else:
                 group = [left.popleft() for _ in range(min(size, len(left)))]
-            traversals, seconds, reason, memory_ran_out = self._try(group, firsts, context)
-            if traversals is not None:
+            tried = self._try(group, firsts, context)
+            if tried.traversals is not None:
                 if self._is_warm and not isolate:
-                    self._measure(group, traversals, seconds)
+                    self._measure(group, tried.traversals, tried.seconds)
                 self._is_warm = True
-                yield traversals, seconds
+                yield tried.traversals, tried.seconds
                 continue
-            if memory_ran_out:
+            if tried.memory_ran_out:
                 release_cached_memory()
                 self.group = max(1, min(self.group, len(group) // 2))
             if len(group) > 1:
                 middle = len(group) // 2
                 groups.extendleft((group[middle:], group[:middle]))
-            elif memory_ran_out and tried_again != group[0]:
+            elif tried.memory_ran_out and tried_again != group[0]:
                 tried_again = group[0]  # alone, after all unused memory was released
                 groups.appendleft(group)
             else:
-                context.failed.append((int(group[0][0]), reason))
+                context.failed.append((int(group[0][0]), tried.reason))
 
     def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
         """Record the time of a group by part, unless another strategy ran in place of the plan's
@@ -352,25 +351,22 @@ class BatchTraverser:
             _, sources, total = self.measured.get(part, (strategy, 0, 0.0))
             self.measured[part] = (strategy, sources + count, total + count * seconds)
 
-    def _try(
-        self, group: Group, firsts: set[int], context: BatchContext
-    ) -> tuple[Traversals | None, float, str, bool]:
+    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> Attempt:
         """Traverse from a group; the exception, which keeps arrays alive, is gone when this
         returns.
         """
         try:
-            return *self._traverse(group, firsts, context), "", False
+            return Attempt(*self._traverse(group, firsts, context))
         except NegativeCycleError as error:
             raise cycle_in_direction(error, self._request.direction) from None
         except Exception as error:
             if is_sticky(error):
                 raise
-            name = f"source {get_id(self._graph, int(group[0][0]))}"
-            return (
+            source = get_id(self._graph, int(group[0][0]))
+            return Attempt(
                 None,
-                0.0,
-                ": ".join([type(error).__name__, name, str(error)]),
-                is_out_of_memory(error),
+                reason=f"{type(error).__name__}: source {source}: {error}",
+                memory_ran_out=is_out_of_memory(error),
             )
 
     def _traverse(
@@ -389,12 +385,7 @@ class BatchTraverser:
             if self._waits:
                 cuda.cp.cuda.get_current_stream().synchronize()
         with context.clock("certify"):
-            if self._request.certify == "all":
-                self._certify(traversals)
-            elif self._request.certify == "sample":
-                for i, source in enumerate(sources):
-                    if source in firsts:
-                        self._certify(cast(Traversals, traversals[i : i + 1]))
+            self._certify_as_asked(traversals, firsts)
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
             if form is not None and form not in self._request.kind.reads:
@@ -408,6 +399,15 @@ class BatchTraverser:
         if pairs is None:
             return self._plan.run(np.array(sources), cut=False)
         return self._plan.run(sources, pairs.of(np.array(sources)).lists, cut=False)
+
+    def _certify_as_asked(self, traversals: Traversals, firsts: set[int]) -> None:
+        """Certify all traversals, those from the first source of a part, or none."""
+        if self._request.certify == "all":
+            self._certify(traversals)
+        elif self._request.certify == "sample":
+            for i, source in enumerate(traversals.sources.tolist()):
+                if source in firsts:
+                    self._certify(cast(Traversals, traversals[i : i + 1]))
 
     def _certify(self, traversals: Traversals) -> None:
         certify_group(self._graph, traversals)

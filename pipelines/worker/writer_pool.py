@@ -200,7 +200,7 @@ class Pieces:
             is_taken = True
             self._queue.put(self._writers.start(make_rows, "rows"))
             if self.is_closed:
-                self._let_go()
+                self._drop_queued()
 
         try:
             if self._error is not None and not is_out_of_memory(self._error):
@@ -221,9 +221,10 @@ class Pieces:
     def close(self, error: BaseException) -> None:
         """Take no more pieces: the part has failed. In the thread that writes it."""
         self._error = error
-        self._let_go()
+        self._drop_queued()
 
-    def _let_go(self) -> None:
+    def _drop_queued(self) -> None:
+        """Take what is in the queue out of it, so that other parts may have pieces in flight."""
         with contextlib.suppress(queue.Empty):
             while True:
                 if isinstance(self._queue.get_nowait(), Future):

@@ -116,7 +116,7 @@ def tried(monkeypatch, seconds_of, most=100, adds_up=False):
         return Trial(n_sources, third, third, third, row_bytes=1, part_bytes=1)
 
     monkeypatch.setattr(expectation, "_try_part", try_part)
-    monkeypatch.setattr(expectation, "answers_for", lambda *_given: None)
+    monkeypatch.setattr(expectation, "traverser_for", lambda *_given: None)
     sizing = SimpleNamespace(batch_size=most)
     request = SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up))
     prepared = SimpleNamespace(graph=None, request=request, n_sources=most, sizing=sizing)

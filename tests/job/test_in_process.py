@@ -348,7 +348,7 @@ def outcomes_of(task):
 def test_in_process_executor_runs_each_batch_once_and_one_task_at_a_time(tmp_path):
     running, most = Counter(), []
 
-    def run(task, make_way):  # noqa: ARG001
+    def run(task, begin_next):  # noqa: ARG001
         running["now"] += 1
         most.append(running["now"])
         running["now"] -= 1
@@ -364,9 +364,9 @@ def test_in_process_executor_runs_each_batch_once_and_one_task_at_a_time(tmp_pat
 def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_path):
     second = threading.Event()
 
-    def run(task, make_way):
+    def run(task, begin_next):
         if task.number == 1:
-            make_way()
+            begin_next()
             assert second.wait(PATIENCE)
         else:
             second.set()
@@ -387,7 +387,7 @@ def task(number, tmp_path):
 def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
     go_on, ran = threading.Event(), []
 
-    def run(one, make_way):  # noqa: ARG001
+    def run(one, begin_next):  # noqa: ARG001
         ran.append(one.number)
         assert go_on.wait(PATIENCE)
         return outcomes_of(one)
@@ -406,7 +406,7 @@ def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
 
 
 def test_in_process_executor_ends_the_run_where_the_process_is_unusable_or_hangs(tmp_path):
-    def run(one, make_way):  # noqa: ARG001
+    def run(one, begin_next):  # noqa: ARG001
         raise ValueError("of the device")
 
     observer = Observer("this process cannot compute any longer (ValueError: of the device)")
@@ -686,7 +686,7 @@ def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, mo
 def test_a_run_that_fails_returns_when_its_task_has_ended(tmp_path):
     began, may_end, ended = (threading.Event() for _ in range(3))
 
-    def run(task, make_way):  # noqa: ARG001
+    def run(task, begin_next):  # noqa: ARG001
         began.set()
         may_end.wait(PATIENCE)
         ended.set()

@@ -187,7 +187,7 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
     assert all(0.8 < size / (total / 8) < 1.2 for size in parts[:-1])
     assert sum(parts[::2]) == sum(sizes("--part-size", str(total // 8), "--shard", "0/2"))
     # no source is searched for a size that no part can have
-    monkeypatch.setattr(run_sizing, "answers_for", None)
+    monkeypatch.setattr(run_sizing, "traverser_for", None)
     assert len(sizes("--part-size", "1GB")) == 3
 
 

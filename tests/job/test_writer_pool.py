@@ -117,7 +117,7 @@ def answered(tmp_path):
         algorithm="bfs",
         ids="integers",
         at_once=SOURCES_PER_PART,
-        make_way=None,
+        begin_next=None,
         **more,
     ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
@@ -136,12 +136,12 @@ def answered(tmp_path):
             plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers)
         )
         # of bits a plan takes 64
-        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)
+        plugin.loaded.traverser.group = min(plugin.loaded.traverser.group, at_once)
         outcomes = plugin.answer(
             BATCHES,
             False,
             tmp_path / "mark",
-            functools.partial(make_way or (lambda _: None), plugin),
+            functools.partial(begin_next or (lambda _: None), plugin),
         )
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
@@ -391,7 +391,7 @@ def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(
         gc.collect()
         gone.append(before() is None)
 
-    outcomes, found, _ = answered(3, make_way=plan_anew)
+    outcomes, found, _ = answered(3, begin_next=plan_anew)
     assert gone == [True]
     assert found == expected, "also the part that was tried again, with the new plan"
     assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS

@@ -265,7 +265,7 @@ def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
     ran = []
     others = threading.enumerate()  # of earlier tests
 
-    def run(task, make_way):  # noqa: ARG001
+    def run(task, begin_next):  # noqa: ARG001
         ran.append(task.number)
         return []
 

@@ -21,20 +21,14 @@ import pyarrow as pa
 from kepler_traverse.errors import InputError, OutputError, how_to_install, one_line
 from kepler_traverse.formats.parquet_footer import read_schema
 
+from .delta_log import compare_delta
+from .iceberg_log import compare_iceberg
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
 from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
-from .table_logs import (
-    DELTA_LOG,
-    HINT,
-    ICEBERG_LOG,
-    compare_delta,
-    compare_iceberg,
-    differing_log,
-    stray_file,
-)
+from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, differing_log, stray_file
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 from pipelines import finish, verify
+from pipelines.output.iceberg_log import plain_record
 from pipelines.output.run_folder import read_manifest
 from pipelines.output.store import Store
-from pipelines.output.table_logs import DELTA_COMMIT, DELTA_LOG, HINT, ICEBERG_LOG, _plain
+from pipelines.output.table_logs import DELTA_COMMIT, DELTA_LOG, HINT, ICEBERG_LOG
 from pipelines.output.tables import TABLE_FORMATS, differing_table
 from tests.job.test_forged_outputs import (
     a_dangling_link,
@@ -187,7 +188,7 @@ def avro_of(path):
         records = list(avro)
         schema, meta = avro.schema, avro.header.meta
     name = json.loads(meta["avro.schema"])["name"]
-    content = [_plain(record, schema.as_struct()) for record in records]
+    content = [plain_record(record, schema.as_struct()) for record in records]
 
     def typed(value, kind, like):
         if not hasattr(like, "_data"):

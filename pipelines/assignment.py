@@ -23,8 +23,9 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, 
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import Once, OnceParser, integer, number
+from .cli.command_line import Once, OnceParser
 from .cli.terminal import called_as, say, show
+from .cli.values import integer, number
 
 SUCCESS = "_SUCCESS"
 MANIFEST = "_manifest.json"

@@ -14,18 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from .cli import signals, steps, supervisor
-from .cli.options import (
-    FILES_OF_IDS,
-    OPTIONS,
-    Once,
-    OnceParser,
-    UsageError,
-    flag_text,
-    options_in,
-    parse_flags,
-    parser,
-    to_resume,
-)
+from .cli.command_line import Once, OnceParser, options_in, parse_flags, parser, to_resume
+from .cli.options import FILES_OF_IDS, OPTIONS, UsageError, flag_text
 from .cli.own_programs import own_program
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, pasted, say

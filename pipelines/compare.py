@@ -19,18 +19,8 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, not_both
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import (
-    KINDS,
-    OPTIONS,
-    Once,
-    OnceParser,
-    Settings,
-    UsageError,
-    add_option,
-    edge_columns,
-    flag_text,
-    read_options,
-)
+from .cli.command_line import Once, OnceParser, add_option
+from .cli.options import KINDS, OPTIONS, Settings, UsageError, edge_columns, flag_text, read_options
 from .cli.terminal import called_as, show
 
 _PACKAGES = (

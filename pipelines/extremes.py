@@ -20,16 +20,10 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, 
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import (
-    OPTIONS,
-    Once,
-    OnceParser,
-    add_option,
-    edge_columns,
-    flag_text,
-    integer,
-)
+from .cli.command_line import Once, OnceParser, add_option
+from .cli.options import OPTIONS, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
+from .cli.values import integer
 
 RESULTS = ("extremes", "top-closeness")
 _SHARED = [

@@ -17,7 +17,7 @@ from kepler_traverse.runtime.display import in_units
 
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
-from .cli.options import Once, OnceParser
+from .cli.command_line import Once, OnceParser
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .monitoring.console import estimate_lines, read_estimate, traffic_of_run, traffic_text

@@ -29,7 +29,8 @@ from kepler_traverse.errors import InputError, one_line
 
 from .batch_sources import run_program
 from .cli import signals
-from .cli.options import Once, OnceParser, flag_text
+from .cli.command_line import Once, OnceParser
+from .cli.options import flag_text
 from .cli.terminal import called_as, say
 from .output.label_reader import numbers_of_ids, read_labels
 

@@ -27,7 +27,8 @@ from kepler_traverse.search.exact import describe_distances
 
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
-from .cli.options import SETTINGS, Once, OnceParser, Settings
+from .cli.command_line import Once, OnceParser
+from .cli.options import SETTINGS, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
 from .output.layout import PARTITION_NAME

@@ -13,7 +13,8 @@ from typing import Any
 
 from kepler_traverse.kinds.constraints import Constraint, all_or_none, is_value, not_both
 
-from .options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, Option, Settings, is_url
+from .options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, Option, Settings
+from .values import is_url
 
 
 def needs_table(option: Option) -> Constraint:

@@ -7,19 +7,13 @@ It imports no large packages, so that ``--help`` prints at once.
 from __future__ import annotations
 
 import argparse
-import difflib
 import functools
-import itertools
-import math
 import operator
-import os
 import re
 import shlex
-import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from kepler_traverse.errors import option_text
@@ -27,7 +21,16 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
 
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName, kinds_of_plugins, leave_out
-from .terminal import called_as, show
+from .values import (
+    exact_number,
+    ids_or_file,
+    integer,
+    number,
+    number_or_auto,
+    numbers,
+    size_in_bytes,
+    split_names,
+)
 
 if typing.TYPE_CHECKING:
     from kepler_traverse.formats import ReadOptions
@@ -35,16 +38,6 @@ if typing.TYPE_CHECKING:
 
 class UsageError(Exception):
     """The command line or a settings file is wrong."""
-
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
-_NUMBER = re.compile(
-    r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)",
-    re.IGNORECASE,
-)
-_VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,72 +85,8 @@ _of_tables = functools.partial(_edge_list, reads="tables")
 _running = functools.partial(setting, group="running")
 
 
-def _listed(what: str, text: str) -> list[str]:
-    pieces = [piece.strip() for piece in text.split(",")]
-    if not all(pieces):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} holds an empty {what}; give {what}s with one comma between two of them"
-        )
-    return pieces
-
-
-def integer(text: str) -> int:
-    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of
-    any script.
-    """
-    if not _INTEGER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def number(text: str) -> float:
-    if not _NUMBER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
-    return float(text)
-
-
-def _or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
-    try:
-        return text if text == "auto" else parse(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {what} nor 'auto'") from None
-
-
-def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip(" "))
-    if (
-        match is None
-        or match[2] not in _UNITS
-        or not math.isfinite(float(match[1]) * _UNITS[match[2]])
-    ):
-        units = ", ".join(unit for unit in _UNITS if unit)
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a size; give bytes, or a number with one of {units}"
-        )
-    return int(float(match[1]) * _UNITS[match[2]])
-
-
-def is_url(place: str | None) -> bool:
-    """Whether a place is in an object store."""
-    from kepler_traverse.runtime.object_stores import URL  # --help need not import it
-
-    return place is not None and URL.match(place) is not None
-
-
-def _ids_or_file(text: str) -> list[str] | str:
-    """Return ids, or the name of a file."""
-    if is_url(text):
-        return text
-    if not os.path.exists(text) or os.path.isdir(text):
-        return _listed("id", text)
-    if all(_INTEGER.fullmatch(piece.strip()) for piece in text.split(",")):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} may be ids or the file of this name; for the file give ./{text}"
-        )
-    return text
-
-
 def _columns(text: str) -> dict[str, str]:
+    """Parse ``--columns``: names of columns by their roles."""
     names: dict[str, str] = {}
     for piece in text.split(","):
         role, is_there, name = (part.strip() for part in piece.partition("="))
@@ -177,14 +106,15 @@ def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict
     """Return the columns of the edge list as arguments of ``read_graph``; if no other table is
     read, refuse others.
     """
-    for role in columns or () if alone else ():
-        if COLUMN_ROLES[role] != "edges":
-            raise UsageError(
-                f"--columns {role}=NAME has no effect: this command reads "
-                "the edge list alone; leave it out"
-            )
+    named = columns or {}
+    others = [role for role in named if COLUMN_ROLES[role] != "edges"]
+    if others and alone:
+        raise UsageError(
+            f"--columns {others[0]}=NAME has no effect: this command reads "
+            "the edge list alone; leave it out"
+        )
     return {
-        f"{role}_column": (columns or {}).get(role)
+        f"{role}_column": named.get(role)
         for role, table in COLUMN_ROLES.items()
         if table == "edges"
     }
@@ -196,8 +126,11 @@ FILES_OF_IDS = ("vertices", "only_vertices", "closed")  # options that the edge 
 def read_options(settings: Settings) -> dict[str, Any]:
     """Return the arguments of ``read_graph`` for the edge list of a run."""
     options = {option.key: getattr(settings, option.key) for option in OPTIONS if option.reads}
-    options |= edge_columns(settings.columns) | {"weighted": settings.algorithm == "sssp"}
-    return options | ({"edge_ids": True} if needs_edge_rows(settings) else {})
+    options |= edge_columns(settings.columns)
+    options["weighted"] = settings.algorithm == "sssp"
+    if needs_edge_rows(settings):
+        options["edge_ids"] = True
+    return options
 
 
 def needs_edge_rows(settings: Settings) -> bool:
@@ -212,24 +145,8 @@ def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
     from kepler_traverse.formats import ReadOptions  # --help need not import it
 
     options = read_options(settings) | others
-    return ReadOptions(
-        **{
-            name: value
-            for name, value in options.items()
-            if name in ReadOptions.__dataclass_fields__
-        }
-    )
-
-
-def _exact_number(text: str) -> int | float:
-    """Return an integer as it is: floats lack some beyond 2^53."""
-    if _INTEGER.fullmatch(text):
-        return integer(text)
-    return number(text)
-
-
-def _numbers(text: str) -> list[int | float]:
-    return [_exact_number(piece.strip()) for piece in text.split(",")]
+    known = {each.name for each in fields(ReadOptions)}
+    return ReadOptions(**{name: value for name, value in options.items() if name in known})
 
 
 class Kind(NamedTuple):
@@ -249,18 +166,20 @@ KINDS = {
     "choice": Kind(str),
     "integer": Kind(integer, "N", int),
     "number": Kind(number, "X", float),
-    "exact_number": Kind(_exact_number, "X", int | float),
-    "size": Kind(_size, "SIZE"),
+    "exact_number": Kind(exact_number, "X", int | float),
+    "size": Kind(size_in_bytes, "SIZE"),
     "integer_or_auto": Kind(
-        functools.partial(_or_auto, integer, "a whole number"), "auto|N", int | Literal["auto"]
+        functools.partial(number_or_auto, integer, "a whole number"),
+        "auto|N",
+        int | Literal["auto"],
     ),
     "number_or_auto": Kind(
-        functools.partial(_or_auto, number, "a number"), "auto|X", float | Literal["auto"]
+        functools.partial(number_or_auto, number, "a number"), "auto|X", float | Literal["auto"]
     ),
-    "ids": Kind(_ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
+    "ids": Kind(ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
     "columns": Kind(_columns, "ROLE=NAME,...", dict[str, str]),
-    "names": Kind(functools.partial(_listed, "name"), "NAME,NAME,...", list[str]),
-    "numbers": Kind(_numbers, "X,X,...", list[int | float]),
+    "names": Kind(functools.partial(split_names, "name"), "NAME,NAME,...", list[str]),
+    "numbers": Kind(numbers, "X,X,...", list[int | float]),
     "switch": Kind(None, hint=bool),
 }
 
@@ -671,10 +590,10 @@ class Settings:
         """The setting that names the table with the column of a role; groups are of targets for
         kinds that take these.
         """
-        own = [each.metadata for each in fields(self.kind.options_class)]
-        return next(
-            (facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role]
-        )
+        for each in fields(self.kind.options_class):
+            if each.metadata.get("column") == role:
+                return str(each.metadata["table"])
+        return COLUMN_ROLES[role]
 
     @property
     def groups_file(self) -> str | None:
@@ -696,7 +615,8 @@ class Settings:
         """
         value = self.value(key)
         default = getattr(Settings, key, None)
-        if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
+        asks_for_nothing = {"workers": 1, "hierarchy": "no"}.get(key)
+        if value in (None, default, asks_for_nothing):
             return False
         return value is not False or default is True
 
@@ -716,25 +636,33 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     added = {}
     known = {each.name for each in fields(Option)}
     hints: Any = functools.cache(typing.get_type_hints)
-    columns = settings.__dataclass_fields__["columns"]
-    roles: dict[tuple[str, str, str], list[str]] = {}
     for kind, each in _OF_KINDS:
         if "column" in each.metadata:
-            column, table, text = (each.metadata[name] for name in ("column", "table", "help"))
-            roles.setdefault((column, table, text), []).append(kind.name)
             continue
         key = SETTINGS.get(each.name, each.name)
         able = rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
         facts = {name: value for name, value in each.metadata.items() if name in known}
         facts["help"] = f"for --result {able}: {facts['help']}"
         added[key] = (key, hints(kind.options_class)[each.name], _result(each.default, **facts))
-    texts = [
-        f"{role} of --{table}, for {' or '.join(names)}: {text}"
-        for (role, table, text), names in roles.items()
-    ]
-    facts = {**columns.metadata, "help": "; ".join((columns.metadata["help"], *texts))}
+    columns = settings.__dataclass_fields__["columns"]
+    facts = {**columns.metadata}
+    facts["help"] = "; ".join([facts["help"], *_explain_columns_of_kinds()])
     added["columns"] = ("columns", columns.type, field(default=None, metadata=facts))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
+
+
+def _explain_columns_of_kinds() -> list[str]:
+    """Return what each column of a table is that is an option of result kinds."""
+    kinds_by_column: dict[tuple[str, str, str], list[str]] = {}
+    for kind, each in _OF_KINDS:
+        if "column" in each.metadata:
+            facts = each.metadata
+            column = (facts["column"], facts["table"], facts["help"])
+            kinds_by_column.setdefault(column, []).append(kind.name)
+    return [
+        f"{role} of --{table}, for {' or '.join(names)}: {text}"
+        for (role, table, text), names in kinds_by_column.items()
+    ]
 
 
 def _unfit_option(kind: ResultKind) -> str:
@@ -757,13 +685,18 @@ def _unfit_option(kind: ResultKind) -> str:
             return f"whose option {each.name!r} is already there; rename it"
         if "column" in each.metadata:
             return f"whose option {each.name!r} is a column, which the job reads of its own kinds"
-        hint = hints[each.name]
-        if type(None) in typing.get_args(hint):
-            members = [one for one in typing.get_args(hint) if one is not type(None)]
-            hint = functools.reduce(operator.or_, members)
+        hint = _without_none(hints[each.name])
         if hint not in known and typing.get_origin(hint) is not Literal:
             return f"whose option {each.name!r} has a type that no flag has; keep it out of the job"
     return ""
+
+
+def _without_none(hint: Any) -> Any:
+    """Return a type without None, which stands for a value that is not given."""
+    members = typing.get_args(hint)
+    if type(None) not in members:
+        return hint
+    return functools.reduce(operator.or_, [each for each in members if each is not type(None)])
 
 
 for _kind in kinds_of_plugins():
@@ -799,10 +732,7 @@ def _options() -> Iterator[Option]:
     for each in fields(Settings):
         if "group" not in each.metadata:  # edges and knobs have no flag
             continue
-        hint = hints[each.name]
-        members = [member for member in typing.get_args(hint) if member is not type(None)]
-        if type(None) in typing.get_args(hint):
-            hint = functools.reduce(operator.or_, members)
+        hint = _without_none(hints[each.name])
         if typing.get_origin(hint) is Literal:
             choices = typing.get_args(hint)
         else:
@@ -834,193 +764,6 @@ for _table, _roles in {
     }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
-_EXAMPLES = """\
-examples:
-  {program} roads.parquet --undirected --random-sources 64 --output out
-  {program} edges.csv --algorithm sssp --sources 3,17,99 --output out
-  {program} --config conf/road.toml roads.parquet --output out --plan
-
-{program} KIND --help lists the options of one result kind.
-
-exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources failed, 4 negative cycle, 130 interrupted
-"""
-
-
-class OnceParser(argparse.ArgumentParser):
-    """An argument parser that raises UsageError and takes no flag twice."""
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(
-            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords
-        )
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; the error for an unknown option suggests similar ones."""
-        given, unknown = self.parse_known_args(self._joined(args), namespace)
-        if unknown:
-            flags = [word for word in unknown if word.startswith("-") and word != "--"]
-            self.error(
-                self._no_option(flags[0].partition("=")[0])
-                if flags
-                else f"unexpected argument {unknown[0]!r}"
-            )
-        return given
-
-    def error(self, message: str) -> Any:
-        option = re.match(r"argument (--\S+): expected one argument$", message)
-        if option:
-            message += f"; a value that begins with - is given as {option[1]}=VALUE"
-        raise UsageError(f"{message}; see {self.prog} --help")
-
-    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
-        show(*message.splitlines())
-
-    def _joined(self, args: Any) -> list[str]:
-        """Join an option and its negative value (or list that begins with one), so that it is not
-        parsed as an option.
-        """
-        words = list(sys.argv[1:] if args is None else args)
-        takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
-        joined: list[str] = []
-        while words:
-            word = words.pop(0)
-            if word == "--":
-                return [*joined, word, *words]
-            if word in takers and words and _VALUE_BELOW_ZERO.match(words[0]):
-                word = f"{word}={words.pop(0)}"
-            joined.append(word)
-        return joined
-
-    def _no_option(self, name: str) -> str:
-        known = [known for known in self._option_string_actions if known.startswith("--")]
-        bare = name.strip("-").replace("_", "-")
-        near = [known for known in known if bare and known.startswith(f"--{bare}")]
-        near = near or [
-            f"--{name}"
-            for name in difflib.get_close_matches(bare, [name[2:] for name in known], 3, 0.7)
-        ]
-        return f"unknown option {name}" + (
-            f"; did you mean {' or '.join(near[:4])}?" if near else ""
-        )
-
-
-class Once(argparse.Action):
-    """Store a value, or for a switch the meaning of its flag; raise an error if it was given
-    before.
-    """
-
-    def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
-        super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
-        before = getattr(namespace, self.dest, None)
-        if isinstance(before, dict) and not before.keys() & values.keys():
-            values = before | values
-        elif hasattr(namespace, self.dest):
-            parser.error(
-                f"{option_string} is given twice, or against another flag for the same setting"
-            )
-        if self.nargs == 0:
-            value = not option_string.startswith(("--no-", "--undirected"))
-        else:
-            value = values
-        setattr(namespace, self.dest, value)
-
-
-def make_metavar(option: Option) -> str:
-    """Return the placeholder in ``--help`` for the value of a flag without choices."""
-    return KINDS[option.kind].metavar or (
-        "CONDITION"
-        if option.key == "where"
-        else "ADDRESS"
-        if option.key.endswith("_address")
-        else "NAME"
-    )
-
-
-def add_option(group: Any, option: Option) -> None:
-    """Add the flag of one setting to an argparse group."""
-    if option.default in (None, False) or option.kind == "switch":
-        shown = ""
-    else:
-        shown = f" (default: {option.default})"
-    if option.kind == "switch":
-        if option.key == "directed":
-            off = "--undirected"
-        else:
-            off = "--no-" + option.flag[2:]
-        short = ["-v"] if option.key == "verbose" else []
-        group.add_argument(
-            *short, option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help
-        )
-        return
-    group.add_argument(
-        option.flag,
-        dest=option.key,
-        action=Once,
-        type=KINDS[option.kind].parse,
-        choices=option.choices or None,
-        metavar=None if option.choices else make_metavar(option),
-        help=option.help + shown,
-    )
-
-
-def _takes(kind: ResultKind, option: Option) -> bool:
-    """Whether results of a kind may be asked for with an option, and with the table that it reads."""
-    tables = [
-        each
-        for each in OPTIONS
-        if each.key == (option.table or {"seed": "random_sources"}.get(option.key))
-    ]
-    if option.key == "result" or not all(_takes(kind, table) for table in tables):
-        return False
-    if kind.needs_pairs and option.key in SOURCE_CHOICES:
-        return option.key == "pairs"
-    names = {key: name for name, key in SETTINGS.items()} | {
-        "max_depth": "limit",
-        "cutoff": "limit",
-    }
-    names |= dict.fromkeys(SOURCE_CHOICES, "sources") | {"pairs": "pairs"}
-    return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
-
-
-def parser(kind: str | None = None) -> OnceParser:
-    """Return the command line of the job, with all options or with those of one result kind."""
-    program = called_as("batch_sources")
-    result = OnceParser(
-        prog=program,
-        usage="%(prog)s EDGES... --output DIR "
-        + (
-            f"--result {kind} [options]"
-            if kind
-            else "(--sources ... | --random-sources N | ...) [options]"
-        ),
-        description=(
-            "Traverse a graph from many sources: an edge list on disk "
-            "becomes Parquet files of distances."
-        ),
-        epilog=_EXAMPLES.format(program=program),
-    )
-    result.add_argument(
-        "edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
-    )
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for option in OPTIONS:
-        if kind is not None and not _takes(OUTPUT_SCHEMAS[kind], option):
-            continue
-        group = groups.get(option.group) or groups.setdefault(
-            option.group, result.add_argument_group(option.group)
-        )
-        add_option(group, option)
-    groups["running"].add_argument(
-        "--config",
-        action=Once,
-        type=Path,
-        metavar="FILE",
-        help="TOML file with settings; flags override it",
-    )
-    return result
-
 
 def flag_text(name: str, value: object = None) -> str:
     """Return an option of the library as the flag of the job, for messages.
@@ -1039,11 +782,12 @@ def flag_text(name: str, value: object = None) -> str:
         return "knobs"
     if name == "scratch":  # the files of a graph that is built are where graphs are kept
         name = "graph_cache"
-    role = name.removesuffix("_column")
-    key, _, role = SETTINGS.get(
-        name, f"columns.{role}" if role != name and role in COLUMN_ROLES else name
-    ).partition(".")
-    flag = "--" + key.replace("_", "-")
+    key = SETTINGS.get(name, name)
+    column = name.removesuffix("_column")
+    if key == name != column and column in COLUMN_ROLES:
+        key = f"columns.{column}"
+    setting, _, role = key.partition(".")
+    flag = "--" + setting.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
     if name in FILES_OF_IDS and value is None:
@@ -1051,27 +795,3 @@ def flag_text(name: str, value: object = None) -> str:
     if value is None:
         return flag
     return f"{flag} {shlex.quote(str(value))}"
-
-
-def options_in(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line that may be options: those before the first ``--``."""
-    return list(itertools.takewhile(lambda word: word != "--", words))
-
-
-def to_resume(words: Sequence[str]) -> list[str]:
-    """Return the command line that goes on with the run of a command line."""
-    options = options_in(words)
-    kept = [word for word in options if word not in ("--resume", "--no-resume")]
-    return [*kept, "--resume", *words[len(options) :]]
-
-
-def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
-    """Parse a command line into the settings that were given and the settings file.
-
-    Raises UsageError: a flag is unknown, given twice, or without its value.
-    """
-    given = vars(parser().parse_args(argv))
-    config = given.pop("config", None)
-    if not given["edges"]:
-        del given["edges"]
-    return given, config

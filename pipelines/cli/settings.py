@@ -140,6 +140,34 @@ def merge_settings(
     ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
     used.
     """
+    values = _merge_values(flags, config, environment)
+    try:
+        settings = _settings(values)
+    except ValidationError as error:
+        raise UsageError(with_failed_plugins(_sentence(error, flags, config))) from None
+    refuse_failed_plugins()
+    shard = parse_shard(settings.shard, environment)
+    settings = replace(settings, shard=None if shard is None else str(shard))
+    if settings.pairs is not None and "result" not in values:
+        settings = replace(settings, result="pairs")
+    settings = _with_implied(settings)
+    _check_texts(settings, flags, config)
+    _check_networks(settings, flags, config)
+    _refuse_listed_files(settings, flags, config)
+    _check_addresses(settings)
+    with options_spelled(flag_text, by_default=True):
+        settings = _with_rules(settings, flags, config, has_tables=False)
+    if settings.where is not None:
+        _check_condition(settings.where)
+    if settings.knobs is not None:
+        _check_knobs(settings, config)
+    return settings
+
+
+def _merge_values(
+    flags: dict[str, Any], config: Path | None, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the values of a settings file, in whose place those of flags stand."""
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
@@ -152,15 +180,11 @@ def merge_settings(
             "no edge list is given: name its files on the command line, "
             "or as 'edges' in a settings file"
         )
-    try:
-        settings = _settings(values)
-    except ValidationError as error:
-        raise UsageError(with_failed_plugins(_sentence(error, flags, config))) from None
-    refuse_failed_plugins()
-    shard = parse_shard(settings.shard, environment)
-    settings = replace(settings, shard=None if shard is None else str(shard))
-    if settings.pairs is not None and "result" not in values:
-        settings = replace(settings, result="pairs")
+    return values
+
+
+def _with_implied(settings: Settings) -> Settings:
+    """Return settings with what others imply: the kind of the result, sources and device."""
     result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
     is_of_all = settings.sampled or settings.kind.of_labels
@@ -168,15 +192,6 @@ def merge_settings(
         settings = replace(settings, all_sources=True)
     if settings.kind.of_labels and settings.device == "auto":
         settings = replace(settings, device="cpu")  # which builds labels
-    _check_texts(settings, flags, config)
-    _refuse_listed_files(settings, flags, config)
-    _check_addresses(settings)
-    with options_spelled(flag_text, by_default=True):
-        settings = _with_rules(settings, flags, config, has_tables=False)
-    if settings.where is not None:
-        _check_condition(settings.where)
-    if settings.knobs is not None:
-        _check_knobs(settings, config)
     return settings
 
 
@@ -205,22 +220,19 @@ def checked_settings(values: dict[str, Any]) -> Settings:
 
 
 def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
+    """Return the first error of pydantic as a sentence that names the setting."""
     first = error.errors()[0]
-    key = str(first["loc"][0])
-    where = _named(key, flags, config)
+    shown = None
     if first["type"] != "missing":
         shown = first["input"]
-    else:
-        shown = None
+    why = first["msg"][0].lower() + first["msg"][1:]
     if first["type"] == "string_unicode":
         encoding = sys.getfilesystemencoding()
-        why = f"it holds bytes that are no text in {encoding}"
+        how = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
         if encoding == "utf-8":
             how = "rename it"
-        else:
-            how = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
-        return f"{where} cannot be {_SHORT.repr(shown)}: {why}; {how}"
-    return f"{where} cannot be {_SHORT.repr(shown)}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        why = f"it holds bytes that are no text in {encoding}; {how}"
+    return f"{_named(str(first['loc'][0]), flags, config)} cannot be {_SHORT.repr(shown)}: {why}"
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:
@@ -297,6 +309,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
     """Raise UsageError for a text that no file system or network accepts."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
+        named = _named(key, flags, config)
         if isinstance(value, list):
             texts = value
         elif isinstance(value, dict):
@@ -305,14 +318,17 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
             texts = [value]
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(
-                f"{_named(key, flags, config)} cannot be {value!r}: a text "
-                "is empty or holds a null character"
+                f"{named} cannot be {value!r}: a text is empty or holds a null character"
             )
-        if key in _PLACES:
-            named = _named(key, flags, config)
-            places = texts if key == "edges" else [value]
-            refuse_secrets(named, *places)
-            refuse_half_addresses(named, *(places if key != "edges" else ()))
+        if key == "edges":
+            refuse_secrets(named, *texts)
+        elif key in _PLACES:
+            refuse_secrets(named, value)
+            refuse_half_addresses(named, value)
+
+
+def _check_networks(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
+    """Raise UsageError for an address of a network that is none."""
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
@@ -336,28 +352,33 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         ("pairs", "origin", settings.pairs),
     )
     for table, role, path in tables:
-        is_table = table == "pairs" or any(settings.find_table(each) == table for each in columns)
         if path is None:
-            names = None
-        else:
-            names = columns_of_file(path, table, is_table)
-        if path is None or names is None:
+            continue
+        is_table = table == "pairs" or any(settings.find_table(each) == table for each in columns)
+        names = columns_of_file(path, table, is_table)
+        if names is None:
             continue
         if role not in columns and table != "pairs":
             with options_spelled(flag_text, by_default=True):
                 columns[role] = column_of_ids(path, names, table)
-        for option, (_, _, own) in (
-            (option, key.partition(".")) for option, key in SETTINGS.items()
-        ):
-            # source_weight may be called weight
-            if own in names:
-                name = own
-            else:
-                name = own.removeprefix(f"{role}_")
-            is_there = own and name in names and settings.find_table(own) == table
-            if is_there and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
-                columns.setdefault(own, name)
+        for own, name in _columns_by_name(settings, table, role, names):
+            columns.setdefault(own, name)
     return replace(settings, columns=columns or None)
+
+
+def _columns_by_name(
+    settings: Settings, table: str, role: str, names: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the roles that the result takes from columns of a table, and the columns of their names.
+
+    ``role``: that of the ids, as "source", since source_weight may be called weight.
+    """
+    for option, key in SETTINGS.items():
+        _, _, own = key.partition(".")
+        name = own if own in names else own.removeprefix(f"{role}_")
+        is_there = own and name in names and settings.find_table(own) == table
+        if is_there and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
+            yield own, name
 
 
 def find_idle(settings: Settings) -> Iterator[Violation]:
@@ -405,7 +426,8 @@ def _without(
     setting, _, role = key.partition(".")
     if setting in flags:
         raise UsageError(str(violation))
-    say(f"note: {violation.fact}" if config is None else f"note: {config}: {violation.fact}")
+    where = "" if config is None else f"{config}: "
+    say(f"note: {where}{violation.fact}")
     changed: dict[str, Any] = {setting: getattr(Settings, setting, None)}
     if role:
         columns = {name: each for name, each in (settings.columns or {}).items() if name != role}
@@ -444,8 +466,9 @@ def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path
     """Raise UsageError for a list of ids in a settings file of which one is the name of a file."""
     for option in OPTIONS:
         value = getattr(settings, option.key)
-        is_in_file = option.kind == "ids" and option.key not in flags and isinstance(value, list)
-        for each in value if is_in_file else ():
+        if option.kind != "ids" or option.key in flags or not isinstance(value, list):
+            continue
+        for each in value:
             if isinstance(each, str) and _FILE_NAME.search(each) and os.path.isfile(each):
                 raise UsageError(
                     f"{_named(option.key, flags, config)} is a list of ids, and {each[:100]!r} is the name of a file; give "

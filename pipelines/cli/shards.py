@@ -48,28 +48,39 @@ def _from_environment(
         )
     if count is not None:
         return index, count
-    names = (
-        "SLURM_ARRAY_TASK_COUNT",
-        *(f"SLURM_ARRAY_TASK_{each}" for each in ("MIN", "MAX", "STEP")),
-    )
+    array: dict[str, int | None] = {}
     if _TASK in environment:
-        given = {name: environment.get(name) or "" for name in names}
-    else:
-        given = {}
-    for name, value in given.items():
-        if value and not _is_number(value):
-            raise UsageError(
-                f"--shard auto: {name} is {value[:100]!r}, which is no number; give --shard I/N"
-            )
-    count, first, last, step = (given.get(name, "") for name in names)
-    if not count:
+        array = {each: _array_fact(environment, each) for each in ("COUNT", "MIN", "MAX", "STEP")}
+    n_tasks = array.get("COUNT")
+    if n_tasks is None:
         raise UsageError(
             f"--shard auto: {_INDEX} says which shard this is, and not "
             "of how many; give --shard auto/N"
         )
-    return _place(
-        int(index), int(count), int(first or index), int(last or index), int(step or 1)
-    ), count
+    first = array["MIN"]
+    last = array["MAX"]
+    step = array["STEP"]
+    place = _place(
+        int(index),
+        n_tasks,
+        int(index) if first is None else first,
+        int(index) if last is None else last,
+        1 if step is None else step,
+    )
+    return place, str(n_tasks)
+
+
+def _array_fact(environment: Mapping[str, str], fact: str) -> int | None:
+    """Return a number that Slurm says of an array of tasks; None if it does not say it."""
+    name = f"SLURM_ARRAY_TASK_{fact}"
+    value = environment.get(name)
+    if not value:
+        return None
+    if not _is_number(value):
+        raise UsageError(
+            f"--shard auto: {name} is {value[:100]!r}, which is no number; give --shard I/N"
+        )
+    return int(value)
 
 
 def _is_number(text: str) -> bool:

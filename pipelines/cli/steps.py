@@ -25,6 +25,7 @@ STEPS = {
     "traverse": ("", "batches"),
 }
 _NAMED_AFTER = 0.5  # seconds
+_SHOWN_FROM = 0.05  # seconds, which are shown with one digit
 _TICK = 0.1
 
 
@@ -35,7 +36,8 @@ class _Steps:
         self._name = ""
         self._since = 0.0
         self._is_named = True
-        self._said_compiling = self._has_ended = False
+        self._said_compiling = False
+        self._has_ended = False
         start(self._watch, "kepler-steps")
 
     def begin(self, name: str) -> None:
@@ -44,7 +46,8 @@ class _Steps:
         self._is_named = False
 
     def end(self) -> None:
-        self._is_named = self._has_ended = True
+        self._is_named = True
+        self._has_ended = True
 
     def _watch(self) -> None:
         compiled_before = _compile_seconds()
@@ -84,13 +87,13 @@ def end(*, seconds: dict[str, float] | None = None) -> None:
     if _steps is None:
         return
     _steps.end()
-    named = {STEPS[name][0]: value for name, value in (seconds or {}).items() if value >= 0.05}
-    shown = [f"{name} {value:.1f} s" for name, value in named.items() if name]
+    named = [(STEPS[step][0], value) for step, value in (seconds or {}).items()]
+    shown = [f"{name} {value:.1f} s" for name, value in named if name and value >= _SHOWN_FROM]
     if shown:
         say(", ".join(shown))
 
 
 def compiled(seconds: float) -> None:
     """Say how long the whole run has compiled, its batches too."""
-    if _steps is not None and seconds >= 0.05:
+    if _steps is not None and seconds >= _SHOWN_FROM:
         say(f"compiled for {seconds:.1f} s")

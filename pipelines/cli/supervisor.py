@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from kepler_traverse._uninterrupted import start
 
 from . import signals
-from .options import options_in, to_resume
+from .command_line import options_in, to_resume
 from .terminal import flush, say
 
 EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
@@ -84,9 +84,8 @@ def run(main: Main, argv: list[str]) -> int:
         return main(argv, UNWATCHED)
     code, reported = _watch(main, argv, needs_workers=False)
     if code == EXIT_UNUSABLE or (_RUNS_BATCHES in reported and code < 0):
-        if code == EXIT_UNUSABLE:
-            how = "it cannot go on"
-        else:
+        how = "it cannot go on"
+        if code < 0:
             how = f"it was ended by {_signal_name(-code)}"
         say(
             f"the process that ran the batches is gone: {how}; worker "
@@ -96,10 +95,8 @@ def run(main: Main, argv: list[str]) -> int:
         code, reported = _watch(main, argv, needs_workers=True)
     if code < 0:
         has_begun = _HAS_FOLDER in reported or "--resume" in options_in(argv)
-        say(
-            f"error: the job was ended by {_signal_name(-code)}; run it "
-            f"again{' with --resume' if has_begun else ''}"
-        )
+        how = " with --resume" if has_begun else ""
+        say(f"error: the job was ended by {_signal_name(-code)}; run it again{how}")
         code = EXIT_KILLED
     return code
 
@@ -191,10 +188,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
             signal.signal(signal.SIGTERM, lambda *_: None)
             code = main(argv, supervision)
     except SystemExit as end:
-        if isinstance(end.code, int):
-            code = end.code
-        else:
-            code = int(end.code is not None)
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:

@@ -94,7 +94,8 @@ def log_said(is_wanted: bool) -> Iterator[None]:
         return
     import logging  # only here, because --help does not need it
 
-    handler, logger = logging.Handler(), logging.getLogger("kepler_traverse")
+    logger = logging.getLogger("kepler_traverse")
+    handler = logging.Handler()
     handler.emit = lambda record: say(handler.format(record))  # type: ignore[method-assign]
     level = logger.level
     logger.addHandler(handler)

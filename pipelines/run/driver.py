@@ -17,11 +17,12 @@ from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
 from ..cli.constraints import MG_ROWS
-from ..cli.options import MG, Settings, flag_of_key, is_url
+from ..cli.options import MG, Settings, flag_of_key
 from ..cli.settings import find_idle
 from ..cli.shards import parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
+from ..cli.values import is_url
 from ..monitoring import console
 from ..output.commits import CommitLog
 from ..output.manifest_types import FORMAT, Built, Manifest, ShardRecord

@@ -19,8 +19,9 @@ from pathlib import Path
 from pydantic.json_schema import GenerateJsonSchema
 
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
+from pipelines.cli.command_line import make_metavar
 from pipelines.cli.constraints import CONSTRAINTS, IDLE
-from pipelines.cli.options import OPTIONS, Option, Settings, flag_text, make_metavar
+from pipelines.cli.options import OPTIONS, Option, Settings, flag_text
 from pipelines.output.manifest_types import Manifest, adapter
 from scripts.pages import ROOT, as_text, command
 

@@ -19,7 +19,7 @@ from kepler_traverse.runtime.regular_files import read_regular
 from pipelines import batch_sources, doctor, finish, verify
 from pipelines.__main__ import COMMANDS
 from pipelines.cli import supervisor
-from pipelines.cli.options import to_resume
+from pipelines.cli.command_line import to_resume
 from pipelines.cli.shards import parse_shard
 from pipelines.cli.terminal import pasted
 from pipelines.output.run_folder import COMMITS, ChangedFolderError, writing_to

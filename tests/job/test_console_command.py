@@ -9,7 +9,7 @@ import kepler_traverse
 from kepler_traverse.errors import how_to_install, several
 from pipelines import batch_sources, completion
 from pipelines.__main__ import COMMANDS, main
-from pipelines.cli.options import parser
+from pipelines.cli.command_line import parser
 from tests.support.processes import ran
 
 

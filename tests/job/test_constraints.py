@@ -16,17 +16,9 @@ from kepler_traverse.errors import InputError, options_spelled
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.constraints import GivenOptions, violations
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.constraints import CONSTRAINTS, IDLE
-from pipelines.cli.options import (
-    COLUMN_ROLES,
-    MG,
-    OPTIONS,
-    TLS,
-    Settings,
-    UsageError,
-    flag_text,
-    parse_flags,
-)
+from pipelines.cli.options import COLUMN_ROLES, MG, OPTIONS, TLS, Settings, UsageError, flag_text
 from pipelines.cli.settings import KNOWN_KEYS, merge_settings, read_settings
 from pipelines.job import run_job
 

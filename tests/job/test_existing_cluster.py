@@ -12,7 +12,8 @@ import pytest
 from distributed import Client
 
 from kepler_traverse.errors import CapacityError
-from pipelines.cli.options import Settings, parse_flags
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import Settings
 from pipelines.cli.settings import read_settings
 from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler

@@ -11,14 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines.cli.options import (
-    COLUMN_ROLES,
-    OPTIONS,
-    SOURCE_CHOICES,
-    TLS,
-    UsageError,
-    parse_flags,
-)
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console

@@ -19,7 +19,7 @@ from kepler_traverse.cpu import compile_clock
 from pipelines import warm
 from pipelines.batch_sources import main
 from pipelines.cli import signals, steps
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.cli.supervisor import UNWATCHED, Supervision
 from pipelines.run.batch_run import compile_seconds

@@ -15,7 +15,7 @@ from kepler_traverse.hierarchy.stored import has_hierarchy
 from kepler_traverse.kinds import along
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import batch_sources
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.run import prepare
 from tests.support import tiers

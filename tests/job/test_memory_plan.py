@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources
-from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.run import sizing as run_sizing

@@ -16,7 +16,8 @@ from kepler_traverse import cuda, graph_from_edges, plan_sssp, read_graph
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import CapacityError, PrecisionError
 from pipelines.batch_sources import main
-from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import Part

@@ -13,7 +13,8 @@ import pytest
 
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources, finish
-from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.output.layout import Layout, partition_name
 from pipelines.output.run_folder import MANIFEST

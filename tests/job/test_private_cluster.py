@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.monitoring import dashboard_plugin
 from pipelines.scheduling.cluster import cluster_for

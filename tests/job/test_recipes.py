@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from pipelines import batch_sources, warm
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.output.run_folder import MANIFEST
 from tests.support.processes import ROOT, ran

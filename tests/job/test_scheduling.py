@@ -15,7 +15,7 @@ from distributed.comm import CommClosedError
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.storage import write_graph
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.output.graph_cache import cached_graph
 from pipelines.run import prepare

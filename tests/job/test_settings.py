@@ -12,7 +12,8 @@ from typing import get_args
 import pytest
 
 from kepler_traverse.multi_source.outputs import RESULTS
-from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
+from pipelines.cli.command_line import parse_flags
+from pipelines.cli.options import OPTIONS, Settings, UsageError
 from pipelines.cli.settings import KNOWN_KEYS, read_settings
 from pipelines.output.layout import Layout
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName

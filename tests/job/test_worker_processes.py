@@ -14,7 +14,7 @@ import pytest
 from kepler_traverse.errors import InputError
 from pipelines import engines
 from pipelines.batch_sources import main
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED
 from pipelines.run.engine import NOTHING_GIVEN

@@ -14,7 +14,7 @@ from kepler_traverse.errors import InputError
 from pipelines import assignment as assignment_program
 from pipelines import compare, serve, verify
 from pipelines import extremes as extremes_program
-from pipelines.cli import options
+from pipelines.cli import command_line, options
 from tests.support.import_graph import tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def errors_in(path):
 
 def known_options():
     programs = [
-        options.parser(),
+        command_line.parser(),
         verify.parser(),
         extremes_program.parser(),
         assignment_program.parser(),

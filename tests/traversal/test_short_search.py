@@ -25,7 +25,7 @@ from kepler_traverse.search.query import Nearest, Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import Marks, SparseDistances
 from kepler_traverse.sssp import REGISTRY as SSSP
-from pipelines.cli.options import parse_flags
+from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.job import run_job
 from pipelines.output.part_stats import merged

@@ -1,0 +1,231 @@
+"""The command line of the job, and parsers of the other programs: which flags there are, and which
+were given.
+
+It imports no large packages, so that ``--help`` prints at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import itertools
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kepler_traverse.kinds import rules
+from kepler_traverse.kinds.result_kinds import ResultKind
+
+from ..output.schemas import OUTPUT_SCHEMAS
+from .options import KINDS, OPTIONS, SETTINGS, SOURCE_CHOICES, Option, UsageError
+from .terminal import called_as, show
+
+_VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
+_EXAMPLES = """\
+examples:
+  {program} roads.parquet --undirected --random-sources 64 --output out
+  {program} edges.csv --algorithm sssp --sources 3,17,99 --output out
+  {program} --config conf/road.toml roads.parquet --output out --plan
+
+{program} KIND --help lists the options of one result kind.
+
+exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources failed, 4 negative cycle, 130 interrupted
+"""
+
+
+class OnceParser(argparse.ArgumentParser):
+    """An argument parser that raises UsageError and takes no flag twice."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(
+            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords
+        )
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; the error for an unknown option suggests similar ones."""
+        given, unknown = self.parse_known_args(self._joined(args), namespace)
+        if unknown:
+            flags = [word for word in unknown if word.startswith("-") and word != "--"]
+            if flags:
+                self.error(self._describe_unknown(flags[0].partition("=")[0]))
+            self.error(f"unexpected argument {unknown[0]!r}")
+        return given
+
+    def error(self, message: str) -> Any:
+        option = re.match(r"argument (--\S+): expected one argument$", message)
+        if option:
+            message += f"; a value that begins with - is given as {option[1]}=VALUE"
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
+        show(*message.splitlines())
+
+    def _joined(self, args: Any) -> list[str]:
+        """Join an option and its negative value (or list that begins with one), so that it is not
+        parsed as an option.
+        """
+        words = list(sys.argv[1:] if args is None else args)
+        takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
+        joined: list[str] = []
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                return [*joined, word, *words]
+            if word in takers and words and _VALUE_BELOW_ZERO.match(words[0]):
+                word = f"{word}={words.pop(0)}"
+            joined.append(word)
+        return joined
+
+    def _describe_unknown(self, name: str) -> str:
+        """Say that there is no option of a name, and which are near: they begin so, or are alike."""
+        known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
+        bare = name.strip("-").replace("_", "-")
+        near = [flag for flag in known if bare and flag.startswith(bare)]
+        if not near:
+            near = difflib.get_close_matches(bare, known, 3, 0.7)
+        if not near:
+            return f"unknown option {name}"
+        flags = [f"--{flag}" for flag in near[:4]]
+        return f"unknown option {name}; did you mean {' or '.join(flags)}?"
+
+
+class Once(argparse.Action):
+    """Store a value, or for a switch the meaning of its flag; raise an error if it was given
+    before.
+    """
+
+    def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
+        super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
+        before = getattr(namespace, self.dest, None)
+        if isinstance(before, dict) and not before.keys() & values.keys():
+            values = before | values
+        elif hasattr(namespace, self.dest):
+            parser.error(
+                f"{option_string} is given twice, or against another flag for the same setting"
+            )
+        if self.nargs == 0:
+            value = not option_string.startswith(("--no-", "--undirected"))
+        else:
+            value = values
+        setattr(namespace, self.dest, value)
+
+
+def make_metavar(option: Option) -> str:
+    """Return the placeholder in ``--help`` for the value of a flag without choices."""
+    if KINDS[option.kind].metavar:
+        return KINDS[option.kind].metavar
+    if option.key == "where":
+        return "CONDITION"
+    if option.key.endswith("_address"):
+        return "ADDRESS"
+    return "NAME"
+
+
+def add_option(group: Any, option: Option) -> None:
+    """Add the flag of one setting to an argparse group."""
+    if option.kind == "switch":
+        _add_switch(group, option)
+        return
+    shown = ""
+    if option.default is not None:
+        shown = f" (default: {option.default})"
+    group.add_argument(
+        option.flag,
+        dest=option.key,
+        action=Once,
+        type=KINDS[option.kind].parse,
+        choices=option.choices or None,
+        metavar=None if option.choices else make_metavar(option),
+        help=option.help + shown,
+    )
+
+
+def _add_switch(group: Any, option: Option) -> None:
+    """Add the two flags of a setting that is on or off."""
+    off = "--no-" + option.flag[2:]
+    if option.key == "directed":
+        off = "--undirected"
+    short = ["-v"] if option.key == "verbose" else []
+    group.add_argument(
+        *short, option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help
+    )
+
+
+def _takes(kind: ResultKind, option: Option) -> bool:
+    """Whether results of a kind may be asked for with an option, and with the table that it reads."""
+    needed = option.table
+    if option.key == "seed":
+        needed = "random_sources"
+    tables = [each for each in OPTIONS if each.key == needed]
+    if option.key == "result" or not all(_takes(kind, table) for table in tables):
+        return False
+    if kind.needs_pairs and option.key in SOURCE_CHOICES:
+        return option.key == "pairs"
+    names = {key: name for name, key in SETTINGS.items()}
+    names |= dict.fromkeys(("max_depth", "cutoff"), "limit")
+    names |= dict.fromkeys(SOURCE_CHOICES, "sources")
+    names["pairs"] = "pairs"
+    return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
+
+
+def parser(kind: str | None = None) -> OnceParser:
+    """Return the command line of the job, with all options or with those of one result kind."""
+    program = called_as("batch_sources")
+    asked = "(--sources ... | --random-sources N | ...)"
+    if kind is not None:
+        asked = f"--result {kind}"
+    result = OnceParser(
+        prog=program,
+        usage=f"%(prog)s EDGES... --output DIR {asked} [options]",
+        description=(
+            "Traverse a graph from many sources: an edge list on disk "
+            "becomes Parquet files of distances."
+        ),
+        epilog=_EXAMPLES.format(program=program),
+    )
+    result.add_argument(
+        "edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
+    )
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in OPTIONS:
+        if kind is not None and not _takes(OUTPUT_SCHEMAS[kind], option):
+            continue
+        if option.group not in groups:
+            groups[option.group] = result.add_argument_group(option.group)
+        add_option(groups[option.group], option)
+    groups["running"].add_argument(
+        "--config",
+        action=Once,
+        type=Path,
+        metavar="FILE",
+        help="TOML file with settings; flags override it",
+    )
+    return result
+
+
+def options_in(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line that may be options: those before the first ``--``."""
+    return list(itertools.takewhile(lambda word: word != "--", words))
+
+
+def to_resume(words: Sequence[str]) -> list[str]:
+    """Return the command line that goes on with the run of a command line."""
+    options = options_in(words)
+    kept = [word for word in options if word not in ("--resume", "--no-resume")]
+    return [*kept, "--resume", *words[len(options) :]]
+
+
+def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
+    """Parse a command line into the settings that were given and the settings file.
+
+    Raises UsageError: a flag is unknown, given twice, or without its value.
+    """
+    given = vars(parser().parse_args(argv))
+    config = given.pop("config", None)
+    if not given["edges"]:
+        del given["edges"]
+    return given, config

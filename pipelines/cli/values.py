@@ -1,0 +1,95 @@
+"""The texts of flags as values: numbers, sizes, lists, ids or the name of a file."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+from collections.abc import Callable
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def split_names(what: str, text: str) -> list[str]:
+    """Parse a list with commas; ``what`` is in it, for errors."""
+    pieces = [piece.strip() for piece in text.split(",")]
+    if not all(pieces):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds an empty {what}; give {what}s with one comma between two of them"
+        )
+    return pieces
+
+
+def integer(text: str) -> int:
+    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of
+    any script.
+    """
+    if not _INTEGER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """Parse a number, as ``integer`` parses an integer."""
+    if not _NUMBER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return float(text)
+
+
+def number_or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
+    """Parse a number by a function, or return "auto"; ``what`` the function takes, for errors."""
+    try:
+        return text if text == "auto" else parse(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {what} nor 'auto'") from None
+
+
+def size_in_bytes(text: str) -> int:
+    """Parse a number of bytes, or of a unit: 2000, 1.5GB, 40 GiB."""
+    match = _SIZE.fullmatch(text.strip(" "))
+    if match is not None and match[2] in _UNITS:
+        size = float(match[1]) * _UNITS[match[2]]
+        if math.isfinite(size):
+            return int(size)
+    units = ", ".join(unit for unit in _UNITS if unit)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not a size; give bytes, or a number with one of {units}"
+    )
+
+
+def is_url(place: str | None) -> bool:
+    """Whether a place is in an object store."""
+    from kepler_traverse.runtime.object_stores import URL  # --help need not import it
+
+    return place is not None and URL.match(place) is not None
+
+
+def ids_or_file(text: str) -> list[str] | str:
+    """Return ids, or the name of a file."""
+    if is_url(text):
+        return text
+    if not os.path.exists(text) or os.path.isdir(text):
+        return split_names("id", text)
+    if all(_INTEGER.fullmatch(piece.strip()) for piece in text.split(",")):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} may be ids or the file of this name; for the file give ./{text}"
+        )
+    return text
+
+
+def exact_number(text: str) -> int | float:
+    """Return an integer as it is: floats lack some beyond 2^53."""
+    if _INTEGER.fullmatch(text):
+        return integer(text)
+    return number(text)
+
+
+def numbers(text: str) -> list[int | float]:
+    return [exact_number(piece.strip()) for piece in text.split(",")]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 from ..cpu.simd_sums import compare_line, lower_line
 from ..hierarchy.customizable import DOWN, UNREACHED, UP, Part
 from ..hierarchy.sweep import DOUBLINGS, LANES, aligned_lines
@@ -254,21 +255,10 @@ def _rise(lane, start, ground, weights, scratch):
 @njit(cache=True, nogil=True)
 def _fall(fall, lengths, lines):
     """Lower the lines of all numbers, from the top on."""
-    offsets = fall.offsets
-    heads = fall.heads
+    edges = Edges(fall.offsets, fall.heads, lengths)
     is_set = np.uint8(1)
-    for v in range(offsets.size - 2, -1, -1):
-        lower_line(
-            lines,
-            v,
-            is_set,
-            heads,
-            offsets[v],
-            offsets[v + 1],
-            lengths,
-            _NOTHING,
-            _SIDE_BY_SIDE,
-        )
+    for v in range(fall.offsets.size - 2, -1, -1):
+        lower_line(lines, v, is_set, edges, _NOTHING, _SIDE_BY_SIDE)
 
 
 @njit(cache=True, nogil=True)

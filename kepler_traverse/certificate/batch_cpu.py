@@ -185,9 +185,7 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            wrong = differing_hops(
-                lines, v, neighbors, offsets[v], offsets[v + 1], limit, doublings
-            )
+            wrong = differing_hops(lines, v, edges, limit, doublings)
             for lane in range(lines.shape[1] if wrong else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = unreached
@@ -244,18 +242,14 @@ def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin = offsets[v]
-            end = offsets[v + 1]
-            wrong, open_ = differing_sums(
-                lines, v, neighbors, begin, end, weights, limit, doublings
-            )
+            wrong, open_ = differing_sums(lines, v, edges, limit, doublings)
             # With negative weights a predecessor may be farther than the vertex: a chain must
             # explain every vertex.
             open_ |= ~np.uint64(0) if negative else np.uint64(0)
             for lane in range(lines.shape[1] if wrong | open_ else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = lines.dtype.type(np.inf)
-                    for e in range(begin, end):
+                    for e in range(offsets[v], offsets[v + 1]):
                         through = lines[neighbors[e], lane] + weights[e]
                         best = through if through < best else best
                     _compare(

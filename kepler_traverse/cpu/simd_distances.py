@@ -42,11 +42,31 @@ def broadcast(builder, value, vector):
     )
 
 
+class _Array:
+    """An array in the generated code. ``at`` and what is returned are values of that code."""
+
+    def __init__(self, context, builder, kind, value):
+        view = context.make_array(kind)(context, builder, value)
+        self._context = context
+        self._builder = builder
+        self.kind = kind.dtype
+        self.data = view.data
+        self.size = view.nitems
+
+    def element(self, at):
+        return self._builder.load(self._builder.gep(self.data, [at]))
+
+    def index(self, at):
+        """An element as an index."""
+        return self._context.cast(self._builder, self.element(at), self.kind, types.intp)
+
+
 class _Lines:
     """What the intrinsics below share while code is generated.
 
-    ``position`` is that of an argument of the intrinsic. ``line``, ``at``, ``begin``, ``end`` and
-    what is returned are values of the generated code.
+    ``position`` is that of an argument of the intrinsic. The first argument is the array of lines,
+    or a named tuple that begins with it. ``line`` and what is returned are values of the generated
+    code.
     """
 
     def __init__(self, context, builder, signature, args):
@@ -54,7 +74,8 @@ class _Lines:
         self._builder = builder
         self._signature = signature
         self._args = args
-        self.kind = signature.args[0].dtype
+        self._lines = self.arrays(0)[0]
+        self.kind = self._lines.kind
         self.count = 1 << len(signature.args[-1])
         self.number = context.get_value_type(self.kind)
         self.vector = ir.VectorType(self.number, self.count)
@@ -65,34 +86,20 @@ class _Lines:
             self._builder, self._args[position], self._signature.args[position], types.intp
         )
 
-    def data(self, position: int):
+    def arrays(self, position: int) -> list[_Array]:
+        """The arrays of a named tuple, or one array that is an argument."""
         kind = self._signature.args[position]
-        return self._context.make_array(kind)(
-            self._context, self._builder, self._args[position]
-        ).data
-
-    def size(self, position: int):
-        view = self._context.make_array(self._signature.args[position])(
-            self._context, self._builder, self._args[position]
-        )
-        return view.nitems
-
-    def element(self, position: int, at):
-        return self._builder.load(self._builder.gep(self.data(position), [at]))
-
-    def number_at(self, position: int, at):
-        """An element as an index."""
-        return self._context.cast(
-            self._builder,
-            self.element(position, at),
-            self._signature.args[position].dtype,
-            types.intp,
-        )
+        value = self._args[position]
+        if isinstance(kind, types.Array):
+            return [_Array(self._context, self._builder, kind, value)]
+        return [
+            _Array(self._context, self._builder, each, self._builder.extract_value(value, i))
+            for i, each in enumerate(kind.types)
+        ]
 
     def place(self, line):
-        return self._builder.gep(
-            self.data(0), [self._builder.mul(line, ir.Constant(_WORD, self.count))]
-        )
+        first = self._builder.mul(line, ir.Constant(_WORD, self.count))
+        return self._builder.gep(self._lines.data, [first])
 
     def load(self, line):
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
@@ -126,64 +133,70 @@ class _Lines:
     def bits(self, of_lanes):
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
-    def neighbors(self, position: int, begin, end):
-        """Generate a loop over an adjacency list, the places ``begin`` to ``end`` of an argument.
+    def neighbors(self, v, offsets: _Array, heads: _Array):
+        """Generate a loop over the adjacency list of a vertex.
 
         Yield the place of an edge, and the line of its head.
         """
         builder = self._builder
-        last = builder.sub(self.size(position), ir.Constant(_WORD, 1))
-        with cgutils.for_range_slice(
-            builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True
-        ) as (edge, _):
+        one = ir.Constant(_WORD, 1)
+        begin = offsets.index(v)
+        end = offsets.index(builder.add(v, one))
+        last = builder.sub(heads.size, one)
+        with cgutils.for_range_slice(builder, begin, end, one, _WORD, inc=True) as (edge, _):
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
-            self.prefetch(self.number_at(position, later))
-            yield edge, self.load(self.number_at(position, edge))
+            self.prefetch(heads.index(later))
+            yield edge, self.load(heads.index(edge))
 
 
 @intrinsic
-def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doublings):
+def differing_hops(typing_context, lines, v, edges, limit, doublings):
     """A bit for each source whose hop count of ``v`` is not one more than the smallest of its
     neighbors.
 
-    Hop counts are unsigned; the unreached have the largest number, and what is beyond the limit
-    counts as unreached.
+    ``edges`` begins with offsets and neighbors. Hop counts are unsigned; the unreached have the
+    largest number, and what is beyond the limit counts as unreached.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
+        offsets, neighbors, *_ = line.arrays(2)
+        here = line.integer(1)
         best = cgutils.alloca_once_value(builder, line.farthest())
-        for _, near in line.neighbors(2, line.integer(3), line.integer(4)):
+        for _, near in line.neighbors(here, offsets, neighbors):
             builder.store(line.smaller(builder.load(best), near), best)
         nearest = builder.load(best)
         # one more is within the limit
-        is_near = line.compared("<", nearest, line.broadcast(args[5]))
+        is_near = line.compared("<", nearest, line.broadcast(args[3]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.farthest())
-        return line.bits(line.compared("!=", hops, line.load(line.integer(1))))
+        return line.bits(line.compared("!=", hops, line.load(here)))
 
-    return types.uint64(lines, v, neighbors, begin, end, lines.dtype, doublings), generate
+    return types.uint64(lines, v, edges, lines.dtype, doublings), generate
 
 
 @intrinsic
-def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, limit, doublings):
+def differing_sums(typing_context, lines, v, edges, limit, doublings):
     """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly
     nearer neighbors alone.
 
-    The unreached are at an infinite distance, and what is beyond the limit counts as unreached.
+    ``edges`` has offsets, neighbors and weights. The unreached are at an infinite distance, and
+    what is beyond the limit counts as unreached.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
+        offsets, neighbors, weights = line.arrays(2)
         here = line.load(line.integer(1))
-        best, nearer = (cgutils.alloca_once_value(builder, line.farthest()) for _ in range(2))
-        for edge, near in line.neighbors(2, line.integer(3), line.integer(4)):
-            through = builder.fadd(near, line.broadcast(line.element(5, edge)))
+        best = cgutils.alloca_once_value(builder, line.farthest())
+        nearer = cgutils.alloca_once_value(builder, line.farthest())
+        for edge, near in line.neighbors(line.integer(1), offsets, neighbors):
+            through = builder.fadd(near, line.broadcast(weights.element(edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
             through = builder.select(line.compared("<", near, here), through, line.farthest())
             builder.store(line.smaller(through, builder.load(nearer)), nearer)
-        within = line.compared("<=", builder.load(best), line.broadcast(args[6]))
+        within = line.compared("<=", builder.load(best), line.broadcast(args[3]))
         nearest = builder.select(within, builder.load(best), line.farthest())
         bits = [
             line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))
@@ -191,7 +204,7 @@ def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, lim
         return context.make_tuple(builder, signature.return_type, bits)
 
     returned = types.UniTuple(types.uint64, 2)
-    return returned(lines, v, neighbors, begin, end, weights, lines.dtype, doublings), generate
+    return returned(lines, v, edges, lines.dtype, doublings), generate
 
 
 @intrinsic
@@ -203,9 +216,9 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        here, near, limits = (
-            line.load(place) for place in (line.integer(1), line.integer(2), ir.Constant(_WORD, 0))
-        )
+        here = line.load(line.integer(1))
+        near = line.load(line.integer(2))
+        limits = line.load(ir.Constant(_WORD, 0))
         if line.is_float:
             through = builder.fadd(near, line.broadcast(args[3]))
             is_within = line.compared("<=", through, limits)

@@ -7,6 +7,9 @@ A line holds the distances of one vertex from as many sources as ``doublings`` s
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -15,85 +18,85 @@ from numba.extending import intrinsic
 from .simd_distances import _INT, _WORD, PREFETCH_DISTANCE, _Lines, broadcast, prefetch
 
 
-@intrinsic
-def lower_line(
-    typing_context, lines, v, is_set, neighbors, begin, end, weights, unreached, doublings
-):
-    """Lower the line of a vertex to the smallest sums over its edges ``begin`` to ``end``.
+class LinesWithSums(NamedTuple):
+    """Lines of distances, and sums along the same paths."""
 
-    Integers of lines are at least 0 and at most ``unreached``, twice which fits their type. A line
-    that is not set counts as unreached, whatever it holds.
+    distances: np.ndarray  # of shape (n, sources)
+    sums: np.ndarray  # of shape (n, sources)
+    held: np.ndarray  # one line, output: what the last line held before it was lowered
+
+
+class EdgesWithSums(NamedTuple):
+    """Edges, and what each one adds to a sum."""
+
+    offsets: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+    added: np.ndarray
+
+
+@intrinsic
+def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
+    """Lower the line of a vertex to the smallest sums over its edges.
+
+    ``edges`` has offsets, heads and weights. Integers of lines are at least 0 and at most
+    ``unreached``, twice which fits their type. A line that is not set counts as unreached, whatever
+    it holds.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        nothing = line.broadcast(args[7])
+        offsets, heads, weights = line.arrays(3)
+        nothing = line.broadcast(args[4])
         flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
         best = cgutils.alloca_once_value(builder, builder.select(flag, line.load(here), nothing))
-        for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
-            through = builder.add(near, line.broadcast(line.element(6, edge)))
+        for edge, near in line.neighbors(here, offsets, heads):
+            through = builder.add(near, line.broadcast(weights.element(edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
         line.store(builder.load(best), here)
         return context.get_dummy_value()
 
-    return types.void(
-        lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings
-    ), generate
+    return types.void(lines, v, is_set, edges, lines.dtype, doublings), generate
 
 
 @intrinsic
-def lower_line_with_sums(
-    typing_context,
-    lines,
-    v,
-    is_set,
-    neighbors,
-    begin,
-    end,
-    weights,
-    unreached,
-    sums,
-    entry_sums,
-    before,
-    doublings,
-):
+def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, doublings):
     """Lower the line of a vertex as ``lower_line`` does, and take the sums of the first edge that
-    lowers it most. Write what the line held to ``before``, and return a bit for each number that an edge
-    ties with.
+    lowers it most. Return a bit for each number that an edge ties with.
 
-    ``sums`` has a line per line of distances, and ``entry_sums`` what each edge adds to it.
+    ``lines`` are ``LinesWithSums``, ``edges`` ``EdgesWithSums``.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        of_sums = context.make_array(signature.args[8])(context, builder, args[8]).data
-        number = context.get_value_type(signature.args[8].dtype)
-        vector = ir.VectorType(number, line.count)
-        width = signature.args[8].dtype.bitwidth // 8
+        _, sums, held_line = line.arrays(0)
+        offsets, heads, weights, added = line.arrays(3)
+        vector = ir.VectorType(context.get_value_type(sums.kind), line.count)
+        width = sums.kind.bitwidth // 8
 
         def sums_at(place):
-            first = builder.gep(of_sums, [builder.mul(place, ir.Constant(_WORD, line.count))])
+            first = builder.gep(sums.data, [builder.mul(place, ir.Constant(_WORD, line.count))])
             return builder.bitcast(first, vector.as_pointer())
 
-        nothing = line.broadcast(args[7])
+        nothing = line.broadcast(args[4])
         flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
         held = builder.select(flag, line.load(here), nothing)
-        kept = builder.bitcast(line.data(10), line.vector.as_pointer())
+        kept = builder.bitcast(held_line.data, line.vector.as_pointer())
         builder.store(held, kept, align=line.kind.bitwidth // 8)
         best = cgutils.alloca_once_value(builder, held)
         total = cgutils.alloca_once_value(builder, builder.load(sums_at(here), align=width))
         none = ir.Constant(line.vector, [0] * line.count)
         ties = cgutils.alloca_once_value(builder, none)
-        last = builder.sub(line.size(3), ir.Constant(_WORD, 1))
-        for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
+        last = builder.sub(heads.size, ir.Constant(_WORD, 1))
+        for edge, near in line.neighbors(here, offsets, heads):
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
-            prefetch(builder, sums_at(line.number_at(3, later)))
-            there = line.number_at(3, edge)
-            through = builder.add(near, line.broadcast(line.element(6, edge)))
-            adds = broadcast(builder, line.element(9, edge), vector)
+            prefetch(builder, sums_at(heads.index(later)))
+            there = heads.index(edge)
+            through = builder.add(near, line.broadcast(weights.element(edge)))
+            adds = broadcast(builder, added.element(edge), vector)
             summed = builder.add(builder.load(sums_at(there), align=width), adds)
             is_less = builder.icmp_signed("<", through, builder.load(best))
             is_tie = builder.icmp_signed("==", through, held)
@@ -105,20 +108,8 @@ def lower_line_with_sums(
         builder.store(builder.load(total), sums_at(here), align=width)
         return line.bits(builder.icmp_unsigned("!=", builder.load(ties), none))
 
-    return types.uint64(
-        lines,
-        v,
-        is_set,
-        neighbors,
-        begin,
-        end,
-        weights,
-        lines.dtype,
-        sums,
-        entry_sums,
-        before,
-        doublings,
-    ), generate
+    number = lines[0].dtype
+    return types.uint64(lines, v, is_set, edges, number, doublings), generate
 
 
 @intrinsic
@@ -180,50 +171,53 @@ def prefetch_entry(typing_context, array, i):
 
 
 @intrinsic
-def turn_square(typing_context, lines, places, column, unreached, unit, rows, doublings):
-    """``rows[j, column + i] = lines[places[column + i], j] * unit`` for as many i and j as a line
-    has integers.
+def turn_square(typing_context, lines, places, unreached, unit, rows, doublings):
+    """``rows[j, i] = lines[places[i], j] * unit`` for as many i and j as a line has integers.
 
-    Integers that are ``unreached`` become infinite. ``rows`` are floats in C order.
+    Integers that are ``unreached`` become infinite. ``rows`` are floats; those of a row follow each
+    other.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        kind = signature.args[5]
-        view = context.make_array(kind)(context, builder, args[5])
-        number = context.get_value_type(kind.dtype)
-        vector = ir.VectorType(number, line.count)
-        column = line.integer(2)
+        (places,) = line.arrays(1)
+        kind = signature.args[4]
+        view = context.make_array(kind)(context, builder, args[4])
+        vector = ir.VectorType(context.get_value_type(kind.dtype), line.count)
         infinite = ir.Constant(vector, [float("inf")] * line.count)
-        nothing = line.broadcast(args[3])
-        unit = broadcast(builder, args[4], vector)
+        nothing = line.broadcast(args[2])
+        unit = broadcast(builder, args[3], vector)
         square = []
         for i in range(line.count):
-            integers = line.load(line.number_at(1, builder.add(column, ir.Constant(_WORD, i))))
+            integers = line.load(places.index(ir.Constant(_WORD, i)))
             is_reached = builder.icmp_signed("<", integers, nothing)
             floats = builder.fmul(builder.sitofp(integers, vector), unit)
             square.append(builder.select(is_reached, floats, infinite))
-        stride = 1
-        # exchange the blocks off the diagonal of each square of twice the stride
-        while stride < line.count:
-            low = [j if not j & stride else line.count + j - stride for j in range(line.count)]
-            high = [j + stride if not j & stride else line.count + j for j in range(line.count)]
-            low, high = (
-                ir.Constant(ir.VectorType(_INT, line.count), order) for order in (low, high)
-            )
-            for i in range(line.count):
-                if not i & stride:
-                    upper = square[i]
-                    lower = square[i + stride]
-                    square[i] = builder.shuffle_vector(upper, lower, low)
-                    square[i + stride] = builder.shuffle_vector(upper, lower, high)
-            stride *= 2
+        _transpose(builder, square)
         for j, part in enumerate(square):
-            at = [ir.Constant(_WORD, j), column]
+            at = [ir.Constant(_WORD, j), ir.Constant(_WORD, 0)]
             place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
             builder.store(
                 part, builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
             )
         return context.get_dummy_value()
 
-    return types.void(lines, places, column, lines.dtype, rows.dtype, rows, doublings), generate
+    return types.void(lines, places, lines.dtype, rows.dtype, rows, doublings), generate
+
+
+def _transpose(builder, square):
+    """Generate the transpose of as many vectors as each has numbers, in their place."""
+    count = len(square)
+    stride = 1
+    # exchange the blocks off the diagonal of each square of twice the stride
+    while stride < count:
+        low = [j if not j & stride else count + j - stride for j in range(count)]
+        high = [j + stride if not j & stride else count + j for j in range(count)]
+        low, high = (ir.Constant(ir.VectorType(_INT, count), order) for order in (low, high))
+        for i in range(count):
+            if not i & stride:
+                upper = square[i]
+                lower = square[i + stride]
+                square[i] = builder.shuffle_vector(upper, lower, low)
+                square[i + stride] = builder.shuffle_vector(upper, lower, high)
+        stride *= 2

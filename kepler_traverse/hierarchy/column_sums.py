@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays import make_offsets, positions_in_groups
 from ..cpu import threads
 from ..cpu.compiled import njit
-from ..cpu.simd_sums import clear_line, lower_line_with_sums
+from ..cpu.simd_sums import EdgesWithSums, LinesWithSums, clear_line, lower_line_with_sums
 from .arrays import Hierarchy
 from .canonical import CanonicalHierarchy, is_before, new_stacks, sum_entries
 from .sweep import (
@@ -252,7 +252,6 @@ def _search(sources, paths, added, swept, arrays, unreached, doublings):
     is_set = arrays.is_set
     tentative = arrays.tentative
     reached = arrays.reached
-    held = arrays.held
     for lane in range(sources.size):
         count = search_upward(
             sources[lane], paths.up, paths.down, tentative, arrays.heap, reached, unreached
@@ -268,22 +267,10 @@ def _search(sources, paths, added, swept, arrays, unreached, doublings):
                 lines[place, lane] = tentative[p]
                 sums[place, lane] = arrays.total[p]
             tentative[p] = unreached
-    offsets = swept.offsets
+    both = LinesWithSums(lines, sums, arrays.held)
+    edges = EdgesWithSums(swept.offsets, swept.heads, swept.weights, added.down)
     for place in range(is_set.size):
-        ties = lower_line_with_sums(
-            lines,
-            place,
-            is_set[place],
-            swept.heads,
-            offsets[place],
-            offsets[place + 1],
-            swept.weights,
-            unreached,
-            sums,
-            added.down,
-            held,
-            doublings,
-        )
+        ties = lower_line_with_sums(both, place, is_set[place], edges, unreached, doublings)
         if ties and is_set[place]:
             _settle_ties(place, ties, sources, paths, added.down, swept, arrays)
         is_set[place] = 0

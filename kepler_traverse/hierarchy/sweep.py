@@ -215,21 +215,9 @@ def search(sources, edges, arrays, unreached, doublings):
                     clear_line(lines, place, unreached, doublings)
                 lines[place, lane] = tentative[p]
             tentative[p] = unreached
-    offsets = edges.swept.offsets
-    heads = edges.swept.heads
-    weights = edges.swept.weights
+    swept = edges.swept
     for place in range(is_set.size):
-        lower_line(
-            lines,
-            place,
-            is_set[place],
-            heads,
-            offsets[place],
-            offsets[place + 1],
-            weights,
-            unreached,
-            doublings,
-        )
+        lower_line(lines, place, is_set[place], swept, unreached, doublings)
         is_set[place] = 0
 
 
@@ -300,7 +288,9 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
                 column + _PREFETCH_DISTANCE, min(column + _PREFETCH_DISTANCE + lanes, columns)
             ):
                 prefetch_line(lines, places[i], doublings)
-            turn_square(lines, places, column, unreached, unit, rows, doublings)
+            end = column + lanes
+            part = rows[:, column:end]
+            turn_square(lines, places[column:end], unreached, unit, part, doublings)
     for column in range(done, columns):
         for j in range(rows.shape[0]):
             total = lines[places[column], j]

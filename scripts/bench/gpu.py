@@ -1,11 +1,14 @@
-"""One source and many on a GPU, compared with cuGraph; results are compared and certified before they are timed.
+"""One source and many on a GPU, beside cuGraph and Gunrock; results are compared and certified before they are timed.
 
 Lattices, R-MAT and uniform graphs are generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources
-are random vertices of the component of a vertex of the highest degree, the same ones for both libraries.
+are random vertices of the component of a vertex of the highest degree, the same ones for all libraries.
 
 one source    the median over 16 sources, the best of three calls each, the clock around the whole call on a ready graph
 N sources     one call, distances left on the device
-a loop        of cuGraph over up to 32 sources, as many as ``PEER_SECONDS`` permit
+a loop        of cuGraph over up to 32 sources, of Gunrock over up to 16, as many as ``PEER_SECONDS`` permit
+
+Of several ways to search with another library, the fastest counts. Gunrock's times are those that it reports: they leave
+out that it makes its buffers and fills the distances (scripts/bench/gunrock.py).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.bench import gunrock
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.graphs import chosen
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere, planner
@@ -32,7 +36,7 @@ SINGLE = 16
 MANY = (32, 256, 1024, 10_000)
 LOOPED = 32
 LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
-PEER_SECONDS = 4.0  # of cuGraph's searches, per graph and algorithm
+PEER_SECONDS = 4.0  # of the searches of another library, per graph and algorithm
 MANY_SECONDS = 10.0  # a call from many sources that would take longer is left out
 
 
@@ -54,6 +58,7 @@ class Case:
         count = max(MANY)
         self.sources = random.choice(vertices, count, replace=count > vertices.size)
         self._of_baseline = {}
+        self._of_gunrock = {}
 
     def graph(self, algorithm: str) -> Any:
         if algorithm == "bfs":
@@ -88,6 +93,27 @@ class Case:
                 expected[source] = distance
         self._of_baseline[algorithm] = times, expected
         return times, expected
+
+    def gunrock(self, algorithm: str) -> dict[str, tuple[dict[int, float], dict[int, Any]]]:
+        """Return seconds per source and distances of each way to search with Gunrock that finds our distances."""
+        if algorithm in self._of_gunrock:
+            return self._of_gunrock[algorithm]
+        graph = self.graph(algorithm)
+        plan = planner(algorithm)(graph, predecessors=False)
+        expected = {}
+        ways = {}
+        sources = self.sources[:SINGLE]
+        found = gunrock.times_and_distances(graph, algorithm, sources, PEER_SECONDS)
+        for way, times, distances in found:
+            for source in times.keys() - expected.keys():
+                expected[source] = plan.run(source).distance.copy()
+            wrong = differences(expected, distances)
+            if wrong:
+                print(f"Gunrock, {algorithm}, {way} does not count: {wrong}", flush=True)
+            else:
+                ways[way] = times, distances
+        self._of_gunrock[algorithm] = ways
+        return ways
 
 
 @lru_cache(1)
@@ -171,6 +197,16 @@ def cugraph(case: Case, algorithm: str, middle: Any) -> Call:
     return lambda: Timed(expected, of_ways[best], {"way": best})
 
 
+def beside_gunrock(case: Case, algorithm: str, middle: Any) -> Call:
+    """Prepare the loop over Gunrock, as `cugraph` does."""
+    ways = case.gunrock(algorithm)
+    if not ways:
+        raise NotImplementedError("no way to search with Gunrock finds our distances")
+    of_ways = {way: middle(times.values()) for way, (times, _) in ways.items()}
+    best = min(of_ways, key=of_ways.__getitem__)
+    return lambda: Timed(ways[best][1], of_ways[best], {"way": best})
+
+
 def facts_of(case: Case, algorithm: str) -> dict:
     graph = case.graph(algorithm)
     return {"vertices": graph.n_vertices, "edges": graph.n_edges}
@@ -179,7 +215,10 @@ def facts_of(case: Case, algorithm: str) -> dict:
 def works(inputs: Inputs) -> Iterator[Work]:
     for graph in GRAPHS if inputs.device == "cuda" else ():
         for algorithm in ("bfs", "sssp"):
-            loop = partial(cugraph, algorithm=algorithm)
+            loops = {
+                "cuGraph": partial(cugraph, algorithm=algorithm),
+                "Gunrock": partial(beside_gunrock, algorithm=algorithm),
+            }
             given = {
                 "graph": graph,
                 "case": partial(case_of, graph=graph),
@@ -190,7 +229,10 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 name=f"{algorithm}, one source",
                 peers={
                     OURS: partial(single, algorithm=algorithm),
-                    "cuGraph": partial(loop, middle=statistics.median),
+                    **{
+                        name: partial(loop, middle=statistics.median)
+                        for name, loop in loops.items()
+                    },
                 },
                 facts=partial(facts_of, algorithm=algorithm),
                 repeats=Repeats(most=1),
@@ -199,7 +241,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
             for count in MANY:
                 peers = {OURS: partial(many, algorithm=algorithm, count=count)}
                 yield Work(name=f"{algorithm}, {count:,} sources", size=count, peers=peers, **given)
-            mean = {"cuGraph": partial(loop, middle=statistics.mean)}
+            mean = {name: partial(loop, middle=statistics.mean) for name, loop in loops.items()}
             yield Work(name=f"{algorithm}, a loop", peers=mean, repeats=Repeats(most=1), **given)
 
 

@@ -405,7 +405,9 @@ class Speed(NamedTuple):
 
 def works_of(rows: list[dict]) -> dict[str, Speed]:
     """Return the works of rows of the suite ``gpu``, each with its run, by their names."""
-    peers = {(row["graph"], row["work"]): per_source(row) for row in rows if row["peer"] != LIBRARY}
+    peers = {
+        (row["graph"], row["work"]): per_source(row) for row in rows if row["peer"] == "cuGraph"
+    }
     works = {}
     for row in rows:
         graph = row["graph"]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines import comparison
-from scripts.bench import gpu, loads_gpu
+from scripts.bench import gpu, gunrock, loads_gpu
 from scripts.measure import environment, harness
 from scripts.measure.log import Log
 from scripts.measure.work import OURS, Inputs
@@ -18,6 +18,35 @@ from tests.support.devices import on_a_device, orders, running
 IN_TURN = next(iter(orders(in_turn={"block": 64, "resident": 1}).values()))
 INPUTS = Inputs(device="cuda")
 pytestmark = on_a_device
+# In place of Gunrock's program: distances of SciPy by all ways but one, which is wrong, and one, which dies.
+STAND_IN = """#!{python}
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+folder, algorithm, _, *ways = sys.argv[1:]
+types = {{"weights": np.float32}}
+names = ("offsets", "targets", "weights", "sources")
+offsets, targets, weights, sources = (
+    np.fromfile(Path(folder) / name, types.get(name, np.int32)) for name in names
+)
+n = offsets.size - 1
+found = dijkstra(csr_matrix((weights.astype(float), targets, offsets), (n, n)), indices=sources)
+found[np.isinf(found)] = np.iinfo(np.int32).max if algorithm == "bfs" else np.finfo(np.float32).max
+for way in ways:
+    if way == "thread_mapped":
+        raise SystemExit("an illegal memory access")
+    rows = found.astype(np.int32 if algorithm == "bfs" else np.float32)
+    if way == "merge_path_v2":
+        rows[-1, -1] += 1
+    rows.tofile(Path(folder) / way)
+    for source in sources:
+        print(way, source, 500.0 if way.endswith("+") else 250.0)
+    print(way, "ended")
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -43,16 +72,47 @@ def small(monkeypatch):
     gpu.case_of.cache_clear()
 
 
-def test_one_source_and_many_are_compared_and_timed(tmp_path):
+def put_program(folder, monkeypatch):
+    """Put the stand-in for Gunrock's program where the suite looks for it."""
+    program = folder / "kepler_searches"
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setattr(gunrock, "GUNROCK", folder)
+
+
+def test_one_source_and_many_are_compared_and_timed(tmp_path, monkeypatch):
+    put_program(tmp_path, monkeypatch)
     with Log(tmp_path / "log", harness.KEY) as log:
         for work in gpu.works(INPUTS):
             if work.name.startswith("bfs"):
                 harness.measure("gpu", work, INPUTS, log)
         found = {(line["work"], line["peer"]): line for line in log.done}
-    assert [line["kind"] for line in log.done] == ["time"] * 4
+    assert [line["kind"] for line in log.done] == ["time"] * 6
     assert found["bfs, one source", OURS]["edges"] > 30
     assert found["bfs, 3 sources", OURS]["strategy"]
     assert {"dijkstra"} == {line["way"] for line in found.values() if line["peer"] == "cuGraph"}
+    beside = found["bfs, one source", "Gunrock"]
+    assert (beside["way"], beside["least"]) == ("block_mapped", 0.25)
+
+
+def test_a_way_of_gunrock_that_dies_or_finds_other_distances_does_not_count(
+    tmp_path, monkeypatch, capsys
+):
+    put_program(tmp_path, monkeypatch)
+    case = gpu.case_of(INPUTS, "little")
+    right = ["block_mapped", "block_mapped+", "thread_mapped+", "merge_path_v2+"]
+    assert list(case.gunrock("bfs")) == right
+    assert list(case.gunrock("sssp")) == ["block_mapped"]
+    said = capsys.readouterr().out
+    assert "an illegal memory access" in said
+    assert "merge_path_v2 does not count: 1 distances from source" in said
+    monkeypatch.setattr(gunrock, "WAYS", {"bfs": ("thread_mapped",)})
+    gpu.case_of.cache_clear()
+    with pytest.raises(NotImplementedError, match="no way"):
+        gpu.beside_gunrock(gpu.case_of(INPUTS, "little"), "bfs", max)
+    monkeypatch.setattr(gunrock, "GUNROCK", tmp_path / "nothing")
+    with pytest.raises(ModuleNotFoundError, match="GUNROCK names its folder"):
+        gunrock.program()
 
 
 def test_a_distance_that_differs_from_the_baseline_is_found():

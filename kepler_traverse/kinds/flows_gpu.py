@@ -1,10 +1,11 @@
 """Flows on a GPU: volumes on the canonical shortest paths, summed per edge or vertex, from
 distances alone; see flows.cu.
 
-Each source has a thread block. Memory accesses bound the time: per source and vertex, about ten to
-lines of the block's own arrays, of which half are in the order of the vertices, and one atomic on
-the sums. There are as many rounds as the longest path of the tree has edges, with two barriers
-each. Where memory is short, fewer sources are held at once.
+Each source has a thread block. Memory accesses bound the time, since the arrays of all blocks
+exceed every cache. Where volumes and counts fit into a word, each vertex takes four accesses that
+are not in the order of the vertices. Otherwise there are about twice as many, and as many rounds as
+the longest path of the tree has edges, with two barriers each. Where memory is short, fewer sources
+are held at once.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 BLOCK = 256  # threads per source, or more where fewer sources are held at once
 BLOCKS = 1056  # sources that are held at once, eight per multiprocessor of the largest GPUs
 LONG = 32  # edges that one thread reads alone
+# Of a word with the volume of a vertex and two counts of its children. One bit is left for what the
+# sum of volumes as floats has lost.
+WORD_BITS = 63
 MANY_EDGES = 2**32 - 1  # whose positions need 64 bits
 STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
@@ -65,7 +69,6 @@ class Volumes:
     exponent: int = 0  # of the unit of the sums; 0 for integers
     decay: int = 0
     parameters: tuple[float, float] = (0.0, 0.0)  # of the decay, as ``cpu.opportunities`` has them
-    is_wide: bool = True  # whether what one source sends may have more than 63 bits in units
     # int64 (n_targets,), of pairs: their rows in the table of all pairs
     rows: np.ndarray | None = None
     # uint8, CuPy: not 0 at the edges of the reversed graph of which a path must use one; None if
@@ -97,14 +100,19 @@ def add_flows(
     is_narrow = graph.n_edges < MANY_EDGES
     n_cells = sums.low.size - 2
     is_through = volumes.named is not None
-    state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide, is_through)
+    count_bits = _count_bits(graph, volumes)
+    is_wide = count_bits == 0
+    index = graph.targets.dtype
+    edge_bytes = 4 if is_narrow else 8
+    state = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
+    blocks = -(-k // -(-k // blocks))  # each takes about as many sources
     block = next(
         threads
         for threads in (1024, 512, 256)
         if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks)
     )
-    there = kernel(*_request(distance.dtype, graph.targets.dtype, is_narrow, volumes, block))
+    there = kernel(*_request(distance.dtype, index, edge_bytes, is_wide, volumes, block))
     blocks = max(1, min(blocks, blocks_at_once(there)))
     rows, pitch = flatten_distances(distance)
     left = cp.zeros(k, np.int32)
@@ -135,11 +143,12 @@ def add_flows(
         "parameter": np.float64(volumes.parameters[0]),
         "width": np.float64(volumes.parameters[1]),
         "exponent": np.int32(volumes.exponent),
-        "edges": cp.empty(blocks * n * (4 if is_narrow else 8), np.uint8),
-        "waits_for": cp.empty(blocks * n, np.int32),
-        "queue": cp.empty(blocks * n, graph.targets.dtype),
+        "edges": cp.empty(blocks * n * edge_bytes, np.uint8),
+        "waits_for": cp.empty(blocks * n, np.int32) if is_wide else None,
+        "queue": cp.empty(blocks * n, index) if is_wide else None,
         "low": cp.empty(blocks * n, np.uint64),
-        "high": cp.empty(blocks * n, np.int64) if volumes.is_wide else None,
+        "high": cp.empty(blocks * n, np.int64) if is_wide else None,
+        "count_bits": np.int32(count_bits),
         "uses": cp.empty(blocks * n, np.uint8) if is_through else None,
         "left": left,
         "vertex_low": vertex_cells[0],
@@ -172,16 +181,35 @@ def bytes_needed(
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
     """Kernels for distances and volumes that are not known yet: units, as most often."""
-    units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0, is_wide=False)
-    return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, True, units)]
+    units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0)
+    return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, 4, False, units)]
 
 
-def _state_bytes(index: int, is_wide: bool = True, is_through: bool = False) -> int:
-    return 8 + 4 + index + 8 + 8 * is_wide + is_through
+def _count_bits(graph: Graph, volumes: Volumes) -> int:
+    """Return the bits of the number of children of a vertex, if two such numbers and what a source
+    sends fit into a word; else 0.
+    """
+    if volumes.exponent or volumes.named is not None:
+        return 0
+    bits = int(graph.derived.degrees.max()).bit_length()
+    sent = volumes.amounts.sum(dtype=np.float64) * volumes.factors.max(initial=0)
+    return bits if sent < 2.0 ** (WORD_BITS - 2 * bits) else 0
+
+
+def _state_bytes(
+    index: int, edge_bytes: int = 8, is_wide: bool = True, is_through: bool = False
+) -> int:
+    of_rounds = 4 + index + 8
+    return edge_bytes + 8 + of_rounds * is_wide + is_through
 
 
 def _request(
-    kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK
+    kind: np.dtype,
+    vertex_t: Any,
+    edge_bytes: int,
+    is_wide: bool,
+    volumes: Volumes,
+    block: int = BLOCK,
 ) -> Request:
     return Request.reading(
         kind,
@@ -189,9 +217,9 @@ def _request(
         vertex_t,
         block=block,
         LONG=LONG,
-        EDGE_BYTES=4 if is_narrow else 8,
+        EDGE_BYTES=edge_bytes,
         INTEGERS=int(volumes.exponent == 0),
-        WIDE=int(volumes.is_wide),
+        WIDE=int(is_wide),
         DECAY=volumes.decay,
         THROUGH=int(volumes.named is not None),
     )

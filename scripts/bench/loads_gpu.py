@@ -208,7 +208,7 @@ def flows(case: Case, algorithm: str) -> Call:
             kind = group.distance.dtype
             last = kind.type((np.finfo if kind.kind == "f" else np.iinfo)(kind).max)
             units = ones[: len(group)]
-            volumes = flows_gpu.Volumes(np.arange(n), ones, units, None, last, is_wide=False)
+            volumes = flows_gpu.Volumes(np.arange(n), ones, units, None, last)
             add = partial(
                 flows_gpu.add_flows, graph, group.sources, group.distance, volumes, "edges", sums
             )

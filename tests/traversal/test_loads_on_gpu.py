@@ -292,12 +292,11 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     with_floats = flows_gpu.Volumes(
         everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, (reach, 0.0)
     )
-    few = flows_gpu.Volumes(
-        targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False
-    )
+    few = flows_gpu.Volumes(targets, amounts % 1000, factors, offsets, rows.dtype.type(bound))
     of_few = [(j, i, v, x % 1000 * int(factors[i])) for j, i, v, x in trips]
     of_all = flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))
     of_all = replace(of_all, rows=rng.permutation(targets.size))
+    few = replace(few, rows=rng.permutation(targets.size))
     named = (rng.random(graph.n_edges) < 0.1).astype(np.uint8)
     kinds = ((integers, of_all, None), (floats, with_floats, None), (of_few, few, None))
     kinds += ((integers, of_all, named), (floats, with_floats, named), (of_few, few, named))
@@ -305,6 +304,8 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     monkeypatch.setattr(flows_gpu, "MANY_EDGES", graph.n_edges + (kind != "float32"))
     with running(MODES[mode]):
         there, cp = graph.to("cuda"), flows_gpu.cp
+        climbs = [flows_gpu._count_bits(there, given) > 0 for _, given, _ in kinds[:3]]
+        assert climbs == [False, False, True]
         is_left = zero_lengths(graph, before, rows)
         assert is_left.any() == (kind == "zeros")
         assert not is_left.all()

@@ -2,9 +2,16 @@
 //
 // Distances are given. The canonical predecessor of a vertex is its smallest in-neighbor that is nearer and whose edge
 // is tight. So the predecessors of a source form a tree, and the volume through a vertex is its own and that of its
-// children. A vertex is ready when all of its children are. It then adds its volume to the sums and to its parent. The
-// vertices in the order in which they became ready are the queue; rounds of ready vertices end with a barrier of the
-// block. Sums are exact (kt/exact_sum.cuh), so they have the same bits in any order.
+// children. A vertex is ready when all of its children are. It then adds its volume to the sums and to its parent. Sums
+// are exact (kt/exact_sum.cuh), so they have the same bits in any order.
+//
+// Where it fits, one word per vertex has its volume and the counts of its children. One atomic then hands a volume on
+// and tells whether the parent is ready. Threads take the vertices without children in the order of their numbers, and
+// each climbs from parent to parent for as long as these are ready. So there are no rounds, and a block reads what is
+// near in the order of the vertices at nearly the same time.
+//
+// Otherwise, the vertices in the order in which they became ready are the queue, and rounds of ready vertices end with
+// a barrier of the block.
 //
 // Where paths must use one of some edges, the rounds run first without volumes. Back over the queue, from the source
 // on, each vertex whose path uses such an edge is marked. Then only these take their volumes, and the rounds run again.
@@ -17,7 +24,7 @@
 //   LONG         edges that one thread reads alone
 //   EDGE_BYTES   bytes that hold the position of an edge
 //   INTEGERS     whether volumes are integers, without a decay
-//   WIDE         whether what a source sends may have more than 64 bits
+//   WIDE         whether what a source sends may not fit into a word beside two counts of children, or THROUGH
 //   DECAY        0 none, 1 exponential, 2 linear, 3 gaussian
 //   THROUGH      whether paths must use a named edge
 #include <kt/advance.cuh>
@@ -29,6 +36,7 @@ namespace {
 
 using edge_t = kt::Unsigned<EDGE_BYTES>::type;
 constexpr edge_t NO_EDGE = static_cast<edge_t>(-1);  // larger than all
+using vertex_count = kt::Unsigned<sizeof(vertex_t)>::type;
 
 }  // namespace
 
@@ -55,10 +63,11 @@ struct FlowArgs {
   double width;      // a second one, of a logistic decay
   int32 exponent;    // of the unit of sums
   uint8* edges;      // [blocks][n_vertices][EDGE_BYTES]: the edge from the parent, by its position in the reverse graph
-  int32* waits_for;  // [blocks][n_vertices]: children that are not ready
-  vertex_t* queue;   // [blocks][n_vertices]
-  uint64* low;       // [blocks][n_vertices]: volumes
+  KT_NULLABLE int32* waits_for;  // [blocks][n_vertices]: children that are not ready, if WIDE
+  KT_NULLABLE vertex_t* queue;   // [blocks][n_vertices], if WIDE
+  uint64* low;                   // [blocks][n_vertices]: volumes; unless WIDE, above the counts
   KT_NULLABLE int64* high;
+  int32 count_bits;         // unless WIDE, of the number of children, and of the number of those that are ready
   KT_NULLABLE uint8* uses;  // [blocks][n_vertices]: whether the path uses a named edge
   int32* left;              // sources that are left to the host
   KT_NULLABLE uint64* vertex_low;
@@ -93,11 +102,20 @@ struct Tree {
   int64* high;
   uint8* uses;
 
+  KT_DEVICE uint64 above_counts(uint64 volume) const { return volume << 2 * args.count_bits; }
+  KT_DEVICE uint64 count_in(uint64 word) const { return word & ((uint64{1} << args.count_bits) - 1); }
+
   KT_DEVICE void add(vertex_t v, kt::Exact volume) const {
     if constexpr (WIDE != 0)
       kt::add_exactly(low + v, high + v, volume);
     else
-      kt::atomic_add(low + v, volume.low);
+      kt::atomic_add(low + v, above_counts(volume.low));
+  }
+  KT_DEVICE void count_child(vertex_t v) const {
+    if constexpr (WIDE != 0)
+      kt::atomic_add(waits_for + v, 1);
+    else
+      kt::atomic_add(low + v, uint64{1});
   }
   KT_DEVICE kt::Exact volume_at(vertex_t v) const { return {low[v], WIDE ? high[v] : 0}; }
 
@@ -113,9 +131,10 @@ struct Tree {
   KT_DEVICE void clear() const {
     vertices([&](bool is_there, vertex_t v) {
       if (!is_there) return;
-      waits_for[v] = 0;
       low[v] = 0;
-      if (WIDE) high[v] = 0;
+      if (!WIDE) return;
+      waits_for[v] = 0;
+      high[v] = 0;
     });
   }
 
@@ -156,7 +175,7 @@ struct Tree {
       if (!looks) return;
       edges[v] = e;
       lacks_one = lacks_one || e == NO_EDGE;
-      if (e != NO_EDGE) kt::atomic_add(waits_for + kt::load_constant(args.in_targets + e), 1);
+      if (e != NO_EDGE) count_child(kt::load_constant(args.in_targets + e));
     });
     return lacks_one;
   }
@@ -168,9 +187,11 @@ struct Tree {
       args.pair_high[pair] = volume.high;
     } else if (args.offsets) {
       add(v, volume);
-    } else {  // targets of all sources are distinct
+    } else if constexpr (WIDE != 0) {  // targets of all sources are distinct
       low[v] = volume.low;
-      if (WIDE) high[v] = volume.high;
+      high[v] = volume.high;
+    } else {
+      low[v] += above_counts(volume.low);
     }
   }
 
@@ -251,6 +272,45 @@ struct Tree {
     return last;
   }
 
+  // Unless WIDE. Adds the volume of a vertex that is ready to the sums and to its parent, which replaces it. Returns
+  // whether that is ready, too.
+  KT_DEVICE bool climb_from(vertex_t* v, uint64* volume) const {
+    if (*volume && args.vertex_low) kt::add_exactly(args.vertex_low + *v, args.vertex_high + *v, {*volume, 0});
+    if (*v == source) return false;
+    const edge_t e = edges[*v];
+    const vertex_t u = kt::load_constant(args.in_targets + e);
+    const uint64 handed = above_counts(*volume) + (uint64{1} << args.count_bits);
+    const uint64 word = kt::atomic_add(low + u, handed) + handed;
+    if (*volume && args.edge_low) kt::add_exactly(args.edge_low + e, args.edge_high + e, {*volume, 0});
+    *v = u;
+    *volume = word >> 2 * args.count_bits;
+    return count_in(word) == count_in(word >> args.count_bits);
+  }
+
+  // Unless WIDE. Hands all volumes on. Lanes that do not climb take the next vertices.
+  KT_DEVICE void climb(vertex_count* taken) const {
+    const vertex_count n = static_cast<vertex_count>(args.n_vertices);
+    bool climbs = false;
+    vertex_t v = 0;
+    uint64 volume = 0;
+    for (vertex_count next = 0; next < n || kt::any(ALL_LANES, climbs);) {
+      const uint32 idle = kt::ballot(ALL_LANES, !climbs);
+      if (next < n && idle) {
+        if (kt::lane() == 0) next = kt::atomic_add(taken, static_cast<vertex_count>(kt::count_lanes(idle)));
+        next = kt::broadcast(ALL_LANES, next, 0);
+        const vertex_count mine = next + static_cast<vertex_count>(kt::count_lanes(idle & kt::lanes_before()));
+        if (!climbs && mine < n) {
+          v = static_cast<vertex_t>(mine);
+          // Others write only the words of parents. Of these the number of children is read, which no longer changes.
+          const uint64 word = kt::racy_load_cached(low + v);
+          volume = word >> 2 * args.count_bits;
+          climbs = count_in(word) == 0 && kt::is_reached(distance[v]);
+        }
+      }
+      if (climbs) climbs = climb_from(&v, &volume);
+    }
+  }
+
   // Marks the vertices whose paths use a named edge, by the rounds from the last one on.
   KT_DEVICE void mark(vertex_t begin, vertex_t end) const {
     for (;;) {
@@ -282,11 +342,13 @@ struct Tree {
 extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const FlowArgs args) {
   KT_SHARED(int64, next_source, [1]);
   KT_SHARED(vertex_t, size, [1]);
+  KT_SHARED(vertex_count, taken, [1]);
   const int64 n = args.n_vertices, place = kt::block_id() * n;
   for (;;) {
     if (kt::thread_in_block() == 0) {
       next_source[0] = kt::atomic_add(args.taken, int64{1});
       size[0] = 0;
+      taken[0] = 0;
     }
     kt::block_barrier();
     const int64 row = next_source[0];
@@ -295,8 +357,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const
                     kt::distances_of(args.distance, args.pitch, row),
                     kt::load_constant(args.sources + row),
                     reinterpret_cast<edge_t*>(args.edges) + place,
-                    args.waits_for + place,
-                    args.queue + place,
+                    WIDE ? args.waits_for + place : nullptr,
+                    WIDE ? args.queue + place : nullptr,
                     args.low + place,
                     WIDE ? args.high + place : nullptr,
                     THROUGH ? args.uses + place : nullptr};
@@ -314,7 +376,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const
       kt::block_barrier();
     }
     tree.place_volumes(row);
-    if (args.pair_low == nullptr) tree.hand_all_on(size);
+    if constexpr (WIDE != 0) {
+      if (args.pair_low == nullptr) tree.hand_all_on(size);
+    } else {
+      kt::block_barrier();
+      if (args.pair_low == nullptr) tree.climb(taken);
+    }
     kt::block_barrier();
   }
 }

@@ -1,4 +1,4 @@
-"""One source and many on a GPU, beside cuGraph and Gunrock; results are compared and certified before they are timed.
+"""One source and many on a GPU, compared with cuGraph and Gunrock; results are compared and certified before they are timed.
 
 Lattices, R-MAT and uniform graphs are generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources
 are random vertices of the component of a vertex of the highest degree, the same ones for all libraries.

@@ -53,8 +53,8 @@ _STATED = (
     "iterations",
     "shortest_by",
 )
-# The settings that flows depend on, which a resume and --verify must have again.
-_NUMBERS = ("gap", "max_iterations", "value_of_time", "distance_weight")
+_WHERE = ("edges", "trips", "classes", "closed")  # files, which --verify may find at other places
+_NOT_OF_RUN = ("output", "resume", "debug", "verify")  # options that are no settings of a result
 
 
 def _only_with(name: str, cost: str) -> Constraint:
@@ -191,7 +191,7 @@ def _answer(parsed: Any) -> int:
             )
         )
         if given.get("verify") is not None:
-            return _verify(given)
+            return _verify(given, written)
         return _write(given)
 
 
@@ -260,9 +260,6 @@ def _write(given: dict[str, Any]) -> int:
 
     folder = Path(given["output"])
     is_resumed = bool(given.get("resume"))
-    if (folder / SUCCESS).exists() and is_resumed:
-        say(f"{folder} is complete; nothing is left to do")
-        return 0
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_resumed)):
         raise OutputError(
             f"--output {str(folder)!r} is not empty; name a new folder, or give --resume"
@@ -275,6 +272,8 @@ def _write(given: dict[str, Any]) -> int:
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
     result.certify()
     files = _tables(result, given)
+    for name in {SUCCESS, SKIMS, SELECTED} - {*files}:  # of a run with other options
+        (folder / name).unlink(missing_ok=True)
     for name, table in files.items():
         with written_whole(folder / name) as partial:
             pyarrow.parquet.write_table(table, partial)
@@ -320,11 +319,7 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
-    settings = {
-        name: value
-        for name, value in given.items()
-        if name not in ("output", "resume", "debug", "verify")
-    }
+    settings = {name: value for name, value in given.items() if name not in _NOT_OF_RUN}
     return {
         "result": "assignment",
         "version": __version__,
@@ -334,14 +329,14 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
     }
 
 
-def _verify(given: dict[str, Any]) -> int:
-    faults = _faults(given, Path(given["verify"]))
+def _verify(given: dict[str, Any], written: dict[str, str]) -> int:
+    faults = _faults(given, Path(given["verify"]), written)
     show(*faults)
     show(f"{given['verify']}: {'WRONG' if faults else 'verified'}")
     return EXIT_WRONG if faults else 0
 
 
-def _faults(given: dict[str, Any], folder: Path) -> list[str]:
+def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> list[str]:
     """Describe what is wrong with an output: files that are not those of the manifest, flows that do
     not follow from the paths or the last step, and a gap that is not the one stated.
     """
@@ -356,12 +351,22 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
         facts: Any = read_json(read_regular(folder / MANIFEST, _MAX_MANIFEST))
         if facts["result"] != "assignment":
             raise ValueError("it is of another result")
+        missing = [name for name in facts["files"] if not (folder / name).exists()]
+        if missing:
+            return [f"{name} is missing" for name in missing]
         differing = differing_file(folder, facts["files"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        settings = dict(facts["settings"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder}: its files cannot be read: {error}") from None
     if differing:
         return [differing]
-    links, trips, options = _arguments(facts["settings"] | _paths(given))
+    for name, option in written.items():
+        if name not in (*_WHERE, *_NOT_OF_RUN) and given[name] != settings.get(name):
+            raise InputError(
+                f"{option} {given[name]} is not what {folder} was made with; leave it out, as "
+                "--verify takes the settings of the run"
+            )
+    links, trips, options = _arguments(settings | _paths(given))
     options["max_iterations"] = facts["iterations"]
     with tempfile.TemporaryDirectory() as temporary:
         state = Path(temporary) / STATE
@@ -379,7 +384,11 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
             continue
         if getattr(result, name) != facts.get(name):
             faults.append(f"{MANIFEST}: {name} is {facts.get(name)}, not {getattr(result, name)}")
-    for name, table in _tables(result, facts["settings"]).items():
+    tables = _tables(result, settings)
+    for name in (SKIMS, SELECTED):
+        if name not in tables and (folder / name).exists():
+            faults.append(f"{name}: it is of another run, as the settings have none")
+    for name, table in tables.items():
         if name not in facts["files"]:
             faults.append(f"{MANIFEST}: {name} is missing")
         elif not pyarrow.parquet.read_table(folder / name).equals(table):
@@ -389,8 +398,7 @@ def _faults(given: dict[str, Any], folder: Path) -> list[str]:
 
 def _paths(given: dict[str, Any]) -> dict[str, Any]:
     """Return where links and trips are now."""
-    names = ("edges", "trips", "classes", "closed")
-    return {name: given[name] for name in names if given.get(name) is not None}
+    return {name: given[name] for name in _WHERE if given.get(name) is not None}
 
 
 if __name__ == "__main__":

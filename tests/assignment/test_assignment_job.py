@@ -36,11 +36,12 @@ def words(folder, *more, out="out"):
     ]
 
 
-def verified(folder, out="out"):
+def verified(folder, out="out", more=()):
     given = [
         str(folder / "links.parquet"),
         *("--trips", str(folder / "trips.parquet")),
         *("--verify", str(folder / out)),
+        *more,
     ]
     return assignment.main(given)
 
@@ -90,8 +91,52 @@ def test_killed_run_is_resumed_with_equal_bytes(files, method):
     assert (out / "links.parquet").read_bytes() == (files / "whole/links.parquet").read_bytes()
     gaps = [json.loads((files / name / "_manifest.json").read_text()) for name in ("out", "whole")]
     assert gaps[0]["relative_gap"] == gaps[1]["relative_gap"]
-    assert assignment.main(words(files, *chosen, "--resume")) == 0  # nothing is left to do
+    assert assignment.main(words(files, *chosen, "--resume")) == 0  # only the last search again
+    assert (out / "links.parquet").read_bytes() == (files / "whole/links.parquet").read_bytes()
     assert verified(files) == 0
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_resume_answers_what_is_asked_now(files, capsys, is_complete):
+    loose = ("--gap", "0.1") if is_complete else ("--max-iterations", "1")
+    assignment.main(words(files, *loose, "--skims", "time", "--select-link", "3"))
+    out = files / "out"
+    before = (out / "_state.npz").read_bytes()
+    trips = pd.read_parquet(files / "trips.parquet")
+    trips.assign(volume=trips.volume + 1).to_parquet(files / "others.parquet")
+    others = words(files, "--resume")
+    others[others.index("--trips") + 1] = str(files / "others.parquet")
+    assert assignment.main(others) == EXIT_USAGE
+    assert "is of other links, trips, costs" in capsys.readouterr().err
+    assert (out / "_SUCCESS").exists() == is_complete
+    assert (out / "_state.npz").read_bytes() == before
+    assert assignment.main(words(files, "--resume", "--gap", "1e-7")) == 0
+    assert json.loads((out / "_manifest.json").read_text())["relative_gap"] <= 1e-7
+    assert sorted(each.name for each in out.iterdir()) == [
+        "_SUCCESS",
+        "_manifest.json",
+        "_state.npz",
+        "links.parquet",
+    ]
+    assert assignment.main(words(files, "--resume", "--gap", "1e-7", "--skims", "length")) == 0
+    assert list(pd.read_parquet(out / "skims.parquet"))[2:] == ["cost", "length"]
+    assert verified(files) == 0
+
+
+def test_verification_takes_the_settings_of_the_run_or_refuses_others(files, capsys):
+    assert assignment.main(words(files, "--gap", "1e-4", "--power", "4")) == 0
+    for other in (
+        ("--power", "3"),
+        ("--gap", "1e-3"),
+        ("--cost", "conical"),
+        ("--skims", "time"),
+        ("--method", "frank_wolfe"),
+        ("--value-of-time", "2"),
+    ):
+        assert verified(files, more=other) == EXIT_USAGE
+        told = capsys.readouterr().err
+        assert f"{' '.join(other)} is not what" in told.replace("0.001", "1e-3").replace("2.0", "2")
+    assert verified(files, more=("--gap", "0.0001", "--power", "4", "--cost", "bpr")) == 0
 
 
 def test_gap_that_is_not_met_has_an_exit_code_of_its_own(files):
@@ -105,6 +150,14 @@ def changed_flow(out):
     table = pd.read_parquet(out / "links.parquet")
     table.loc[0, "flow"] += 1.0
     table.to_parquet(out / "links.parquet")
+
+
+def lost_flow(out):
+    (out / "links.parquet").unlink()
+
+
+def foreign_skims(out):
+    pd.DataFrame({"origin": [1], "destination": [2]}).to_parquet(out / "skims.parquet")
 
 
 def changed_gap(out):
@@ -150,6 +203,8 @@ def test_verification_with_other_trips_says_so(files, capsys):
     ("plant", "message"),
     [
         (changed_flow, "links.parquet differs from its checksum"),
+        (lost_flow, "links.parquet is missing"),
+        (foreign_skims, "skims.parquet: it is of another run"),
         (changed_gap, "relative_gap is"),
         (changed_flow_and_digest, "links.parquet: its rows are not those of the flows"),
         (changed_paths, "do not carry its volume"),

@@ -66,10 +66,7 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
         )
         if missing:
             values = "value is" if missing == 1 else "values are"
-            if role == "weight":
-                what = "edge has a weight"
-            else:
-                what = "edge has two ends"
+            what = "edge has a weight" if role == "weight" else "edge has two ends"
             raise EdgeListError(
                 f"{files}: {role} column {name!r}: {missing} {values} missing or NaN; every {what}"
             )
@@ -89,15 +86,18 @@ def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
     if rows.weight is not None:
         # on the host, where comparisons and casts keep subnormal numbers
         weight = to_host(rows.weight)
-        low, high = (weight.min().item(), weight.max().item()) if weight.size else (0, 0)
+        if weight.size:
+            low = weight.min().item()
+            high = weight.max().item()
         if weight.dtype.kind in "iu":
             _refuse(weight[weight < 0], files, "negative")
         else:
-            zeros = _look_at(weight, weight.dtype if weight_kind is None else weight_kind, files)
+            kind = weight.dtype if weight_kind is None else weight_kind
+            zeros = _check_floats(weight, kind, files)
     return Facts(rows.src.size, loops, zeros, ids, low, high)
 
 
-def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
+def _check_floats(weight: np.ndarray, kind: np.dtype, files: str) -> int:
     """Refuse invalid weights; returns how many are -0.0."""
     with np.errstate(over="ignore"):
         cast = weight.astype(kind, copy=False)
@@ -135,19 +135,15 @@ def numbered(
     src, dst = (
         xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2]
     )
-    if weight_kind is None or rows.weight is None:
-        weight = None
-    else:
-        weight = rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
     keep = src != dst
     src = src[keep]
     dst = dst[keep]
-    weight = None if weight is None else weight[keep]
+    weight = None
+    if weight_kind is not None and rows.weight is not None:
+        weight = rows.weight.astype(weight_kind, copy=False)[keep] + weight_kind.type(0)
     if both_ways:
         src, dst = xp.concatenate([src, dst]), xp.concatenate([dst, src])
-        if weight is None:
-            weight = None
-        else:
+        if weight is not None:
             weight = xp.concatenate([weight, weight])
     return _each_once(src, dst, weight, ids.size)
 
@@ -230,18 +226,17 @@ def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
     ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances
     with ``inf``, of all vertices. ``limit``: limit up to which the distances should be complete.
     """
-    along, there, reached = _sums(part, distance)
-    if limit is None:
-        claimed = reached
-    else:
-        claimed = reached & (along <= as_distance(limit, along.dtype))
-    longer = claimed & (
-        (along < there) | (there == UNREACHED) if distance.dtype.kind == "i" else along < there
-    )
-    xp = namespace(longer)
-    overflows = claimed & (along == np.inf)
-    wrong = xp.flatnonzero(longer | overflows)
-    forward = reached & (along == there) & (_starts(part, distance) < there)
+    edges = _look_up(part, distance)
+    claimed = edges.is_reached
+    if limit is not None:
+        claimed = claimed & (edges.along <= as_distance(limit, edges.along.dtype))
+    is_shorter = edges.along < edges.head
+    if distance.dtype.kind == "i":
+        is_shorter |= edges.head == UNREACHED
+    longer = claimed & is_shorter
+    overflows = claimed & (edges.along == np.inf)
+    wrong = namespace(longer).flatnonzero(longer | overflows)
+    forward = edges.explains() & (edges.tail < edges.head)
     return Checked(
         longer=int(longer.sum()),
         overflows=int(overflows.sum()),
@@ -254,27 +249,37 @@ def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
     """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is
     founded itself.
     """
-    along, there, reached = _sums(part, distance)
+    edges = _look_up(part, distance)
     xp = namespace(part.src)
-    level = reached & (along == there) & (_starts(part, distance) == there)
+    level = edges.explains() & (edges.tail == edges.head)
     level &= xp.unpackbits(xp.asarray(founded))[part.src].astype(bool)
     return _bits(part.dst[level], distance.size)
 
 
-def _starts(part: Part, distance: np.ndarray) -> Any:
-    return namespace(part.src).asarray(distance)[part.src]
-
-
-def _sums(part: Part, distance: np.ndarray) -> Any:
-    """Return per edge the distance along it, the distance of its head, and whether its tail is
+class _Edges(NamedTuple):
+    """Per edge the distances of its tail and its head, that along it, and whether its tail is
     reached.
     """
-    here = _starts(part, distance)
-    there = namespace(part.src).asarray(distance)[part.dst]
+
+    tail: Any
+    head: Any
+    along: Any
+    is_reached: Any
+
+    def explains(self) -> Any:
+        """Return which edges explain the distances of their heads."""
+        return self.is_reached & (self.along == self.head)
+
+
+def _look_up(part: Part, distance: np.ndarray) -> _Edges:
+    xp = namespace(part.src)
+    there = xp.asarray(distance)
+    tail = there[part.src]
+    head = there[part.dst]
     if distance.dtype.kind == "i":
-        return here + distance.dtype.type(1), there, here != UNREACHED
+        return _Edges(tail, head, tail + distance.dtype.type(1), tail != UNREACHED)
     with np.errstate(over="ignore"):
-        return here + part.weight, there, namespace(part.src).isfinite(here)
+        return _Edges(tail, head, tail + part.weight, xp.isfinite(tail))
 
 
 def _bits(vertices: Any, n_vertices: int) -> np.ndarray:

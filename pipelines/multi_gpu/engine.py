@@ -69,15 +69,11 @@ class _Plan:
         self.algorithm = request.algorithm
         self.together = together
         self._graph = graph
-        if request.targets is None:
-            targets = None
-        else:
+        targets = None
+        if request.targets is not None:
             targets = sort_distinct(request.targets.numbers)
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
-        if request.algorithm == "bfs":
-            wide = 8
-        else:
-            wide = 4 + require_weights(graph).itemsize
+        wide = 8 if request.algorithm == "bfs" else 4 + require_weights(graph).itemsize
         self.nbytes = (2 * wide + 4) * graph.n_vertices
         shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
         self.why = (
@@ -94,33 +90,11 @@ class _Plan:
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source = int(numbers[0])
         limit = self.query.limit
-        is_integer = self.algorithm == "sssp" and self._graph.integer_weights
         if self.algorithm == "bfs":
-            kind = np.dtype(np.int32)
-        else:
-            kind = require_weights(self._graph).dtype
-        unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
-        distance = np.full(self._graph.n_vertices, unreached)
-        distance[source] = 0
-        bound = limit
-        if is_integer and limit is not None and limit >= EXACT_BELOW[kind]:
-            bound = kind.type(limit).item()  # rounded as sums are, so that no sum within it is lost
-        # cuGraph does not know vertices without edges.
-        if self._graph.derived.degrees[source]:
-            for vertices, theirs in self.together.search(self._graph, source, bound, kind):
-                distance[vertices] = np.where(
-                    theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False)
-                )
-        if bound is not None:
-            distance[~at_most(distance, bound)] = unreached
-        if is_integer and any_beyond(distance, EXACT_BELOW[kind]):
-            raise PrecisionError(
-                f"a distance is {EXACT_BELOW[kind]:,} or more, where {kind} does not hold every integer; leave "
-                "--weight-type out, or take --engine kepler"
-            )
-        if self.algorithm == "bfs":
+            distance = self._search(source, limit, np.dtype(np.int32), UNREACHED)
             rounds = int(distance.max())
         else:
+            distance = self._add_up_weights(source, limit)
             rounds = 0
         return Traversals(
             algorithm=self.algorithm,
@@ -131,6 +105,38 @@ class _Plan:
             strategy=MG,
             rounds=[rounds],
         )
+
+    def _add_up_weights(self, source: int, limit: float | None) -> np.ndarray:
+        """Search by weights; raise PrecisionError for a sum of integers that is not exact."""
+        kind = require_weights(self._graph).dtype
+        if not self._graph.integer_weights:
+            return self._search(source, limit, kind, np.inf)
+        most = EXACT_BELOW[kind]
+        if limit is not None and limit >= most:
+            limit = kind.type(limit).item()  # rounded as sums are, so that no sum within it is lost
+        distance = self._search(source, limit, kind, np.inf)
+        if any_beyond(distance, most):
+            raise PrecisionError(
+                f"a distance is {most:,} or more, where {kind} does not hold every integer; leave "
+                "--weight-type out, or take --engine kepler"
+            )
+        return distance
+
+    def _search(
+        self, source: int, limit: float | None, kind: np.dtype, unreached: float
+    ) -> np.ndarray:
+        """Return the distances within a limit of all vertices, with our value of unreached ones."""
+        distance = np.full(self._graph.n_vertices, unreached, kind)
+        distance[source] = 0
+        # cuGraph does not know vertices without edges.
+        if self._graph.derived.degrees[source]:
+            for vertices, theirs in self.together.search(self._graph, source, limit, kind):
+                distance[vertices] = np.where(
+                    theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False)
+                )
+        if limit is not None:
+            distance[~at_most(distance, limit)] = unreached
+        return distance
 
 
 class _BatchTraverser(BatchTraverser):
@@ -187,9 +193,8 @@ class MgEngine:
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, duplicates = chosen_sources(graph, settings)
-        if settings.targets is None:
-            targets = None
-        else:
+        targets = None
+        if settings.targets is not None:
             targets = read_targets(graph, settings, settings.targets)
         question = make_question(settings, targets=Targets.of(graph, targets))
         request = Request.to_answer(question, settings)
@@ -221,10 +226,7 @@ class MgEngine:
         most = min(
             _SOURCES_PER_PART, sources_per_part(graph.n_vertices, load.rows_per_source, "cuda")
         )
-        if batch_size == "auto":
-            size = min(load.n_sources, most)
-        else:
-            size = batch_size
+        size = min(load.n_sources, most) if batch_size == "auto" else batch_size
         return Sizing(
             workers=self._together.n_workers,
             threads=1,

@@ -47,10 +47,7 @@ class PartitionedGraph(Graph):
     @property
     def nbytes(self) -> int:
         """Bytes of the CSR arrays on all workers."""
-        if self.weights is None:
-            weight = 0
-        else:
-            weight = self.weights.itemsize
+        weight = 0 if self.weights is None else self.weights.itemsize
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
@@ -93,12 +90,10 @@ class Edges:
 
         Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
         """
-        integers = False
         id_kind = _id_kind(kinds, files)
         kind = _float_kind(kinds.get("weight"), weight_type)
+        integers = self._weighted and kind is None
         facts = self._ask(edge_partition.check_chunk, self._rows, kind, files)
-        if self._weighted and kind is None:
-            integers = True
         ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
         # edges are sorted by both ends in one integer
         if ids.size * ids.size > np.iinfo(np.int64).max:
@@ -106,9 +101,8 @@ class Edges:
                 f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph"
             )
         if integers:
-            kind = _integer_kind(
-                min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files
-            )
+            weights = (min(f.low for f in facts), max(f.high for f in facts))
+            kind = _integer_kind(weights, ids.size, weight_type, files)
         loops = sum(f.self_loops for f in facts)
         n_rows = sum(f.rows for f in facts)
         stored_rows = (n_rows - loops) * (1 if directed else 2)
@@ -116,8 +110,6 @@ class Edges:
         self.index = index_dtype(max(ids.size, stored_rows))
         if self._weighted:
             self.heaviest = max(f.high for f in facts)
-        else:
-            self.heaviest = None
         bounds = self._distribute(ids, kind, both_ways=not directed)
         offsets, has_edge = self._outline(bounds, ids.size)
         graph = PartitionedGraph(
@@ -158,10 +150,9 @@ class Edges:
         self._rows = ()
         n_parts = _PARTS_PER_WORKER * len(self._workers)
         samples = np.sort(np.concatenate(self._ask(edge_partition.select_sample, shares, _SAMPLED)))
+        inner = np.zeros(n_parts - 1, index)
         if samples.size:
             inner = samples[np.arange(1, n_parts) * samples.size // n_parts]
-        else:
-            inner = np.zeros(n_parts - 1, index)
         bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)
         pieces = [client.submit(edge_partition.cut, share, bounds, pure=False) for share in shares]
         del shares
@@ -242,24 +233,21 @@ class Edges:
         if lost.size:
             failures["C4"] = (
                 f"{lost.size} distances are explained by no edge, or only "
-                "by each other, one of them to "
+                f"by each other, one of them to vertex number {lost[0]}"
             )
-            failures["C4"] += f"vertex number {lost[0]}"
         return Certificate(failures)
 
     def _lost(
         self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any
     ) -> np.ndarray:
         """Return vertices with a distance that is not founded."""
-        if distance.dtype.kind == "i":
-            reached = distance != -1
-        else:
-            reached = np.isfinite(distance)
+        counts_hops = distance.dtype.kind == "i"
+        reached = distance != -1 if counts_hops else np.isfinite(distance)
         founded = np.unpackbits(bits)[: distance.size].astype(bool)
         founded[source] = True
         while True:
             lost = np.flatnonzero(reached & ~founded)
-            if not lost.size or distance.dtype.kind == "i":
+            if not lost.size or counts_hops:
                 return lost
             packed = np.packbits(founded)
             more = np.bitwise_or.reduce(
@@ -285,13 +273,13 @@ def _join(*pieces: Any, n_vertices: int) -> Any:
 
 
 def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
-    """C1 and C2."""
+    """Return what violates the rules C1, of the source, and C2, of the range of distances."""
     if distance[source] != 0:
         return {"C1": f"the distance of the source to itself is {distance[source]}"}
     if distance.dtype.kind == "i":
-        bad = (distance < -1) | (
-            distance > (np.iinfo(distance.dtype).max if limit is None else limit)
-        )
+        bad = distance < -1
+        if limit is not None:
+            bad |= distance > limit
     else:
         most = as_distance(limit, distance.dtype)
         bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
@@ -320,10 +308,13 @@ def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
     return np.dtype(weight_type)
 
 
-def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files: str) -> np.dtype:
+def _integer_kind(
+    weights: tuple[int, int], n_vertices: int, weight_type: str, files: str
+) -> np.dtype:
     """Return the narrowest float type that cannot round the sum of a path; float64 if none is known
-    to suffice.
+    to suffice. ``weights``: the smallest and the largest one.
     """
+    low, high = weights
     kind = float_that_holds(low, high)
     if kind is None:
         raise EdgeListError(
@@ -332,8 +323,7 @@ def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files:
         )
     if weight_type != "auto":
         return max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    return np.dtype(
-        np.float32
-        if high * max(n_vertices - 1, 1) < EXACT_BELOW[np.dtype(np.float32)]
-        else np.float64
-    )
+    narrow = np.dtype(np.float32)
+    if high * max(n_vertices - 1, 1) < EXACT_BELOW[narrow]:
+        return narrow
+    return np.dtype(np.float64)

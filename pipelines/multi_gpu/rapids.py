@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from distributed import Client, KilledWorker
@@ -30,7 +30,7 @@ from kepler_traverse.errors import (
 from kepler_traverse.formats import FORMATS
 from kepler_traverse.formats.arrow import typed_columns
 from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all, no_rows
-from kepler_traverse.formats.files import Where, find_files, reading
+from kepler_traverse.formats.files import DataFile, Where, find_files, reading
 
 from ..cli.options import MG, Settings, options_of_files
 from ..scheduling.cluster import cluster_for
@@ -40,6 +40,10 @@ from ..worker.device_errors import is_out_of_memory
 from . import edge_partition
 from .partitioned_graph import Edges, PartitionedGraph
 
+if TYPE_CHECKING:
+    import pyarrow
+
+_ENDINGS = {row.name: row.endings for row in FORMATS}["parquet"]
 _BLOCK_BYTES = 256 * 2**20  # bytes of a file that a worker reads at once
 _FIRST_POOL = 2**30  # initial bytes of the memory pool per GPU; it grows
 _TICK = 1.0  # seconds
@@ -93,10 +97,7 @@ def _rapids() -> SimpleNamespace:
 
 def _n_workers(settings: Settings) -> int:
     n_gpus = cuda.cp.cuda.runtime.getDeviceCount()
-    if settings.workers == "auto":
-        wanted = n_gpus
-    else:
-        wanted = settings.workers
+    wanted = n_gpus if settings.workers == "auto" else settings.workers
     if wanted > n_gpus:
         raise InputError(
             f"--workers {wanted}: --engine {MG} needs a GPU for each, and this machine has {n_gpus}"
@@ -159,12 +160,12 @@ class Cugraph:
 
     def _built(self) -> PartitionedGraph:
         settings = self._settings
-        read, kinds, paths = _parquet_files(settings)
-        columns = read.roles
-        if len(paths) == 1:
-            files = paths[0]
-        else:
-            files = f"{paths[0]} and {len(paths) - 1} more"
+        found = _find_parquet(settings)
+        paths = found.paths
+        columns = found.columns.roles
+        files = paths[0]
+        if len(paths) > 1:
+            files += f" and {len(paths) - 1} more"
         block = min(_BLOCK_BYTES, max(self._rapids.dask.get_chunksize(path) for path in paths))
         frames = self._rapids.dask_cudf.read_parquet(
             paths, columns=list(columns.values()), index=False, blocksize=block
@@ -175,8 +176,8 @@ class Cugraph:
         ]
         edges = Edges(self.client, rows, "weight" in columns)
         del rows, frames
-        graph = edges.build(kinds, settings.directed, settings.weight_type, files)
-        return replace(graph, report=graph.report.with_columns(read))
+        graph = edges.build(found.kinds, settings.directed, settings.weight_type, files)
+        return replace(graph, report=graph.report.with_columns(found.columns))
 
     def _load(self, graph: PartitionedGraph) -> None:
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
@@ -195,34 +196,37 @@ class Cugraph:
     def _searched(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        all_zero = kind.kind == "f" and graph.edges.heaviest == 0
-        # with weights of 0 alone cuGraph's SSSP never leaves its first bucket
-        if kind.kind == "i" or all_zero:
-            index = graph.edges.index
-            # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices
-            # are removed later.
-            if limit is None or all_zero or limit >= MAX_HOP_COUNT:
-                depth = None
-            else:
-                depth = max(1, int(limit))
-            start = self._rapids.cudf.Series([source], dtype=index)
-            frame = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
-        else:
-            cutoff = None
-            # cuGraph omits vertices at the cutoff itself
-            if limit is not None and np.isfinite(as_distance(limit, kind)):
-                cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
-            frame = self._rapids.dask.sssp(self._graph, source, cutoff=cutoff)
-        pieces = self.client.compute(frame.to_delayed())
-        answers = self.client.gather(
-            [self.client.submit(edge_partition.found_in, piece, pure=False) for piece in pieces]
-        )
-        if all_zero:
+        if kind.kind == "i":
+            return self._count_hops(graph, source, limit)
+        if graph.edges.heaviest == 0:
+            # with weights of 0 alone cuGraph's SSSP never leaves its first bucket
             return [
                 (v, np.where(d == sentinel(d.dtype), np.finfo(kind).max, 0).astype(kind))
-                for v, d in answers
+                for v, d in self._count_hops(graph, source, None)
             ]
-        return answers
+        cutoff = None
+        # cuGraph omits vertices at the cutoff itself
+        if limit is not None and np.isfinite(as_distance(limit, kind)):
+            cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
+        return self._gather(self._rapids.dask.sssp(self._graph, source, cutoff=cutoff))
+
+    def _count_hops(
+        self, graph: PartitionedGraph, source: int, limit: float | None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        depth = None
+        # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices are
+        # removed later.
+        if limit is not None and limit < MAX_HOP_COUNT:
+            depth = max(1, int(limit))
+        begin = self._rapids.cudf.Series([source], dtype=graph.edges.index)
+        return self._gather(self._rapids.dask.bfs(self._graph, begin, depth_limit=depth))
+
+    def _gather(self, frame: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return vertices and distances of each piece of cuGraph's result."""
+        pieces = self.client.compute(frame.to_delayed())
+        return self.client.gather(
+            [self.client.submit(edge_partition.found_in, piece, pure=False) for piece in pieces]
+        )
 
     def together(self, work: Any, what: str) -> Any:
         """Return the value of ``work()``, which needs all workers. If one is lost, raise; the
@@ -266,9 +270,8 @@ class Cugraph:
         """
         deadline = self._settings.batch_deadline
         if deadline == "auto":
-            if self._graph is not None:
-                deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest)
-            else:
+            deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest)
+            if self._graph is None:  # it is being built
                 deadline = np.inf
         reason = None
         if self.client.status != "running" or set(self.client.nthreads()) != self._workers:
@@ -291,28 +294,25 @@ def _short(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + "..."
 
 
-def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
-    """Return the types of the columns by role, and the paths; checks all files before a worker
-    reads one.
-    """
-    import pyarrow
-    import pyarrow.parquet
-    import pyarrow.types as types
+class _EdgeFiles(NamedTuple):
+    """The files of an edge list that have rows, with their columns and the types by their roles."""
 
-    endings = {row.name: row.endings for row in FORMATS}["parquet"]
+    columns: EdgeColumns
+    kinds: dict[str, np.dtype]
+    paths: list[str]
+
+
+def _find_parquet(settings: Settings) -> _EdgeFiles:
+    """Find the files of the edge list, and check all of them before a worker reads one."""
+    import pyarrow.parquet
+
     options = options_of_files(settings)
     columns: list[EdgeColumns] = []
-    paths: list[str] = []
-    kinds: dict[str, np.dtype] | None = None
-    first = first_empty = None
-    for file in find_files(settings.edges, set(endings)):
-        if file.table or (file.ending not in endings and settings.format != "parquet"):
-            raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
-        if not file.is_plain_path or file.compression or file.name != file.path:
-            raise InputError(
-                f"{file}: --engine {MG} reads plain local files that "
-                "all workers see; copy it to one"
-            )
+    kinds: dict[str, np.dtype] = {}
+    files: list[DataFile] = []
+    empty: list[DataFile] = []
+    for file in find_files(settings.edges, set(_ENDINGS)):
+        _refuse_unreadable(file, settings.format)
         with (
             reading(file, "Parquet"),
             file.open_random() as source,
@@ -320,40 +320,55 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
         ):
             schema = parquet.schema_arrow
             if not parquet.metadata.num_rows:
-                first_empty = first_empty or file
+                empty.append(file)
                 continue
+        files.append(file)
         columns.append(typed_columns(schema, options, file))
-        first = first or file
-        columns[-1].agree_with(columns[0], file, first)
-        inside = set(columns[0].roles.values()) & set(file.partition_names)
-        if inside:
+        columns[-1].agree_with(columns[0], file, files[0])
+        own = _types_by_role(schema, columns[0].roles, file)
+        if own != (kinds or own):
             raise InputError(
-                f"{file}: --engine {MG} reads no columns of folder names, as "
-                f"{inside.pop()!r} is one; write it out"
-            )
-        own = {}
-        for role, name in columns[0].roles.items():
-            kind = schema.field(name).type
-            if not (
-                types.is_integer(kind)
-                or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))
-            ):
-                if role == "weight":
-                    what = "weights must be integers, float32 or float64"
-                else:
-                    what = f"--engine {MG} accepts only integer ids"
-                raise Where(file, role, name).error(
-                    f"has type {kind}; {what}, cast or number them first"
-                )
-            own[role] = np.dtype(kind.to_pandas_dtype())
-        if kinds is not None and own != kinds:
-            raise InputError(
-                f"{file}: its columns are not of the types of {paths[0]}; "
+                f"{file}: its columns are not of the types of {files[0].path}; "
                 "cast either, so that they agree"
             )
         kinds = own
-        paths.append(file.path)
-    if kinds is None:
-        assert first_empty is not None  # find_files finds one file or raises
-        raise no_rows(first_empty)
-    return columns_of_all(columns), kinds, paths
+    if not files:
+        raise no_rows(empty[0])  # find_files finds one file or raises
+    return _EdgeFiles(columns_of_all(columns), kinds, [file.path for file in files])
+
+
+def _refuse_unreadable(file: DataFile, said: str) -> None:
+    """Raise InputError for a file that workers cannot read; ``said`` is the format of the settings."""
+    if file.table or (file.ending not in _ENDINGS and said != "parquet"):
+        raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
+    if not file.is_plain_path or file.compression or file.name != file.path:
+        raise InputError(
+            f"{file}: --engine {MG} reads plain local files that all workers see; copy it to one"
+        )
+
+
+def _types_by_role(
+    schema: pyarrow.Schema, roles: dict[str, str], file: DataFile
+) -> dict[str, np.dtype]:
+    """Return the types of the columns of edges; raise InputError for one that cuGraph cannot take."""
+    from pyarrow import types
+
+    inside = set(roles.values()) & set(file.partition_names)
+    if inside:
+        raise InputError(
+            f"{file}: --engine {MG} reads no columns of folder names, as "
+            f"{inside.pop()!r} is one; write it out"
+        )
+    kinds = {}
+    for role, name in roles.items():
+        kind = schema.field(name).type
+        may_be_float = role == "weight"
+        is_float = types.is_float32(kind) or types.is_float64(kind)
+        if not (types.is_integer(kind) or (may_be_float and is_float)):
+            what = f"--engine {MG} accepts only integer ids"
+            if may_be_float:
+                what = "weights must be integers, float32 or float64"
+            why = f"has type {kind}; {what}, cast or number them first"
+            raise Where(file, role, name).error(why)
+        kinds[role] = np.dtype(kind.to_pandas_dtype())
+    return kinds

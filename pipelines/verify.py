@@ -49,8 +49,9 @@ from .output.store import Store, open_store
 from .output.tables import wrong_tables
 from .run.answered_tables import Make, answered_tables, tables_of_graph
 from .run.answered_tables import differing_table as differing_answer
-from .run.prepare import chosen_sources, read_edge_list
+from .run.prepare import chosen_sources
 from .run.question import limit_of_settings, read_question
+from .run.reading import read_edge_list
 from .run.source_columns import by_partition
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal

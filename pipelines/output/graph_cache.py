@@ -1,6 +1,6 @@
 """The cache of built graphs: ``--graph-cache``.
 
-The key of a graph is a digest of its input (see ``run.prepare.digest_inputs``). If two runs need the
+The key of a graph is a digest of its input (see ``run.reading.digest_inputs``). If two runs need the
 same graph at the same time, the second waits for a lock and uses what the first built. A stored
 graph is compared with its fingerprint; a damaged or incomplete one is built again.
 
@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
@@ -37,15 +38,22 @@ _FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
 _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 
 
+class PlacedGraph(NamedTuple):
+    """A graph, the folder where it is stored already, and whether it was loaded from there."""
+
+    graph: Graph
+    folder: Path | None = None
+    reused: bool = False
+
+
 def cached_graph(
     place: str | Path,
     origin: str,
     device: str,
     build: Callable[[], Graph],
     say: Callable[[str], None],
-) -> tuple[Graph, Path, bool]:
-    """Return a graph from the cache, or build and store it; and the folder where it is here, and
-    whether it was stored.
+) -> PlacedGraph:
+    """Return a graph from the cache, or build and store it.
 
     ``place``: a folder, which is created if it does not exist, or the URL of one in an object
     store. ``origin``: digest of the input of the graph. ``say`` is called with a message if
@@ -58,7 +66,7 @@ def cached_graph(
     with _only_one(cache, folder.with_suffix(".lock"), say):
         graph = found_graph(place, origin, device, say)
         if graph is not None:
-            return graph, folder, True
+            return PlacedGraph(graph, folder, reused=True)
         graph = build()
         for left in cache.glob(f"{folder.name}.*.tmp"):  # by a run that was killed
             shutil.rmtree(left, ignore_errors=True)
@@ -70,7 +78,7 @@ def cached_graph(
             graph = replace(load_graph(folder, device, verify=False), report=graph.report)
         if URL.match(str(place)):
             put_graph(str(place), folder, origin)
-    return graph, folder, False
+    return PlacedGraph(graph, folder)
 
 
 def _name(origin: str) -> str:

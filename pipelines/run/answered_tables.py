@@ -126,37 +126,38 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                 while sum(map(len, held)) < table.num_rows and group < file.num_row_groups:
                     held.append(file.read_row_group(group))
                     group += 1
-                if held:
-                    written = pa.concat_tables(held)
-                else:
-                    written = table.slice(0, 0)
-                table = _with_texts(table, written.schema)
-                here, there = (each.schema.metadata or {} for each in (table, written))
-                if held and here.get(GEOS) != there.get(GEOS):
-                    made_with, version = (
-                        each.get(GEOS, b"no version").decode(errors="replace")
-                        for each in (there, here)
-                    )
-                    return (
-                        f"it was made with GEOS {made_with}, and can be checked with "
-                        f"that alone; here is GEOS {version}"
-                    )
-                if not written.equals(table) or (
-                    held
-                    and any(
-                        here.get(key) != there.get(key)
-                        for key in (GEO, OF_GRAPH, *LOAD_FACTS.values())
-                    )
-                ):
-                    return _DIFFERS
+                differs = _difference(table, held)
+                if differs:
+                    return differs
             left = range(group, file.num_row_groups)  # a table without rows has one that is empty
-            if not any(file.metadata.row_group(i).num_rows for i in left):
-                return ""
-            return _DIFFERS
+            if any(file.metadata.row_group(i).num_rows for i in left):
+                return _DIFFERS
+            return ""
     except FileNotFoundError:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
         return f"it cannot be checked ({one_line(error)})"
+
+
+def _difference(right: pa.Table, groups: list[pa.Table]) -> str:
+    """Describe how the row groups of a file differ from a table; ``""`` if they do not."""
+    written = pa.concat_tables(groups) if groups else right.slice(0, 0)
+    right = _with_texts(right, written.schema)
+    if groups:  # of a file without rows metadata are not compared
+        here = right.schema.metadata or {}
+        there = written.schema.metadata or {}
+        if here.get(GEOS) != there.get(GEOS):
+            made_with, version = (
+                each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here)
+            )
+            return (
+                f"it was made with GEOS {made_with}, and can be checked with "
+                f"that alone; here is GEOS {version}"
+            )
+        keys = (GEO, OF_GRAPH, *LOAD_FACTS.values())
+        if any(here.get(key) != there.get(key) for key in keys):
+            return _DIFFERS
+    return "" if written.equals(right) else _DIFFERS
 
 
 def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
@@ -183,12 +184,11 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     table, _ = read_given_table(
         path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]
     )
-    named = [*(settings.values or ()), *(settings.along or ())]
-    if settings.column("group") is None:
-        groups = []
-    else:
-        groups = [GROUP]
-    added = {*settings.kind.columns[1:], *named, *groups} if adds_to_sources(settings) else ()
+    added: set[str] = set()
+    if adds_to_sources(settings):
+        added.update(settings.kind.columns[1:], settings.values or (), settings.along or ())
+        if settings.column("group") is not None:
+            added.add(GROUP)
     for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
             raise InputError(

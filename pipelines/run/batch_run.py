@@ -71,10 +71,7 @@ class BatchRun:
         self.folder = folder
         self._resume_command = resume_command
         self._shard = shard
-        if folder.store.is_local:
-            self.url = ""
-        else:
-            self.url = str(folder.store)
+        self.url = "" if folder.store.is_local else str(folder.store)
         self.layout = read_layout(folder.manifest)
         numbers = prepared.numbers
         self._bounds = list(self.layout.bounds())
@@ -108,9 +105,8 @@ class BatchRun:
                 if known.get(self.layout.name(part)) == self._names(part)
             }
         else:
-            done = (
-                set(range(record["until"])).difference(record["without"]).intersection(self.batches)
-            )
+            recorded = set(range(record["until"])).difference(record["without"])
+            done = recorded.intersection(self.batches)
         for part in done:
             del self.batches[part]
         self.folder.done = done
@@ -135,14 +131,15 @@ class BatchRun:
                     summary = checked_part(
                         here, part, self.layout, names, self.prepared.graph, record
                     )
-            if summary is not None:
-                entry: PartEntry = {**summary, "sources": names}
-                if entry["file"] in known:
-                    manifest["parts"].append(entry)
-                else:
-                    self.folder.add("parts", entry)
-                del self.batches[part]
-                self.kept += 1
+            if summary is None:
+                continue
+            entry: PartEntry = {**summary, "sources": names}
+            if name in known:
+                manifest["parts"].append(entry)
+            else:
+                self.folder.add("parts", entry)
+            del self.batches[part]
+            self.kept += 1
 
     def keeps(self, table: str) -> bool:
         """Whether a table of an earlier run is on disk unchanged."""
@@ -180,10 +177,7 @@ class BatchRun:
         self._progress.retried(part, why)
 
     def draining(self, tasks: int) -> None:
-        if tasks > 1:
-            what = "batches that run are"
-        else:
-            what = "batch that runs is"
+        what = "batches that run are" if tasks > 1 else "batch that runs is"
         say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
@@ -195,11 +189,10 @@ class BatchRun:
         """
         if self._shard is None:  # those of a shared run are in its log
             self.folder.manifest["retried"] += before["retried"]
-        for mark in left_marks(self.folder.path):
-            place = read_mark(mark)
-            for part in range(place.part, place.last + 1) if place is not None else ():
+        why = "the process that ran it was ended"
+        for place in filter(None, map(read_mark, left_marks(self.folder.path))):
+            for part in range(place.part, place.last + 1):
                 if part in self.batches:
-                    why = "the process that ran it was ended"
                     self.folder.add("retried", {"file": self.layout.name(part), "why": why})
 
     @property
@@ -243,10 +236,7 @@ class BatchRun:
             except KeyboardInterrupt:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
-                before = self._files_before
-                done = self._n_kept + sum(
-                    len(part["sources"]) for part in manifest["parts"] if part["file"] not in before
-                )
+                done = self._n_kept + sum(len(part["sources"]) for part in self._parts_computed())
                 how = f"To finish: {self._resume_command}"
                 raise KeyboardInterrupt(
                     f"interrupted: {done} of {self._n_sources} sources are done. {how}"
@@ -261,10 +251,7 @@ class BatchRun:
         folder = self.folder
         manifest = folder.manifest
         if times:
-            computed = [
-                part for part in manifest["parts"] if part["file"] not in self._files_before
-            ]
-            compiled = min(times["traverse"], compile_seconds(computed))
+            compiled = min(times["traverse"], compile_seconds(self._parts_computed()))
             times = _sum(self.prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
             manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
             steps.compiled(times["compile"])
@@ -281,19 +268,27 @@ class BatchRun:
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
             folder.count_traffic()
-            for pairs, volume in (
-                each["lost"].values() for each in manifest["tables"] if "lost" in each
-            ):
-                if pairs:
-                    if manifest["identity"]["limit"] is not None:
-                        within = " within the limit"
-                    else:
-                        within = ""
-                    say(
-                        f"{several(int(pairs), 'pair')} without a path{within}: a "
-                        f"volume of {volume:,} is on no edge"
-                    )
+            self._say_lost()
             folder.complete()
+
+    def _say_lost(self) -> None:
+        """Say how many pairs have no path, and which volume therefore is on no edge."""
+        manifest = self.folder.manifest
+        within = "" if manifest["identity"]["limit"] is None else " within the limit"
+        for table in manifest["tables"]:
+            if "lost" not in table:
+                continue
+            pairs, volume = table["lost"].values()
+            if pairs:
+                say(
+                    f"{several(int(pairs), 'pair')} without a path{within}: a "
+                    f"volume of {volume:,} is on no edge"
+                )
+
+    def _parts_computed(self) -> list[PartEntry]:
+        """Return the parts that this run has written."""
+        parts = self.folder.manifest["parts"]
+        return [part for part in parts if part["file"] not in self._files_before]
 
     def write_report(self) -> None:
         """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
@@ -321,12 +316,12 @@ class BatchRun:
         """Yield this observer of the batches, with a page of the dashboard if there is a client."""
         kept = {"sources": self._n_sources, "kept": self._n_kept}
         facts = console.collect_facts(self.folder.manifest) | kept
-        news = None
+        page = None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 
-            news = open_page(client, facts, say)
-        with console.Progress(facts, news) as self._progress:
+            page = open_page(client, facts, say)
+        with console.Progress(facts, page) as self._progress:
             try:
                 yield self
             finally:

@@ -196,7 +196,7 @@ def _prepare(settings: Settings, engine: Engine, place: _Place | None) -> Prepar
     """Read and build the graph, and choose workers, batches and strategy."""
     before = None if place is None else place.before
     steps.begin("reading the edge list and building the graph")
-    with proposed(settings):
+    with suggesting_mg(settings):
         stored = None
         if place is not None and before is not None:
             stored = graph_folder(place.output.path, place.shard)
@@ -241,7 +241,8 @@ class _Run:
             if before is not None:
                 self._resume_choice(before, record)
             folder.manifest = self._manifest
-            if place.shard is not None:
+            is_shared = place.shard is not None
+            if is_shared:
                 may_be_there = self._settings.resume or not place.is_alone
                 before = folder.join(before, may_be_there=may_be_there)
                 self._supervision.begin_folder()
@@ -255,13 +256,12 @@ class _Run:
                 if not job.keeps(name):
                     folder.put_table(name, [make(self._prepared.graph)])
             try:
-                if before is not None and place.shard is None and job.nothing_is_missing(before):
+                if before is not None and not is_shared and job.nothing_is_missing(before):
                     folder.manifest = before
                 else:
                     job.run(engine.answer)
             finally:
                 job.write_report()
-            is_shared = place.shard is not None
             if is_shared and place.is_alone and not folder.manifest["failed"]:
                 folder.manifest, _ = finish_run(place.output)
         return job, folder
@@ -298,7 +298,7 @@ class _Run:
 
 
 @contextlib.contextmanager
-def proposed(settings: Settings) -> Iterator[None]:
+def suggesting_mg(settings: Settings) -> Iterator[None]:
     """If a graph or a plan does not fit one GPU, suggest the multi-GPU engine in the error.
 
     It holds arrays of the vertices on each GPU, and partitions edges alone. Where hops are counted,
@@ -314,11 +314,11 @@ def proposed(settings: Settings) -> Iterator[None]:
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
         with_mg = replace(settings, engine=MG)
         may_help = settings.algorithm == "sssp" or isinstance(error, MemoryError)
-        may_help &= settings.engine == "auto"
-        if may_help and not any(violations(with_mg, MG_ROWS)):
+        if may_help and settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             idle = [flag_of_key(each.option) for each in find_idle(with_mg)]
-            text += f" (and leave {' and '.join(idle)} out)" if idle else ""
+            if idle:
+                text += f" (and leave {' and '.join(idle)} out)"
         raise CapacityError(text) from error
 
 

@@ -42,14 +42,8 @@ from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background, sources_per_piece
 from .batch_run import BatchRun
 from .memory_plan import Sizing
-from .prepare import (
-    Prepared,
-    may_stream,
-    origin_of_graph,
-    prepare,
-    stream_edges,
-    with_threads,
-)
+from .prepare import Prepared, prepare, stream_edges, with_threads
+from .reading import may_stream, origin_of_graph
 from .sizing import size_run
 
 # Dask is imported only where its workers run batches: that takes the better part of a second.
@@ -153,7 +147,7 @@ class KeplerEngine:
         prepared.request = request
         if len(sizing.strategies) < 2:
             return None
-        across = self._writes_beside(sizing, prepared.graph.n_vertices, request.options.sort)
+        across = self._writes_in_background(sizing, prepared.graph.n_vertices, request.options.sort)
         unit = request.at_once if across else size
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
@@ -171,7 +165,7 @@ class KeplerEngine:
         prepared.request = replace(request, memory=memory)
         return StrategyChoice(candidates, size, prepared.n_sources, across)
 
-    def _writes_beside(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
+    def _writes_in_background(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""
         return (
             not self._is_external
@@ -198,10 +192,7 @@ class KeplerEngine:
         compiled = compile_clock.thread_seconds()
         prepared = run.prepared
         graph = prepared.graph
-        if self._settings.shard is None:
-            name = NAME
-        else:
-            name = f"shard {self._settings.shard}"
+        name = NAME if self._settings.shard is None else f"shard {self._settings.shard}"
         worker = TraversalWorker(self.work(run), address=name)
         worker.hold(graph, vars(prepared).pop("plan"))  # which a change of the strategy releases
         ready = time.perf_counter()
@@ -260,15 +251,12 @@ class KeplerEngine:
         from ..worker.plugin import TraversalPlugin, run_batches
 
         work = self.work(run)
-        sizing = run.prepared.sizing
         if self._is_external:
-            cache = run.prepared.folder
-            if run.url:
-                shared = []
-            elif cache is None:
-                shared = [run.folder.path]
-            else:
-                shared = [run.folder.path, cache.parent]
+            shared = []
+            if not run.url:
+                shared.append(run.folder.path)
+                if run.prepared.folder is not None:
+                    shared.append(run.prepared.folder.parent)
             check_existing(self._settings, work.device, list(dict.fromkeys(shared)), run.url)
         started = time.perf_counter()
         count = self._store_graph(run, work)
@@ -295,6 +283,7 @@ class KeplerEngine:
             with run.watch(client):
                 executor = DaskExecutor(client, submit)
                 if self._is_external:
+                    sizing = run.prepared.sizing
                     needed = sizing.shared_bytes + sizing.worker_bytes
                     executor.admit = functools.partial(
                         check_newcomers, client, needed=needed, url=run.url
@@ -339,9 +328,8 @@ class KeplerEngine:
         """Return the window of tasks for the batches of a run."""
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
-        if self._writes_beside(sizing, n_vertices, run.prepared.request.options.sort):
+        first = 1
+        if self._writes_in_background(sizing, n_vertices, run.prepared.request.options.sort):
             pieces = -(-sizing.batch_size // sources_per_piece(n_vertices))
             first = -(-2 * sizing.writers // pieces)
-        else:
-            first = 1
         return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)

@@ -91,18 +91,14 @@ class Expectation:
             for name, seconds in self.steps.items()
             if seconds >= _SHORT
         ]
-        return (
-            f"about {_in_time(self.seconds)}"
-            + (f" ({', '.join(steps)})" if steps else "")
-            + f"; writes {several(self.n_parts, 'part file')} of "
-            f"{in_units(self.output_bytes)} in all; by {self._origin}"
-        )
-
-    @property
-    def _origin(self) -> str:
+        took = f" ({', '.join(steps)})" if steps else ""
+        origin = "an estimate"
         if self.sources_tried:
-            return f"a trial of {several(self.sources_tried, 'source')}"
-        return "an estimate"
+            origin = f"a trial of {several(self.sources_tried, 'source')}"
+        return (
+            f"about {_in_time(self.seconds)}{took}; writes {several(self.n_parts, 'part file')} of "
+            f"{in_units(self.output_bytes)} in all; by {origin}"
+        )
 
 
 def _expect_labels(settings: Settings, prepared: Prepared) -> Expectation:
@@ -132,22 +128,20 @@ def _in_time(seconds: float) -> str:
 
 
 class Trial(NamedTuple):
-    """Sources that were tried, the seconds of their searches, of their certificates and of writing
-    their rows, and the bytes of their part file: those of its rows, and those that each part has
-    once.
-
-    ``once`` are seconds that the first search of a run takes for all sources, and ``per_part`` those
-    of ``write`` that a part takes whatever its sources are.
-    """
+    """What the search from some sources and their part file took: seconds, and bytes."""
 
     sources: int
-    search: float
+    search: float  # seconds
     certify: float
-    write: float
-    row_bytes: int
-    part_bytes: int
-    once: float = 0.0
-    per_part: float = 0.0
+    write: float  # of making and writing the rows
+    row_bytes: int  # of the part file, for its rows
+    part_bytes: int  # those that each part has once
+    once: float = 0.0  # seconds that the first search of a run takes for all sources
+    per_part: float = 0.0  # of ``write``, those that a part takes whatever its sources are
+
+    @property
+    def seconds(self) -> float:
+        return self.search + self.certify + self.write
 
 
 def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
@@ -182,12 +176,12 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     n_sources = most
     while n_sources > fewest and _likely_seconds(plan, first, n_sources, adds_up) > _TRIAL_SECONDS:
         n_sources = max(fewest, n_sources // 2)
-    if _seconds(first) > _LONG:
+    if first.seconds > _LONG:
         return _compared(plan, first, first, adds_up)
     trial = _try_part(prepared, traverser, n_sources)
     # What the first source did once for all made the others seem long. A part of few sources that
     # is short shows what a part takes, and not what a source takes.
-    while trial is not None and n_sources < most and _seconds(trial) < _SHORT_TRIAL_SECONDS:
+    while trial is not None and n_sources < most and trial.seconds < _SHORT_TRIAL_SECONDS:
         n_sources = min(_MORE * n_sources, most)
         trial = _try_part(prepared, traverser, n_sources)
     if trial is None:
@@ -204,10 +198,6 @@ def _compared(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -
         per_source = max(0.0, last.write - first.write) / added_sources
         per_part = max(0.0, last.write - per_source * last.sources)
     return last._replace(once=once, per_part=per_part)
-
-
-def _seconds(trial: Trial) -> float:
-    return trial.search + trial.certify + trial.write
 
 
 def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int, adds_up: bool) -> float:

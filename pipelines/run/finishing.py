@@ -60,7 +60,6 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     OutputError (there is no such run, or the folder cannot be written to) or InputError (a given
     table cannot be read, or has changed).
     """
-    given = tables or {}
     checked = set[str]()
     log = CommitLog(store)
     manifest = _read(store, log)
@@ -69,7 +68,8 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         _refuse_changed(store, manifest)
         # perhaps the call that completed the run was killed before it was written
         with contextlib.suppress(OutputError):
-            _put_report(store, manifest, is_wanted=not store.has(REPORT))
+            if not store.has(REPORT):
+                _put_report(store, manifest)
         return manifest, True
     if store.is_local and store.has(LOCK):
         raise OutputError(
@@ -77,7 +77,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
             "was stopped; finish it with --resume"
         )
     while True:
-        settings = replace(checked_settings(manifest["settings"]), **given)
+        settings = replace(checked_settings(manifest["settings"]), **(tables or {}))
         _check_parts(store, manifest, log, list_tables(settings), checked)
         folder = OutputFolder(store)
         folder.manifest = manifest
@@ -101,8 +101,9 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     return manifest, not is_first
 
 
-def _put_report(store: Store, manifest: Manifest, is_wanted: bool = True) -> None:
-    if is_wanted and checked_settings(manifest["settings"]).report:
+def _put_report(store: Store, manifest: Manifest) -> None:
+    """Write the report of a run, unless its settings want none."""
+    if checked_settings(manifest["settings"]).report:
         page = render_page(manifest, f"{called_as('finish')} {pasted([str(store)])}")
         OutputFolder(store).put(REPORT, page.encode())
 
@@ -192,9 +193,7 @@ def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:
         return "their shards"
     (count,) = counts
     indices = sorted({part % count for part in parts})
-    shown = ", ".join(f"--shard {index}/{count}" for index in indices[:_LISTED]) + (
-        ", ..." if len(indices) > _LISTED else ""
-    )
+    shown = _first([f"--shard {index}/{count}" for index in indices])
     return f"the shard{'s' if len(indices) > 1 else ''} {shown}"
 
 
@@ -217,10 +216,16 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
 
 
 def _listed(one: str, many: str, names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-    if names:
-        return f"{several(len(names), 'part')} {one if len(names) == 1 else many} ({shown})"
-    return ""
+    """Say of parts what is wrong with them; ``""`` if there are none."""
+    if not names:
+        return ""
+    verb = one if len(names) == 1 else many
+    return f"{several(len(names), 'part')} {verb} ({_first(names)})"
+
+
+def _first(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and dots for the others."""
+    return ", ".join(texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
 
 
 def _put_tables(folder: OutputFolder, settings: Settings) -> None:

@@ -48,13 +48,11 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
     geometry = settings.geometry
     if geometry is None:
         return
-    loads = settings.kind.adds_up
-    if loads != (geometry == "shapes"):
-        if loads:
-            takes = "takes shapes"
-        else:
-            takes = "takes points or hulls"
-        raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")
+    takes = ("shapes",) if settings.kind.adds_up else ("points", "hulls")
+    if geometry not in takes:
+        raise InputError(
+            f"--geometry {geometry}: --result {settings.result} takes {' or '.join(takes)}"
+        )
     if settings.of == "pairs":
         raise InputError(
             f"--geometry {geometry} draws edges or vertices, and --of "
@@ -62,10 +60,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
         )
     if geometry == "hulls":
         shapely_module()
-    if graph.has_string_ids:
-        ids = graph.ids
-    else:
-        ids = pa.array(to_host(graph.ids))
+    ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
     places = read_places(settings, graph.has_string_ids)
     try:
         places.coordinates.of(ids)
@@ -104,7 +99,7 @@ def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Ta
             every = pa.concat_tables(held)
             yield every.slice(0, ROWS_PER_GROUP)
             held = [every.slice(ROWS_PER_GROUP)]
-            n_held = n_held - ROWS_PER_GROUP
+            n_held -= ROWS_PER_GROUP
     yield pa.concat_tables(held)
 
 

@@ -68,24 +68,26 @@ def read_given_table(
         parse = csv.ParseOptions(delimiter=detect_delimiter(here))
         with csv.open_csv(here, parse_options=parse) as reader:
             names = _choose_ids(path, what, reader.schema.names, choose)
-        table = _read_csv(here, parse, column_types=dict.fromkeys(names, pa.string()))
-        lost = {
-            each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST
-        }
-        if lost:
-            texts = _read_csv(
-                here, parse, column_types=dict.fromkeys(lost, pa.string()), include_columns=[*lost]
-            )
-            for name, pattern in lost.items():
-                if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py():
-                    table = table.set_column(table.schema.get_field_index(name), name, texts[name])
-        return table, names
+        return _read_text(here, parse, names), names
     except InputError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
+
+
+def _read_text(path: Any, parse: csv.ParseOptions, ids: tuple[str, ...]) -> pa.Table:
+    """Read a CSV file, whose ids stay text, as do columns of numbers that a number does not keep."""
+    table = _read_csv(path, parse, column_types=dict.fromkeys(ids, pa.string()))
+    lost = {each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST}
+    if lost:
+        as_texts = dict.fromkeys(lost, pa.string())
+        texts = _read_csv(path, parse, column_types=as_texts, include_columns=[*lost])
+        for name, pattern in lost.items():
+            if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py():
+                table = table.set_column(table.schema.get_field_index(name), name, texts[name])
+    return table
 
 
 def read_vertex_columns(path: str, names: list[str]) -> tuple[IdFile, dict[str, pa.ChunkedArray]]:
@@ -179,23 +181,26 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         )
     if strings:
         return column.cast(pa.string())
-    if not is_text(column.type):
-        return column
+    if is_text(column.type):
+        return _integers_in_text(f"{path}: column {shown(name)}", column)
+    return column
+
+
+def _integers_in_text(where: str, column: pa.Array) -> pa.Array:
+    """Return the integers of a column of text; ``where`` names the column for errors."""
     bare = pc.utf8_trim_whitespace(column)
     fits = pc.match_substring_regex(bare, _INTEGER)
     if not pc.all(fits, min_count=0).as_py():
         row = pc.index(fits, False).as_py()
         value = column[row].as_py()[:40]
         raise UnknownVertexError(
-            f"{path}: column {shown(name)}, row {row}: {value!r} is no "
-            "vertex: the ids of this graph are integers"
+            f"{where}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
         )
     for kind in (pa.int64(), pa.uint64()):
         with contextlib.suppress(pa.ArrowInvalid):
             return pc.cast(bare, kind)
     raise UnknownVertexError(
-        f"{path}: column {shown(name)} has an id beyond int64 and "
-        "uint64; the ids of this graph are integers"
+        f"{where} has an id beyond int64 and uint64; the ids of this graph are integers"
     )
 
 

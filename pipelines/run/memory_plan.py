@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kepler_traverse.errors import CapacityError
+from kepler_traverse.errors import CapacityError, several
 from kepler_traverse.runtime.display import in_units
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
@@ -120,27 +120,10 @@ def size_up(
         workers = 1
         batch_size = load.n_sources
     share = _worker_items(load, batch_size)
-    if workers == "auto":
-        n_workers = _n_workers(load, machine, share)
-    else:
-        n_workers = workers
+    n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
     memory = _memory(load, machine.device, share, n_workers)
     if memory["total"] > machine.available:
-        items = ", ".join(
-            f"{name} {in_units(size)}" for name, size in memory.items() if name != "total"
-        )
-        if machine.device == "cuda":
-            where = "on each GPU"
-        else:
-            where = f"with {n_workers} worker{'s' if n_workers > 1 else ''}"
-        if n_workers > 1 and machine.device == "cpu":
-            remedy = "fewer --workers"
-        else:
-            remedy = "a larger machine or a smaller graph"
-        raise CapacityError(
-            f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
-            f"and {in_units(machine.available)} are free; take {remedy}"
-        )
+        raise _too_large(memory, machine, n_workers)
     if batch_size == "auto":
         batch_size = _whole_groups(load, n_workers, most_per_part(load, machine.device, n_workers))
     n_batches = -(-load.n_sources // batch_size)
@@ -165,6 +148,23 @@ def size_up(
         worker_bytes=PROCESS_BYTES
         + load.pinned_bytes
         + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
+    )
+
+
+def _too_large(memory: dict[str, int], machine: Machine, n_workers: int) -> CapacityError:
+    """Return the error for a run that does not fit, with what it needs of memory."""
+    items = ", ".join(
+        f"{name} {in_units(size)}" for name, size in memory.items() if name != "total"
+    )
+    remedy = "a larger machine or a smaller graph"
+    where = f"with {several(n_workers, 'worker')}"
+    if machine.device == "cuda":
+        where = "on each GPU"
+    elif n_workers > 1:
+        remedy = "fewer --workers"
+    return CapacityError(
+        f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
+        f"and {in_units(machine.available)} are free; take {remedy}"
     )
 
 
@@ -245,10 +245,7 @@ def with_capacity(
 def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
     """Return the maximum number of sources per part, by rows, vertices and workers."""
     by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
-    if load.visited is None:
-        visited = load.n_vertices
-    else:
-        visited = load.visited
+    visited = load.n_vertices if load.visited is None else load.visited
     return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
 
 
@@ -285,10 +282,7 @@ def sources_per_part(
 def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
     most = ROWS_PER_GROUP
     if load.is_sorted:  # twice, before and after
-        if batch_size == "auto":
-            sources = load.per_part
-        else:
-            sources = batch_size
+        sources = load.per_part if batch_size == "auto" else batch_size
         most = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
     rows = max(load.most_rows, min(most, load.rows_per_source * load.n_searches))
     return {

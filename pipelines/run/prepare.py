@@ -6,11 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import glob
-import hashlib
-import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,21 +19,16 @@ import numpy as np
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
-from kepler_traverse.bfs.registry import MULTI_SOURCE
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import (
     CapacityError,
     DeviceError,
     HierarchyError,
     InputError,
-    OutputError,
     option_text,
 )
-from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.closed import where_paths_begin
-from kepler_traverse.graph.read import read_graph
-from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.hub_labels.stored import LABEL_FOLDERS, has_labels, save_labels
 from kepler_traverse.kinds.question import Question
@@ -50,23 +41,28 @@ from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
-from ..cli.constraints import has_effect
-from ..cli.options import FILES_OF_IDS, Settings, read_options
+from ..cli.options import Settings
 from ..cli.terminal import say
-from ..output.graph_cache import cached_graph, found_graph, local_cache, put_graph
+from ..output.graph_cache import put_graph
 from ..output.layout import Layout
 from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
-from ..output.tables_in_memory import ids_given
 from ..scheduling.strategy_choice import StrategyChoice
-from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
+from ..worker.host_limits import CPU_COUNT
 from ..worker.label_plan import answers_all_pairs, proof_seconds, proved_labels
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .geometry import check_geometry
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
 from .question import read_question, read_vertices
-from .reading import without_warnings
+from .reading import (
+    build_limit,
+    device_of,
+    digest_inputs,
+    may_stream,
+    obtain_graph,
+    origin_of_graph,
+)
 from .source_columns import by_partition
 
 
@@ -127,24 +123,20 @@ def prepare(
 
     Raises InputError: the input is invalid; nothing has been written.
     """
-    compile_clock.listen()
-    started = time.perf_counter()
-    compiled = compile_clock.thread_seconds()
-    if given is None:
-        origin = digest_inputs(settings)
-    else:
-        origin = origin_of_graph(given)
+    clock = StepClock()
+    origin = digest_inputs(settings) if given is None else origin_of_graph(given)
     _start_compiling(settings)
-    graph, folder, reused = _graph_where_it_fits(settings, origin, stored, given)
+    graph, folder, reused = obtain_graph(settings, origin, stored, given)
     if settings.hierarchy == "no":
         graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
-    built = time.perf_counter()
-    compiled_to_build = compile_clock.thread_seconds() - compiled
-    seconds = dict((given is None and graph.report.seconds) or {"read": built - started})
+    took, compiled = clock.lap()
+    seconds = {"read": took}
+    if given is None and graph.report.seconds:
+        seconds = dict(graph.report.seconds)
     step = "build" if "build" in seconds else "read"
-    seconds[step] = max(0.0, seconds[step] - compiled_to_build)
+    seconds[step] = max(0.0, seconds[step] - compiled)
     steps.begin("planning")
     if settings.algorithm == "sssp":
         require_weights(graph)
@@ -175,13 +167,13 @@ def prepare(
         duplicates=duplicates,
         seconds=seconds,
         partitions=partitions,
-        build_limit=_build_limit(settings) if given is None else None,
+        build_limit=build_limit(settings) if given is None else None,
     )
     del graph  # the plan may move its edges
-    _add_hierarchy(settings, prepared, None)
+    _add_asked_hierarchy(settings, prepared)
     _add_labels(settings, prepared)
     _make_plan(settings, prepared)
-    is_new = _add_hierarchy(settings, prepared, prepared.plan)
+    is_new = _add_hierarchy_if_it_pays(settings, prepared)
     if _prove_labels(settings, prepared) or is_new:
         _make_plan(settings, prepared)
     shape = getattr(prepared.plan, "shape", None)
@@ -190,15 +182,34 @@ def prepare(
     if at_once > prepared.request.at_once:  # only now is it known that searches end early
         prepared.request = replace(prepared.request, at_once=at_once)
         _make_plan(settings, prepared)
-    compiled = compile_clock.thread_seconds() - compiled
-    seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
-    seconds["compile"] = compiled
+    took, compiled_to_plan = clock.lap()
+    seconds["plan"] = max(0.0, took - compiled_to_plan)
+    seconds["compile"] = compiled + compiled_to_plan
     return prepared
+
+
+class StepClock:
+    """Measures steps of this thread one after another; what it compiles in them counts apart."""
+
+    def __init__(self) -> None:
+        compile_clock.listen()
+        self._since = time.perf_counter()
+        self._compiled_before = compile_clock.thread_seconds()
+
+    def lap(self) -> tuple[float, float]:
+        """Return the seconds since the last lap, and how many of them this thread has compiled."""
+        now = time.perf_counter()
+        compiled = compile_clock.thread_seconds()
+        seconds = now - self._since
+        compile_seconds = compiled - self._compiled_before
+        self._since = now
+        self._compiled_before = compiled
+        return seconds, compile_seconds
 
 
 def _start_compiling(settings: Settings) -> None:
     """Compile in threads what a run on a GPU needs, while the edge list is read."""
-    if _device(settings) != "cuda":
+    if device_of(settings) != "cuda":
         return
     from kepler_traverse.api.compile_ahead import compile_ahead
 
@@ -228,10 +239,7 @@ def chosen_sources(
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         return np.zeros(1, np.int64), 0  # nominal: see ExtremesSearch
-    if sample is None:
-        given = _sources(graph, settings)
-    else:
-        given = sample
+    given = _sources(graph, settings) if sample is None else sample
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, given.size - numbers.size
 
@@ -245,11 +253,9 @@ def estimate_reach(
     if question.kind.of_labels:  # no search visits anything
         rows = question.options.rows_per_source
         return rows, rows
-    is_short = shape is not None and shape.is_short
-    if shape is not None and is_short:
+    visited = graph.n_vertices
+    if shape is not None and shape.is_short:
         visited = math.ceil(shape.reach * graph.n_vertices)
-    else:
-        visited = graph.n_vertices
     return visited, question.kind.size(question, graph.n_vertices, depth, visited).rows
 
 
@@ -273,14 +279,14 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
     """Plan again if the plan is for the threads of one of several workers, and this process takes
     the place of all.
     """
-    if prepared.threads not in (0, CPU_COUNT):
-        started = time.perf_counter()
-        compiled = compile_clock.thread_seconds()
-        del prepared.plan  # its memory is free for the new one
-        _make_plan(settings, prepared, CPU_COUNT)
-        compiled = compile_clock.thread_seconds() - compiled
-        prepared.seconds["compile"] += compiled
-        prepared.seconds["plan"] += max(0.0, time.perf_counter() - started - compiled)
+    if prepared.threads in (0, CPU_COUNT):
+        return
+    clock = StepClock()
+    del prepared.plan  # its memory is free for the new one
+    _make_plan(settings, prepared, CPU_COUNT)
+    took, compiled = clock.lap()
+    prepared.seconds["compile"] += compiled
+    prepared.seconds["plan"] += max(0.0, took - compiled)
 
 
 def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
@@ -298,19 +304,6 @@ def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = Non
     stream_edges(settings, prepared)
 
 
-def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
-    """Whether the edges of a graph, or of any, may move from a GPU to host memory for a run."""
-    if settings.algorithm != "bfs" or _device(settings) != "cuda":
-        return False
-    if graph is not None and graph.derived.edges_on_host:
-        return False
-    return settings.strategy == "auto" or _is_streaming(settings.strategy)
-
-
-def _is_streaming(strategy: str) -> bool:
-    return any(each.edges == "host" and each.is_called(strategy) for each in MULTI_SOURCE)
-
-
 def stream_edges(settings: Settings, prepared: Prepared) -> None:
     """Move the edges of a graph to host memory, and plan again."""
     say(
@@ -326,48 +319,44 @@ def stream_edges(settings: Settings, prepared: Prepared) -> None:
 
 def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int | None) -> None:
     graph = prepared.graph
+    request = prepared.request
     n_sources = prepared.n_sources
-    with (
-        _threads_of_a_worker(settings, graph, n_sources)
-        if threads is None
-        else with_threads(threads)
-    ):
-        if graph.device == "cuda":
-            prepared.threads = 0
-        else:
-            prepared.threads = numba.get_num_threads()
-        prepared.request, prepared.plan = _planned_in_share(
-            settings, graph, prepared.request, n_sources
-        )
-
-
-def _planned_in_share(
-    settings: Settings, graph: Graph, request: Request, n_sources: int
-) -> tuple[Request, Plan]:
-    """Plan within a worker's share of memory: on a CPU half of the free memory is for plans, the
-    rest for all else.
-    """
     if graph.device == "cuda":
-        more = _beyond_a_part(settings, graph, request, n_sources)
-        if more is not None:
-            return more
-        if settings.gpu_memory is not None:
-            held = graph.derived.nbytes_on_device + bytes_of_ids(graph)
-            spare = settings.gpu_memory - held
-            if spare <= 0:
-                raise CapacityError(
-                    f"the graph takes {in_units(held)} on each GPU, and --gpu-memory leaves "
-                    f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
-                )
-            request = replace(request, memory=spare)
-        plan = plan_for(graph, request)
-        # So that a worker makes the same plan: memory in its pool does not count as free.
-        return replace(request, memory=plan.nbytes), plan
-    spare = available_memory("cpu") // 2
-    if settings.workers == "auto":
-        workers = CPU_COUNT
+        prepared.threads = 0
+        planned = _beyond_a_part(settings, graph, request, n_sources)
+        prepared.request, prepared.plan = planned or _plan_on_gpu(settings, graph, request)
+        return
+    if threads is None:
+        context = _threads_of_a_worker(settings, n_sources)
     else:
-        workers = max(settings.workers, 1)
+        context = with_threads(threads)
+    with context:
+        prepared.threads = numba.get_num_threads()
+        prepared.request, prepared.plan = _plan_on_cpu(settings, graph, request)
+
+
+def _plan_on_gpu(settings: Settings, graph: Graph, request: Request) -> tuple[Request, Plan]:
+    """Plan within the memory of a GPU, or what the settings allow of it."""
+    if settings.gpu_memory is not None:
+        held = graph.derived.nbytes_on_device + bytes_of_ids(graph)
+        spare = settings.gpu_memory - held
+        if spare <= 0:
+            raise CapacityError(
+                f"the graph takes {in_units(held)} on each GPU, and --gpu-memory leaves "
+                f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
+            )
+        request = replace(request, memory=spare)
+    plan = plan_for(graph, request)
+    # So that a worker makes the same plan: memory in its pool does not count as free.
+    return replace(request, memory=plan.nbytes), plan
+
+
+def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Request, Plan]:
+    """Plan within a worker's share of memory: half of what is free is for plans, the rest for all
+    else.
+    """
+    spare = available_memory("cpu") // 2
+    workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
     request = replace(request, memory=spare // workers)
     try:
         return request, plan_for(graph, request)
@@ -393,18 +382,13 @@ def with_threads(count: int) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _threads_of_a_worker(
-    settings: Settings, graph: Graph, n_sources: int
-) -> AbstractContextManager[None]:
+def _threads_of_a_worker(settings: Settings, n_sources: int) -> AbstractContextManager[None]:
     """Return a context with the threads of a worker of an own cluster, assuming memory for all
     workers.
     """
-    if graph.device == "cuda" or settings.scheduler:
+    if settings.scheduler:
         return contextlib.nullcontext()
-    if settings.workers == "auto":
-        workers = min(CPU_COUNT, n_sources)
-    else:
-        workers = settings.workers
+    workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
     if settings.kind.one_search:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
@@ -423,13 +407,10 @@ def _beyond_a_part(
     free memory suffices.
     """
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
-    whole = request.targets is None and request.kind.has_all_vertices
-    writes_in_background = (
-        whole
-        and not settings.scheduler
-        and can_write_in_background(request.at_once, graph.n_vertices, request.options.sort)
-    )
-    if not writes_in_background or at_once <= request.at_once:
+    is_whole = request.targets is None and request.kind.has_all_vertices
+    if not is_whole or settings.scheduler or at_once <= request.at_once:
+        return None
+    if not can_write_in_background(request.at_once, graph.n_vertices, request.options.sort):
         return None
     free = available_memory("cuda")
     if settings.gpu_memory is not None:
@@ -440,48 +421,49 @@ def _beyond_a_part(
     except CapacityError:
         return None
     if plan.group > request.at_once:
-        return (replace(wider, memory=plan.nbytes), plan)
+        return replace(wider, memory=plan.nbytes), plan
     return None
 
 
-def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) -> bool:
-    """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return
-    whether it is new.
+def _add_asked_hierarchy(settings: Settings, prepared: Prepared) -> None:
+    """Build the hierarchy that the settings ask for; raise HierarchyError if the graph has none."""
+    if settings.hierarchy == "yes" and _may_build_hierarchy(settings, prepared):
+        _build_hierarchy(settings, prepared)
 
-    "auto" decides by the estimates of a plan without a hierarchy; None before there is one. Raises
-    HierarchyError: the settings ask for a hierarchy, and the graph has none.
+
+def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
+    """Build a hierarchy if the plan, which has none, estimates that it pays; return whether it is
+    there now.
     """
-    graph = prepared.graph
-    n_sources = prepared.n_sources
-    folder = prepared.folder
-    metric = ALGORITHMS[settings.algorithm].metric
-    if settings.plan or graph.derived.known_hierarchy(metric) is not None:
+    plan = prepared.plan
+    if settings.hierarchy != "auto" or settings.strategy != "auto":
         return False
-    if plan is None:
-        if settings.hierarchy != "yes":
-            return False
-    else:
-        if (
-            settings.hierarchy != "auto"
-            or settings.strategy != "auto"
-            or not isinstance(plan, MultiSourcePlan)
-        ):
-            return False
-        estimate = plan.estimate_hierarchy()
-        if estimate is None or not estimate.is_worth_it(n_sources):
-            return False
-        say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
+    if not (isinstance(plan, MultiSourcePlan) and _may_build_hierarchy(settings, prepared)):
+        return False
+    estimate = plan.estimate_hierarchy()
+    if estimate is None or not estimate.is_worth_it(prepared.n_sources):
+        return False
+    say(f"building a hierarchy: {estimate}, and {prepared.n_sources:,} are given")
     try:
-        hierarchy = graph.hierarchy(metric)
+        _build_hierarchy(settings, prepared)
     except HierarchyError as error:
-        if plan is None:
-            raise
         say(str(error))
         return False
-    say(repr(hierarchy))
-    if folder is not None:
-        _store_hierarchy(settings, prepared, metric)
     return True
+
+
+def _may_build_hierarchy(settings: Settings, prepared: Prepared) -> bool:
+    metric = ALGORITHMS[settings.algorithm].metric
+    return not settings.plan and prepared.graph.derived.known_hierarchy(metric) is None
+
+
+def _build_hierarchy(settings: Settings, prepared: Prepared) -> None:
+    """Build the hierarchy of a graph, and store it where the graph is stored."""
+    metric = ALGORITHMS[settings.algorithm].metric
+    hierarchy = prepared.graph.hierarchy(metric)
+    say(repr(hierarchy))
+    if prepared.folder is not None:
+        _store_hierarchy(settings, prepared, metric)
 
 
 def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> None:
@@ -514,28 +496,6 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
         put_graph(settings.graph_cache, folder, prepared.origin, stored)
 
 
-def _graph_where_it_fits(
-    settings: Settings, origin: str, stored: Path | None, given: Graph | None
-) -> tuple[Graph, Path | None, bool]:
-    """Return what ``_graph`` does. The edges of a graph that the GPU does not hold are in host
-    memory.
-    """
-    streams = may_stream(settings)
-    if given is not None and given.derived.edges_on_host and streams:
-        return given, None, False
-    if not _is_streaming(settings.strategy):
-        try:
-            return _graph(settings, origin, stored, given)
-        except MemoryError:
-            if not streams:
-                raise
-    if not streams:
-        return _graph(settings, origin, stored, given)  # planning says what is wrong
-    cuda.cp.get_default_memory_pool().free_all_blocks()
-    graph, folder, reused = _graph(replace(settings, device="cpu"), origin, stored, given)
-    return graph.to("cuda", edges="host"), folder, reused
-
-
 def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
     """Prove the labels that a graph has, if they answer all pairs, and certificates of searches
     would take longer. Return whether they answer.
@@ -556,136 +516,6 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
         proved_labels(graph, request)
     prepared.request = replace(request, is_proved_by_labels=True)
     return True
-
-
-def _graph(
-    settings: Settings, origin: str, stored: Path | None, given: Graph | None = None
-) -> tuple[Graph, Path | None, bool]:
-    """Return the graph, the folder where it is already stored, and whether it was loaded from
-    there.
-    """
-
-    def read() -> Graph:
-        if given is None:
-            return read_edge_list(settings)
-        return given.to(_device(settings))
-
-    if settings.graph_cache is not None:
-        if not origin:
-            say(
-                "--graph-cache is not used: only an edge list of local files, or "
-                "in a store, can be recognised later"
-            )
-        elif settings.plan:
-            graph = found_graph(settings.graph_cache, origin, _device(settings), say)
-            return (graph or read()), None, graph is not None
-        else:
-            return cached_graph(settings.graph_cache, origin, _device(settings), read, say)
-    if stored is not None and origin and stored_origin(stored) == origin:
-        # InputError: the graph is half-written, as after a crash of the machine. It is built again.
-        with contextlib.suppress(InputError):
-            return load_graph(stored, _device(settings)), stored, True
-    return read(), None, False
-
-
-def _device(settings: Settings) -> str:
-    if settings.device != "auto":
-        return settings.device
-    return "cuda" if cuda.available() else "cpu"
-
-
-def read_edge_list(settings: Settings) -> Graph:
-    """Read the edge list and build the graph, with edges in files of the graph cache if memory is
-    short.
-
-    Raises OutputError (there is no room for these files) or InputError (as ``read_graph``).
-    """
-    if settings.device == "cuda":
-        cuda.require()
-    in_files: dict[str, Any] = {}
-    limit = _build_limit(settings)
-    if settings.graph_cache is not None and limit is not None:
-        cache = local_cache(settings.graph_cache)
-        # With --plan it need not be there, nor where an output is verified; the files have no
-        # names.
-        folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
-        if os.access(folder, os.W_OK):
-            in_files = {"scratch": folder, "build_memory": limit}
-        else:
-            in_files = {}
-    try:
-        with without_warnings():  # the job says these itself, also of a stored graph
-            options = read_options(settings)
-            ids = {name: ids_given(options[name]) for name in FILES_OF_IDS}
-            return read_graph(
-                settings.edges, device=settings.device, **{**options, **ids}, **in_files
-            )
-    except OSError as error:
-        if not in_files:
-            raise
-        raise OutputError(
-            f"{in_files['scratch']}: the graph cannot be built there: {error.strerror or error}"
-        ) from None
-
-
-def _build_limit(settings: Settings) -> int | None:
-    """Return the bytes in which a graph is read and built, beyond which it is in files; None if it
-    is in memory anyway.
-    """
-    if not has_effect("build_memory", settings):
-        return None
-    return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
-
-
-def origin_of_graph(graph: Graph) -> str:
-    """Return a digest of a graph that is in memory already, as ``digest_inputs`` returns one of
-    files.
-    """
-    rows = [] if graph.edge_rows is None else ["edge_rows"]
-    return hashlib.sha256(
-        json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()
-    ).hexdigest()
-
-
-def digest_inputs(settings: Settings) -> str:
-    """Return a digest of the inputs of a graph; ``""`` if some inputs are neither plain local files
-    nor objects of a store.
-
-    It covers each file's absolute path, size, and modification times, the options of reading, and
-    the format of stored graphs. The modification times are those of the content and of the inode;
-    tools that set the former cannot set the latter. Contents are not read: that would take as long
-    as reading the edge list, which the digest avoids. Of an object it covers URL, size and version.
-    """
-    files: list[tuple[object, ...]] = []
-    for path in (
-        *settings.edges,
-        *filter(None, (getattr(settings, name) for name in FILES_OF_IDS)),
-    ):
-        if URL.match(path):
-            try:
-                files += stored_objects(path)
-            except (OSError, InputError):
-                return ""  # the error is raised when the file is read
-            continue
-        if os.path.exists(path):
-            paths = [path]
-        else:
-            paths = sorted(glob.glob(path, recursive=True))
-        for name in paths:
-            if os.path.isfile(name):
-                inside = [name]
-            else:
-                inside = sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
-            for file in inside:
-                facts = os.stat(file)
-                files.append(
-                    (os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-                )
-        if not paths:
-            return ""  # as above
-    return hashlib.sha256(
-        json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()
-    ).hexdigest()
 
 
 def _sources(graph: Graph, settings: Settings) -> np.ndarray:

@@ -74,15 +74,11 @@ def numbers_of_ids(
         return graph.to_numbers(ids, role)
     except UnknownVertexError as error:
         if file is not None:
-            is_name = (
-                file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
-            )
-            if is_name:
+            advice = ""
+            if file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0]):
                 advice = (
                     f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}."
                 )
-            else:
-                advice = ""
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
         name = str(ids[0])
         if len(ids) == 1 and os.path.isdir(name):
@@ -122,7 +118,8 @@ def _integer(value: object, role: str) -> int:
     )
 
 
-def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
+def _read_attributes(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
+    """Return the ids of vertices and their attributes, by the table of vertices."""
     found, columns = read_vertex_columns(str(settings.vertices), names)
     ids = found.ids(graph.has_string_ids)
     if settings.largest_component or settings.only_vertices:
@@ -138,7 +135,7 @@ def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str
 _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "pairs": read_pairs,
     "targets": read_targets,
-    "values": _read_values,
+    "values": _read_attributes,
     **COLUMN_READERS,
 }
 
@@ -202,40 +199,52 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     names = [
         each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata
     ]
-    again = {name: fact.again for name, fact in FACTS.items()}
-    again |= {
-        each.name: f"that of the run by --{each.name}"
-        for each in own
-        if each.metadata.get("kind") == "file"
-    }
+    again = {}
+    if identity is not None:
+        again = {name: fact.again for name, fact in FACTS.items()}
+        again |= {
+            each.name: f"that of the run by --{each.name}"
+            for each in own
+            if each.metadata.get("kind") == "file"
+        }
     values = {}
     for name in ("pairs", "targets", "limits", *names):
-        value = settings.value(SETTINGS.get(name, name))
         try:
-            values[name] = (
-                value
-                if value is None or name not in _READERS
-                else _READERS[name](graph, settings, value)
-            )
+            values[name] = _read_value(graph, settings, name)
         except InputError as error:
-            if identity is None or not again.get(name):
+            if not again.get(name):
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
-    values["targets"] = Targets.of(graph, values["targets"])
+    targets = Targets.of(graph, values["targets"])
+    values["targets"] = targets
     ends = {}
     if settings.kind.adds_up:
-        numbers = None if values["targets"] is None else values["targets"].numbers
+        numbers = None if targets is None else targets.numbers
         ends = {"targets": numbers, "pairs": values["pairs"]}
     options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
     question = make_question(settings, options, **values)
+    if identity is not None:
+        _refuse_another_question(question, settings, identity)
+    return question
+
+
+def _read_value(graph: Graph, settings: Settings, name: str) -> Any:
+    """Return the value of an option, or what is read of the file that its setting names."""
+    value = settings.value(SETTINGS.get(name, name))
+    if value is None or name not in _READERS:
+        return value
+    return _READERS[name](graph, settings, value)
+
+
+def _refuse_another_question(question: Question, settings: Settings, identity: Identity) -> None:
+    """Raise InputError if files that were read again are not those of the run."""
+    recorded = question.recorded()
     for key, fact in FACTS.items():
-        if identity is not None and question.recorded().get(key) != identity.get(key):
+        if recorded.get(key) != identity.get(key):
+            where = ""
             if fact.file:
                 where = f"{getattr(settings, fact.file) or MANIFEST}: "
-            else:
-                where = ""
             raise InputError(where + fact.differs)
-    return question
 
 
 def make_identity(

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,23 +73,6 @@ def size_run(
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
         per_part = _sources_of_bytes(prepared, settings.part_size)
-    if settings.scheduler:
-        from ..scheduling.existing_cluster import refuse_small_workers, survey
-
-        surveyed = survey(settings, machine.device)
-        # the memory of the workers counts, and they may be on other hosts
-        if machine.device == "cpu":
-            machine = replace(machine, available=sys.maxsize)
-
-        def size(load: Load) -> Sizing:
-            sizing = size_up(load, machine, len(surveyed), batch_size)
-            refuse_small_workers(surveyed, sizing.shared_bytes, sizing.worker_bytes)
-            return sizing
-    else:
-
-        def size(load: Load) -> Sizing:
-            return size_up(load, machine, settings.workers, batch_size)
-
     load = make_load(prepared, per_part)
     shard = parse_shard(settings.shard, {})
     if shard is not None:
@@ -100,20 +84,42 @@ def size_run(
         assert batch_size != "auto"
         own = len(shard.parts(prepared.layout(batch_size).n_parts)) * batch_size
         load = replace(load, n_sources=max(1, min(own, load.n_sources)))
+    if settings.scheduler:
+        machine, size = _size_by_workers(settings, machine, batch_size)
+    else:
+        size = partial(size_up, machine=machine, workers=settings.workers, batch_size=batch_size)
     sizing = _with_candidates(settings, prepared, load, size)
     # A shard is started again if it dies, and that costs less without a cluster of one worker.
     stays_here |= shard is not None and sizing.workers == 1
     if may_run_here and (
         stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))
     ):
-        size_of_parts = sizing.batch_size
         plan_for_one_process(settings, prepared)
         load = replace(make_load(prepared, per_part), n_sources=load.n_sources)
-        sizing = _with_candidates(
-            settings, prepared, load, lambda load: size_up(load, machine, 1, size_of_parts)
-        )
-        sizing = replace(sizing, in_process=True)
+        size = partial(size_up, machine=machine, workers=1, batch_size=sizing.batch_size)
+        sizing = replace(_with_candidates(settings, prepared, load, size), in_process=True)
     return replace(sizing, n_batches=prepared.layout(sizing.batch_size).n_parts)  # of all shards
+
+
+def _size_by_workers(
+    settings: Settings, machine: Machine, batch_size: int | Literal["auto"]
+) -> tuple[Machine, Callable[[Load], Sizing]]:
+    """Ask the workers of an existing cluster what they may take; return how a load is sized by
+    that, and the machine as far as it counts.
+    """
+    from ..scheduling.existing_cluster import refuse_small_workers, survey
+
+    surveyed = survey(settings, machine.device)
+    # the memory of the workers counts, and they may be on other hosts
+    if machine.device == "cpu":
+        machine = replace(machine, available=sys.maxsize)
+
+    def size(load: Load) -> Sizing:
+        sizing = size_up(load, machine, len(surveyed), batch_size)
+        refuse_small_workers(surveyed, sizing.shared_bytes, sizing.worker_bytes)
+        return sizing
+
+    return machine, size
 
 
 def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
@@ -189,27 +195,27 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     graph = prepared.graph
     plan = prepared.plan
     request = prepared.request
-    form = request.kind
+    kind = request.kind
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
-    wide = 16 if graph.has_string_ids else ids.dtype.itemsize
-    if request.algorithm == "bfs":
-        distance = 4
-    else:
-        distance = graph.distance_dtype.itemsize
-    is_proved = form.of_labels or request.is_proved_by_labels
+    id_bytes = 16 if graph.has_string_ids else ids.dtype.itemsize
+    distance_bytes = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
+    is_proved = kind.of_labels or request.is_proved_by_labels
     certified = request.certify != "none" and not is_proved
     # A nearest-source search has a graph of its own, which is always directed.
-    one_way = graph.directed or form.one_search
+    one_way = graph.directed or kind.one_search
     if request.direction == "in":
-        turned = True
+        needs_reverse = True
     elif graph.device == "cpu":
-        turned = certified or request.algorithm == "bfs"
+        needs_reverse = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
         # an attribute of multi-source strategies only
         reverses = getattr(plan.strategy, "reverses", False)
-        turned = certified and not form.has_predecessors and not reverses
-    size = form.size(request, graph.n_vertices, plan.depth)
+        needs_reverse = certified and not kind.has_predecessors and not reverses
+    size = kind.size(request, graph.n_vertices, plan.depth)
+    most_rows = size.most
+    if kind.adds_up:
+        most_rows = EXTRA + count_cells(graph, request.options.of, request.pairs)
     visited, rows = estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
@@ -218,17 +224,15 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         + bytes_of_ids(graph)
         + sum(each.nbytes for each in hierarchies if each)
         + getattr(plan, "labels_nbytes", 0),
-        reverse_bytes=graph.derived.nbytes_on_device if one_way and turned else 0,
+        reverse_bytes=graph.derived.nbytes_on_device if one_way and needs_reverse else 0,
         pinned_bytes=_pinned_bytes(graph, one_way),
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
-        row_bytes=size.row_bytes(wide, distance),
+        row_bytes=size.row_bytes(id_bytes, distance_bytes),
         rows_per_source=rows,
-        most_rows=EXTRA + count_cells(graph, request.options.of, request.pairs)
-        if form.adds_up
-        else size.most,
+        most_rows=most_rows,
         certified=certified,
-        adds_up=form.adds_up,
-        one_search=form.one_search,
+        adds_up=kind.adds_up,
+        one_search=kind.one_search,
         visited=visited,
         is_sorted=request.options.sort != "source",
         per_part=per_part,
@@ -253,9 +257,10 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     if request.limits is not None:  # results that are cut are copies
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
-    on_gpu = graph.device == "cuda"
     nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)
-    return nbytes + (request.kind.bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
+    if graph.device == "cuda":
+        nbytes += request.kind.bytes_on_gpu(request, group, graph.n_vertices)
+    return nbytes
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

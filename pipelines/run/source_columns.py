@@ -7,7 +7,7 @@ The columns of ``--along``, of the edge list, and the table of ``--through`` are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,12 +54,13 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     Raises InputError: the table has no such column, or the column holds no integers or texts; the
     message names file, column and row.
     """
-    numbers, column, where = read_column(graph, settings, name, settings.find_table("group"))
+    read = read_column(graph, settings, name, settings.find_table("group"))
+    column = read.values
     if not pa.types.is_integer(column.type):
         if not is_text(column.type):
-            raise InputError(f"{where} has type {column.type}; groups are integers or strings")
+            raise InputError(f"{read.where} has type {column.type}; groups are integers or strings")
         column = column.cast(pa.string())
-    return SourceGroups(column.to_pylist(), numbers)
+    return SourceGroups(column.to_pylist(), read.numbers)
 
 
 def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
@@ -71,10 +72,9 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     numbers, column, where = read_column(graph, settings, name)
     hops = settings.algorithm == "bfs"
     if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
+        what = "limits are numbers: all of a text file are integers, or none has over 15 digits"
         if hops:
             what = "the largest number of hops is an integer"
-        else:
-            what = "limits are numbers: all of a text file are integers, or none has over 15 digits"
         raise InputError(f"{where} has type {column.type}; {what}")
     limits = column.to_numpy(zero_copy_only=False)
     is_limit = (limits >= 0) & np.isfinite(limits)
@@ -88,9 +88,8 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
             "give finite numbers of 0 or more"
         )
     if hops:
-        limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64)
-    if not hops:
-        limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
+        limits = np.minimum(limits, MAX_HOP_COUNT)
+    limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
     def twice(row: int, first: int) -> InputError:
         return InputError(
@@ -296,17 +295,7 @@ def by_partition(
         raise InputError(f"{where} has type {column.type}; partitions are integers or strings")
     values = column.unique()
     values = values.take(pc.array_sort_indices(values))
-    folders = [partition_name(name, value) for value in values.to_pylist()]
-    for value, folder in zip(values.to_pylist(), folders, strict=True):
-        if (
-            not PARTITION_NAME.fullmatch(folder)
-            or folder.endswith(f"={_NULL}")
-            or len(folder.encode()) > _MAX_BYTES
-        ):
-            raise InputError(
-                f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_BYTES} "
-                "bytes, begins with neither . nor _, and has a value; rename it"
-            )
+    folders = [_name_partition(where, name, value) for value in values.to_pylist()]
 
     def twice(row: int, first: int) -> InputError:
         source = get_id(graph, int(rows[row]))
@@ -320,6 +309,18 @@ def by_partition(
     own = np.array(SourceValues.of_rows(rows, codes, twice).of(numbers), np.int64)
     counts = np.bincount(own, minlength=len(folders)).tolist()
     return numbers[np.argsort(own, kind="stable")], dict(zip(folders, counts, strict=True))
+
+
+def _name_partition(where: str, column: str, value: object) -> str:
+    """Return the name of the folder for a value; raise InputError if no folder is called so."""
+    folder = partition_name(column, value)
+    is_hidden = not PARTITION_NAME.fullmatch(folder)
+    if is_hidden or folder.endswith(f"={_NULL}") or len(folder.encode()) > _MAX_BYTES:
+        raise InputError(
+            f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_BYTES} "
+            "bytes, begins with neither . nor _, and has a value; rename it"
+        )
+    return folder
 
 
 def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
@@ -337,11 +338,16 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
 READ_TABLE = {"sources": read_source_table, "targets": read_target_table}
 
 
-def read_column(
-    graph: Graph, settings: Settings, name: str, what: str = "sources"
-) -> tuple[np.ndarray, pa.Array, str]:
-    """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how
-    errors name that.
+class ReadColumn(NamedTuple):
+    """A column without nulls of a table of vertices."""
+
+    numbers: np.ndarray  # vertex numbers of the rows
+    values: pa.Array
+    where: str  # how errors name it
+
+
+def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> ReadColumn:
+    """Read a column of a table.
 
     The table is that of ``sources``, where paths begin, or of ``targets``, where they end.
     """
@@ -351,11 +357,8 @@ def read_column(
     numbers = numbers_in_column(graph, path, table, ids)
     if what == "targets":
         numbers = where_paths_end(graph, numbers)
-    return (
-        numbers,
-        _without_nulls(path, name, table),
-        f"{path}: column {shown(name)}",
-    )
+    values = _without_nulls(path, name, table)
+    return ReadColumn(numbers, values, f"{path}: column {shown(name)}")
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:

@@ -15,7 +15,7 @@ from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
 from pipelines.cli.settings import read_settings
 from pipelines.monitoring.console import columns_text
-from pipelines.run.prepare import digest_inputs
+from pipelines.run.reading import digest_inputs
 from tests.support.jobs import call, manifest_of
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"

@@ -22,7 +22,7 @@ from pipelines.cli.settings import read_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import Part
 from pipelines.multi_gpu.partitioned_graph import Edges
-from pipelines.run.driver import proposed
+from pipelines.run.driver import suggesting_mg
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
 from tests.support import fake_rapids, tiers
@@ -288,7 +288,7 @@ TOO_LARGE = Load(
 
 
 @pytest.mark.parametrize(
-    ("others", "is_proposed"),
+    ("others", "is_suggesting_mg"),
     [
         ({"algorithm": "sssp"}, True),
         ({"algorithm": "bfs"}, False),
@@ -298,17 +298,17 @@ TOO_LARGE = Load(
     ],
 )
 def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(
-    monkeypatch, others, is_proposed
+    monkeypatch, others, is_suggesting_mg
 ):
     monkeypatch.setattr(cuda, "available", lambda: True)
     with (
         pytest.raises(
             CapacityError, match=r"this run needs .* GiB of memory on each GPU"
         ) as caught,
-        proposed(settings(**others)),
+        suggesting_mg(settings(**others)),
     ):
         size_up(TOO_LARGE, Machine(device="cuda", cores=4, n_gpus=2, available=2**30))
-    assert ("or take --engine cugraph-mg" in str(caught.value)) is is_proposed
+    assert ("or take --engine cugraph-mg" in str(caught.value)) is is_suggesting_mg
 
 
 def test_memory_that_runs_out_while_the_graph_is_read_proposes_it_too(monkeypatch):
@@ -318,7 +318,7 @@ def test_memory_that_runs_out_while_the_graph_is_read_proposes_it_too(monkeypatc
             CapacityError,
             match=r"does not fit the memory of a GPU \(no room\); or take --engine cugraph-mg",
         ),
-        proposed(settings()),
+        suggesting_mg(settings()),
     ):
         raise MemoryError("no room")
 

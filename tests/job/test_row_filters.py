@@ -10,7 +10,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.graph import storage
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import read_settings
-from pipelines.run.prepare import digest_inputs
+from pipelines.run.reading import digest_inputs
 from tests.support.jobs import manifest_of
 
 ROADS = pd.DataFrame(

@@ -18,7 +18,7 @@ from kepler_traverse.graph.storage import write_graph
 from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.output.graph_cache import cached_graph
-from pipelines.run import prepare
+from pipelines.run import prepare, reading
 from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor
@@ -327,12 +327,12 @@ def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and
     edges,
 ):
     settings = read_settings(*parse_flags([str(edges), "--sources", "1", "--output", "out"]))
-    first = prepare.digest_inputs(settings)
-    assert prepare.digest_inputs(settings) == first
+    first = reading.digest_inputs(settings)
+    assert reading.digest_inputs(settings) == first
     before = edges.stat()
     edges.write_bytes(edges.read_bytes())
     os.utime(edges, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert prepare.digest_inputs(settings) != first
+    assert reading.digest_inputs(settings) != first
 
 
 GRAPH = graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 1]))

@@ -11,7 +11,7 @@ from kepler_traverse import cuda, graph_from_edges, save_graph
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.pipelines import run_job
 from pipelines.output.schemas import OUTPUT_SCHEMAS
-from pipelines.run import prepare
+from pipelines.run import prepare, reading
 from pipelines.worker.planning import Request
 from tests.conftest import HAS_GPU
 from tests.support import tiers
@@ -87,14 +87,14 @@ def test_a_limit_that_the_graph_exceeds_keeps_its_edges_in_host_memory(tmp_path,
 def test_memory_that_runs_out_while_the_graph_moves_keeps_its_edges_in_host_memory(
     tmp_path, monkeypatch
 ):
-    graph_there = prepare._graph
+    graph_there = reading._find_or_read
 
     def move(settings, *given):
         if settings.device != "cpu":
             raise MemoryError("no room")
         return graph_there(settings, *given)
 
-    monkeypatch.setattr(prepare, "_graph", move)
+    monkeypatch.setattr(reading, "_find_or_read", move)
     asked = {"sources": IDS[:4], "report": False, "result": "summary", "device": "cuda"}
     found = run_job(GRAPH, output=tmp_path / "out", algorithm="bfs", **asked)
     assert found.n_rows == 4

@@ -603,9 +603,9 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
 
     def planned(targets=None, result="distances", n_sources=60, **settings):
         request = Request(targets=Targets.of(graph, targets), kind=OUTPUT_SCHEMAS[result], **asked)
-        found, plan = prepare._planned_in_share(
-            SimpleNamespace(**own | settings), graph, request, n_sources
-        )
+        said = SimpleNamespace(**own | settings)
+        wider = prepare._beyond_a_part(said, graph, request, n_sources)
+        found, plan = wider or prepare._plan_on_gpu(said, graph, request)
         assert plan_for(graph, found).group == plan.group, "a worker plans the same"
         return found.at_once
 

@@ -54,20 +54,15 @@ def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
     which depend on the rest.
     """
     bits = []
-    for column in (
-        column for name, column in columns.items() if name not in ("source", "predecessor")
-    ):
-        if column.numbers is None:
-            values = column.values
+    for name, column in columns.items():
+        if name in ("source", "predecessor"):
+            continue
+        values = column.values if column.numbers is None else column.numbers
+        if hasattr(values, "dtype"):
+            missing = None if column.is_null is None else to_host(column.is_null)
+            bits.append(to_bits(to_host(values), missing))
         else:
-            values = column.numbers
-        if column.is_null is None:
-            missing = None
-        else:
-            missing = to_host(column.is_null)
-        bits.append(
-            to_bits(to_host(values), missing) if hasattr(values, "dtype") else bits_of_texts(values)
-        )
+            bits.append(bits_of_texts(values))
     return bits
 
 
@@ -117,45 +112,45 @@ def checksums_in(
     Raises ValueError: an id is not in the graph, or a row belongs to none of the sources.
     """
     totals = [0] * sources.size
-    places = {source: i for i, source in enumerate(sources.tolist())}
     for table in tables:
         if tuple(table.schema.names) == CELL_COLUMNS:
-            totals[0] = (
-                totals[0]
-                + checksum_of_cells(*(table[name].to_numpy() for name in CELL_COLUMNS[:3]))
-            ) % PRIME
+            cells = [table[name].to_numpy() for name in CELL_COLUMNS[:3]]
+            totals[0] = (totals[0] + checksum_of_cells(*cells)) % PRIME
             continue
         # Rows about the whole graph belong to the one nominal source.
-        has_source = "source" in table.schema.names
-        if has_source:
+        source = np.full(table.num_rows, sources[0])
+        if "source" in table.schema.names:
             source = numbers_in(graph, table["source"])
-        else:
-            source = np.full(table.num_rows, sources[0])
         if not np.isin(source, sources).all():
             raise ValueError("a row belongs to no source of its part")
         if is_matrix(table.schema):
-            unreached = unreached_of_schema(table.schema)
-            for number, distance in zip(source.tolist(), to_array(table["distance"]), strict=True):
-                vertex = np.flatnonzero(distance != unreached)
-                more = checksum_of_rows(number, [to_bits(vertex), to_bits(distance[vertex])])
-                totals[places[number]] = (totals[places[number]] + more) & MASK
-            continue
-        bits = [_bits_in(graph, name, table[name]) for name in columns if name != "source"]
-        sums = checksums_by_source(sources, source, bits)
+            sums = _checksums_in_lists(table, source, sources)
+        else:
+            bits = [_bits_in(graph, name, table[name]) for name in columns if name != "source"]
+            sums = checksums_by_source(sources, source, bits)
         totals = [(total + more) & MASK for total, more in zip(totals, sums, strict=True)]
     return totals
 
 
+def _checksums_in_lists(table: pa.Table, source: np.ndarray, sources: np.ndarray) -> list[int]:
+    """Return the checksum of each of ``sources`` from lists of distances, of a ``source`` each."""
+    unreached = unreached_of_schema(table.schema)
+    sums = dict.fromkeys(sources.tolist(), 0)
+    for number, distance in zip(source.tolist(), to_array(table["distance"]), strict=True):
+        vertex = np.flatnonzero(distance != unreached)
+        sums[number] += checksum_of_rows(number, [to_bits(vertex), to_bits(distance[vertex])])
+    return list(sums.values())
+
+
 def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
+    """Return the bits of a column of a file; see ``bits_of_columns``."""
     if name in ID_COLUMNS:
         return to_bits(numbers_in(graph, column))
     if pa.types.is_string(column.type):
         return bits_of_texts(column)
-    if column.null_count:
-        missing = column.is_null().to_numpy()
-    else:
-        missing = None
-    return to_bits((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
+    if not column.null_count:
+        return to_bits(column.to_numpy())
+    return to_bits(pc.fill_null(column, 0).to_numpy(), column.is_null().to_numpy())
 
 
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:

@@ -67,24 +67,7 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     """
     with open_regular(parts[0].parent / CELLS) as opened:
         cells = pq.read_table(opened, page_checksum_verification=True)
-    sums: ExactSums | None = None
-    for part in parts:
-        with open_part(part) as file:
-            for table in file.tables():
-                cell, low, high, exponent = (table[name].to_numpy() for name in kind.columns)
-                if cell.size == 0:
-                    continue
-                sums = sums or ExactSums(len(cells) + EXTRA, int(exponent[0]))
-                if (
-                    (exponent != sums.exponent).any()
-                    or cell.min() < 0
-                    or cell.max() >= len(cells) + EXTRA
-                ):
-                    raise ValueError(
-                        f"{part.name} has cells or units that are not those of this run"
-                    )
-                sums.add_at(cell, low.view(np.uint64), high)
-    sums = sums or ExactSums(len(cells) + EXTRA)
+    sums = _sum_parts(kind, parts, len(cells) + EXTRA)
     rows = sums.nonzero()
     rows = rows[rows < len(cells)]
     values = values_at(sums, rows, kind.load)
@@ -105,6 +88,25 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
             {LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()}
         )
     ]
+
+
+def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSums:
+    """Return the sum of each cell over all parts."""
+    sums: ExactSums | None = None
+    for part in parts:
+        with open_part(part) as file:
+            for table in file.tables():
+                cell, low, high, exponent = (table[name].to_numpy() for name in kind.columns)
+                if cell.size == 0:
+                    continue
+                sums = sums or ExactSums(n_cells, int(exponent[0]))
+                is_of_run = cell.min() >= 0 and cell.max() < n_cells
+                if not is_of_run or (exponent != sums.exponent).any():
+                    raise ValueError(
+                        f"{part.name} has cells or units that are not those of this run"
+                    )
+                sums.add_at(cell, low.view(np.uint64), high)
+    return sums or ExactSums(n_cells)
 
 
 def read_facts(schema: pa.Schema) -> Facts:

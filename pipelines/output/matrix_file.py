@@ -54,10 +54,7 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
     else:
         sums = np.where(reached, distance, 0).astype(np.int64)
-        if unreached == MAX_INTEGER:
-            largest = MAX_INTEGER
-        else:
-            largest = int(sums.max())
+        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(sums.max())
         distance = np.where(reached, sums, np.int64(unreached)).astype(_narrowest(largest))
     return pa.FixedSizeListArray.from_arrays(pa.array(distance), distance.size)
 
@@ -90,10 +87,7 @@ def is_matrix(schema: pa.Schema) -> bool:
 
 def to_array(column: pa.ChunkedArray) -> np.ndarray:
     """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
-    if column.num_chunks == 1:
-        chunk = column.chunk(0)
-    else:
-        chunk = column.combine_chunks()
+    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if chunk.null_count or chunk.values.null_count:
         raise ValueError("a distance is null")
     return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), chunk.type.list_size)
@@ -146,26 +140,22 @@ class MatrixWriter:
         return self._raw.digest.hexdigest()
 
     def _flush(self) -> None:
+        """Write what is held as one batch, in the widest type of lists so far."""
         held = self._held
         self._held = []
         if not held:
             return
-        schemas = [table.schema for table in held] + (
-            [] if self._schema is None else [self._schema]
-        )
-        widest = max(
-            (s.field("distance").type for s in schemas), key=lambda kind: kind.value_type.bit_width
-        )
-        if self._schema is None or widest != self._schema.field("distance").type:
-            self._begin(
-                pa.schema(
-                    [held[0].schema.field("source"), pa.field("distance", widest)], self._metadata
-                )
-            )
-        assert self._schema is not None
-        self._put(
-            pa.concat_tables([widened(table, self._schema).cast(self._schema) for table in held])
-        )
+        schemas = [table.schema for table in held]
+        if self._schema is not None:
+            schemas.append(self._schema)
+        lists = [schema.field("distance").type for schema in schemas]
+        widest = max(lists, key=lambda kind: kind.value_type.bit_width)
+        schema = self._schema
+        if schema is None or widest != schema.field("distance").type:
+            columns = [held[0].schema.field("source"), pa.field("distance", widest)]
+            schema = pa.schema(columns, self._metadata)
+            self._begin(schema)
+        self._put(pa.concat_tables([widened(table, schema).cast(schema) for table in held]))
 
     def _put(self, table: pa.Table) -> None:
         (batch,) = table.combine_chunks().to_batches()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,45 +92,44 @@ class GroupStats:
         """Add all sources of a group, by the distances that the searches have returned."""
         is_whole = group.offsets is None and query.output == "all"
         if group.counts is not None or (is_whole and query.targets is None):
-            if ALGORITHMS[group.algorithm].counts_hops:
-                for levels in iter_level_counts(graph, group, query.limit):
-                    self.add_levels(*levels)
-            else:
-                stats = group.stats(graph.offsets, query.limit, has_sums=False)
-                self.edges.extend(stats.edges.tolist())
-                self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
+            self._add_all_vertices(graph, query, group)
+        elif is_whole and getattr(group.distance, "form", "") == "sparse":
+            self._add_sparse(graph, query, group)
+        else:
+            targets = query.targets if is_whole else None
+            for traversal in group:
+                self.edges.append(count_edges(graph, traversal) if is_whole else 0)
+                self.histograms.append(make_histogram(traversal.cut(query.limit, targets)))
+
+    def _add_all_vertices(self, graph: Graph, query: Query, group: Traversals) -> None:
+        if ALGORITHMS[group.algorithm].counts_hops:
+            for levels in iter_level_counts(graph, group, query.limit):
+                self.add_levels(*levels)
             return
+        stats = group.stats(graph.offsets, query.limit, has_sums=False)
+        self.edges.extend(stats.edges.tolist())
+        self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
+
+    def _add_sparse(self, graph: Graph, query: Query, group: Traversals) -> None:
         rows: Any = group.distance
-        if is_whole and getattr(rows, "form", "") == "sparse":
-            self.edges.append(rows.edges(graph.offsets))
-            rows = rows.at(query.targets)
-            if query.limit is None:
-                rows = rows
-            else:
-                rows = rows.within([query.limit] * len(rows))
-            self.histograms.append(histogram_of_rows(group.algorithm, rows.distance, rows.sizes))
-            return
-        for traversal in group:
-            self.edges.append(count_edges(graph, traversal) if is_whole else 0)
-            self.histograms.append(
-                make_histogram(traversal.cut(query.limit, query.targets if is_whole else None))
-            )
+        self.edges.append(rows.edges(graph.offsets))
+        rows = rows.at(query.targets)
+        if query.limit is not None:
+            rows = rows.within([query.limit] * len(rows))
+        self.histograms.append(histogram_of_rows(group.algorithm, rows.distance, rows.sizes))
 
     def add_rows(
         self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray
     ) -> None:
         """Add all sources of a group, by the distances of their rows."""
         if group.offsets is None and query.output == "all":
-            is_array = is_rows(group.distance)
-            self.edges += (
-                [count_edges(graph, each) for each in group]
-                if is_array
-                else [group.distance.edges(graph.offsets)]
-            )
+            if is_rows(group.distance):
+                self.edges += [count_edges(graph, each) for each in group]
+            else:
+                self.edges.append(group.distance.edges(graph.offsets))
         values = to_host(distance.values)
-        if distance.is_null is None:
-            there = np.ones(values.size, bool)
-        else:
+        there = np.ones(values.size, bool)
+        if distance.is_null is not None:
             there = ~to_host(distance.is_null)
         sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
         self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
@@ -171,10 +170,8 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     needed = math.ceil(last / (MAX_BINS - 1))
     exponent = max(needed - 1, 0).bit_length()
     if exponent:
-        bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64)
-    else:
-        bins = total
-    return {"width": 2.0**exponent, "first": 0, "counts": bins.tolist()}
+        total = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64)
+    return {"width": 2.0**exponent, "first": 0, "counts": total.tolist()}
 
 
 def make_histogram(traversal: Traversal) -> Histogram | None:
@@ -185,10 +182,7 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
     width``.
     """
     hops = traversal.algorithm == "bfs"
-    if hops:
-        distance = traversal.distance
-    else:
-        distance = as_floats(traversal.distance)
+    distance = traversal.distance if hops else as_floats(traversal.distance)
     xp = namespace(distance)
     if not distance.size:
         return None
@@ -260,33 +254,39 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
         return given[0] if given else None
     width = max(histogram["width"] for histogram in given)
     while True:
-        # Per histogram: how many of its bins form one new bin; the new bin of its first bin, and
-        # how many of its bins would precede it there. The quotient of two powers of two may exceed
-        # 64 bits.
-        ratios = [
-            1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in given
-        ]
-        begins = [
-            divmod(histogram["first"], ratio)
-            for histogram, ratio in zip(given, ratios, strict=True)
-        ]
-        sizes = [len(histogram["counts"]) for histogram in given]
-        first = min(at for at, _ in begins)
-        last = max(
-            at + (skipped + size - 1) // ratio
-            for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
-        )
+        placed = [_place_in_bins(histogram, width) for histogram in given]
+        first = min(each.first for each in placed)
+        last = max(each.last for each in placed)
         if last - first < MAX_BINS:
             break
         width *= 2
     bins = np.zeros(last - first + 1, np.int64)
-    for histogram, (at, skipped), size, ratio in zip(given, begins, sizes, ratios, strict=True):
-        if ratio == 1:
-            bins[at - first : at - first + size] += histogram["counts"]
+    for histogram, place in zip(given, placed, strict=True):
+        at = place.first - first
+        counts = histogram["counts"]
+        if place.ratio == 1:
+            bins[at : at + len(counts)] += counts
             continue
-        for i, count in enumerate(histogram["counts"], skipped):
-            bins[at - first + i // ratio] += count
+        for i, count in enumerate(counts, place.skipped):
+            bins[at + i // place.ratio] += count
     return {"width": width, "first": first, "counts": bins.tolist()}
+
+
+class _Place(NamedTuple):
+    """Where a histogram lies among bins that are as wide as its own, or wider."""
+
+    ratio: int  # how many of its bins form one of the wider ones
+    first: int  # the wider bin of its first bin
+    last: int
+    skipped: int  # how many bins as narrow as its own are before it in the first
+
+
+def _place_in_bins(histogram: Histogram, width: float) -> _Place:
+    # the quotient of two powers of two may exceed 64 bits
+    ratio = 1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1])
+    first, skipped = divmod(histogram["first"], ratio)
+    last = first + (skipped + len(histogram["counts"]) - 1) // ratio
+    return _Place(ratio, first, last, skipped)
 
 
 def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:

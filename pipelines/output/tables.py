@@ -61,46 +61,35 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
         convert_to_deltalake(root)
         return
     # as readers of Hive's layout guess
-    if all(map(_INTEGER.fullmatch, values)):
-        kind = pa.int64()
-    else:
-        kind = pa.string()
+    kind = pa.int64() if all(map(_INTEGER.fullmatch, values)) else pa.string()
     partitions = Schema.from_arrow(pa.schema({column: kind}))
     convert_to_deltalake(root, partition_by=partitions, partition_strategy="hive")
 
 
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
-    place = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
-    store.put_new(
-        f"{ICEBERG_LOG}/{HINT}", place.rpartition("/")[2].removesuffix(".metadata.json").encode()
-    )
+    hint = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
+    store.put_new(f"{ICEBERG_LOG}/{HINT}", hint.encode())
 
 
 def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> str:
-    """Make a table of the parts in a root at another place; return the address of its metadata."""
+    """Make a table of the parts in a root at another place; return what names its metadata."""
     from pyiceberg.catalog.memory import InMemoryCatalog
 
     catalog = InMemoryCatalog("run", warehouse=place, **_of_s3())
     catalog.create_namespace("run")
     table = catalog.create_table("run.parts", schema, location=place)
     table.add_files([f"{root}/{name}" for name in layout.names()])
-    return str(table.metadata_location)
+    return str(table.metadata_location).rpartition("/")[2].removesuffix(".metadata.json")
 
 
 def _compare_iceberg(store: Store, manifest: Manifest) -> None:
-    root, schema, layout = (
-        _root_url(store),
-        _make_schema(store, manifest, "iceberg"),
-        read_layout(manifest),
-    )
+    root = _root_url(store)
+    schema = _make_schema(store, manifest, "iceberg")
+    layout = read_layout(manifest)
 
     def make(place: str) -> None:
         again = Path(place.removeprefix("file://")) / "metadata" / HINT
-        again.write_text(
-            _make_iceberg(place, root, schema, layout)
-            .rpartition("/")[2]
-            .removesuffix(".metadata.json")
-        )
+        again.write_text(_make_iceberg(place, root, schema, layout))
 
     compare_iceberg(store, manifest, make=make, address=root)
 
@@ -166,26 +155,30 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
             f"that, or delete {folder} first"
         )
     if known is None:
-        if form.folder in store.names():
-            stray = stray_file(store, form.log)
-        else:
-            stray = ""
-        if stray:
-            raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
-        schema = _make_schema(store, manifest, name)
-        try:
-            form.write(store, _root_url(store), schema, read_layout(manifest))
-        except Exception as error:
-            if not form.is_there(store):  # no other process has made it meanwhile
-                raise OutputError(
-                    f"{store}: the table cannot be written: {_format_error(error)}"
-                ) from None
+        _make_table(store, manifest, name)
     wrong = differing_table(store, manifest, name)
     if wrong:
         raise OutputError(
             f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again"
         )
     return known is not None
+
+
+def _make_table(store: Store, manifest: Manifest, name: str) -> None:
+    """Make the parts a table, unless another process does meanwhile."""
+    form = TABLE_FORMATS[name]
+    stray = ""
+    if form.folder in store.names():
+        stray = stray_file(store, form.log)
+    if stray:
+        raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
+    schema = _make_schema(store, manifest, name)
+    try:
+        form.write(store, _root_url(store), schema, read_layout(manifest))
+    except Exception as error:
+        if not form.is_there(store):
+            why = one_line(error, 400) or type(error).__name__
+            raise OutputError(f"{store}: the table cannot be written: {why}") from None
 
 
 def differing_table(store: Store, manifest: Manifest, name: str) -> str:
@@ -205,12 +198,14 @@ def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
     """
     wrong: dict[str, str] = {}
     for name, form in TABLE_FORMATS.items():
-        if form.folder in store.names():
-            if form.is_there(store):
-                text = differing_table(store, manifest, name)
-            else:
-                text = stray_file(store, form.log)
-            wrong |= {form.folder: text} if text else {}
+        if form.folder not in store.names():
+            continue
+        if form.is_there(store):
+            text = differing_table(store, manifest, name)
+        else:
+            text = stray_file(store, form.log)
+        if text:
+            wrong[form.folder] = text
     return wrong
 
 
@@ -261,6 +256,12 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
             "or % in its path; move the folder"
         )
     schema = read_schema(store.parquet_footer(manifest["parts"][0]["file"])).remove_metadata()
+    _refuse_unfit_columns(store, schema, name)
+    return schema
+
+
+def _refuse_unfit_columns(store: Store, schema: pa.Schema, name: str) -> None:
+    """Raise InputError for a column that a table of a format cannot have."""
     for field in schema:
         if pa.types.is_unsigned_integer(field.type):
             raise InputError(
@@ -280,8 +281,3 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
         raise InputError(
             f"{store}: columns {alike} are one to a table, which ignores case; rename one"
         )
-    return schema
-
-
-def _format_error(error: Exception) -> str:
-    return one_line(error, 400) or type(error).__name__

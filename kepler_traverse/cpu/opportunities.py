@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,18 @@ from .distance_stats import folded
 from .simd_statistics import PIECE
 
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN, STEP, LOGISTIC, POWER = range(7)
+
+
+class Within(NamedTuple):
+    """What is added up within cutoffs."""
+
+    lowest: Any  # of the type of the distances: nearer vertices do not count
+    bounds: np.ndarray  # the cutoffs, ascending
+    # integers, floats: attributes of shape (n_attributes, n_vertices)
+    integers: np.ndarray
+    floats: np.ndarray
+    decay: int
+    parameters: tuple[float, float]
 
 
 def sums(
@@ -28,14 +41,18 @@ def sums(
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
     rounded = np.zeros((k, len(floats), bounds.size, -(-n // PIECE)))
-    wanted = lowest, bounds, integers, floats, decay, parameters
+    wanted = Within(lowest, bounds, integers, floats, decay, parameters)
     threads.run(_sums, k, distance, wanted, exact, rounded)
     return exact, folded(rounded)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sums(next_item, n_items, distance, wanted, exact, rounded):
-    lowest, bounds, integers, floats, decay, parameters = wanted
+    lowest = wanted.lowest
+    bounds = wanted.bounds
+    integers = wanted.integers
+    floats = wanted.floats
+    decay = wanted.decay
     values = np.empty(PIECE)
     masked = np.empty(PIECE)
     weights = np.empty(PIECE)
@@ -55,7 +72,7 @@ def _sums(next_item, n_items, distance, wanted, exact, rounded):
                 for i in range(size):
                     weights[i] = 0.0
                     if lowest <= part[i] and part[i] <= bounds[-1]:
-                        weights[i] = weight_at(np.float64(part[i]), decay, parameters)
+                        weights[i] = weight_at(np.float64(part[i]), decay, wanted.parameters)
             for a in range(len(floats)):
                 for i in range(size):
                     values[i] = floats[a, first + i]

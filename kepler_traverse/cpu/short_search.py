@@ -62,6 +62,33 @@ class Wanted(NamedTuple):
     goals: Goals  # empty arrays for searches that end otherwise; others have no targets
 
 
+class BucketedEdges(NamedTuple):
+    """Edges with weights of 0 or more, and by how much distances share a bucket."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    buckets_per_unit: float  # of distance, of its type
+
+
+class Rows(NamedTuple):
+    """The vertices that several sources reach, one row after the other."""
+
+    offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
+    vertices: np.ndarray  # ascending in each row
+    distance: np.ndarray
+
+
+class CheckedRows(NamedTuple):
+    """Rows that ``check`` takes, with what was asked."""
+
+    sources: np.ndarray
+    offsets: np.ndarray
+    vertices: np.ndarray
+    distance: np.ndarray
+    limits: np.ndarray  # one per source, of the type of the distances
+
+
 class _Table(NamedTuple):
     """Lines of vertices, with room for as many as searches of one line of sources are likely to
     reach.
@@ -70,6 +97,7 @@ class _Table(NamedTuple):
     lines: np.ndarray  # of shape (capacity, sources)
     met: np.ndarray  # the vertex of each line
     due: np.ndarray  # the bucket in which it waits
+    heads: np.ndarray  # int32 (_RING,): the first entry of each bucket of the ring, -1 without
     entries: np.ndarray  # of shape (4 capacity, 2): entries of buckets, the next one and the line
     seen: np.ndarray  # the lines of goals
 
@@ -82,6 +110,41 @@ class _Line(NamedTuple):
     lists: np.ndarray  # vertex numbers of targets
     list_of: np.ndarray  # where in ``lists`` the targets of each source begin and end
     next_target: np.ndarray  # one per lane: the first target that may not be settled
+
+
+class _Ends(NamedTuple):
+    """What ends a search for hops once it is found."""
+
+    is_target: np.ndarray  # uint8 (n_vertices,): 1 for targets, and 2 once they are found
+    goals: Goals
+    left: np.ndarray  # how many goals each group still needs
+
+
+class _HopSearch(NamedTuple):
+    """A search for hops from one source."""
+
+    source: int
+    limit: int
+    most: int  # edges after which the search gives up
+    # whether the numbers of vertices per level are all that is wanted, so that those of the level
+    # at the limit need not be found again
+    only_counts: bool
+
+
+class _Stamps(NamedTuple):
+    """What the vertices that are found are stamped with."""
+
+    of_vertices: np.ndarray
+    base: int  # the stamp of the source; smaller ones are of earlier searches
+    level: int  # the stamp of the vertices of the next level
+
+
+class _RowScratch(NamedTuple):
+    """What is known of a row while it is checked; place 0 stands for what is not in the row."""
+
+    row: np.ndarray  # the distance at each place
+    state: np.ndarray  # uint8: bits of _WAITS and _EXPLAINED at each place
+    place: np.ndarray  # the place of each vertex
 
 
 class _Counts(NamedTuple):
@@ -176,8 +239,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
 
     Parameters
     ----------
-    edges : tuple of arrays, and of a number of the type of distances
-        Offsets, targets, weights, which are 0 or more, and buckets per unit of distance.
+    edges : BucketedEdges
     wanted : Wanted
     capacity : int
         Vertices that searches of a line are likely to reach.
@@ -201,14 +263,13 @@ def search_sums(edges, wanted, capacity, place, doublings):
         Vertices that there was room for.
     """
     limits = wanted.limits
-    vertex = edges[1].dtype
+    vertex = edges.targets.dtype
     k = wanted.sources.size
     side = 1 << len(doublings)
     sizes = np.zeros(k, np.int64)
     stops = limits.copy()
     vertices = np.empty(4 * side, vertex)
     kept = np.empty(4 * side, limits.dtype)
-    heads = np.full(_RING, -1, np.int32)
     ends = np.zeros(side, limits.dtype)
     next_target = np.zeros(side, np.int64)
     cursors = np.zeros(side, np.int64)
@@ -225,7 +286,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
         while True:
             _set_limits(wanted, begin, end, ends)
             size, looked, n_seen = _spread(
-                edges, line, wanted.most - walked, wanted.goals, table, heads, place, doublings
+                edges, line, wanted.most - walked, wanted.goals, table, place, doublings
             )
             walked += looked
             if size:
@@ -333,12 +394,13 @@ def _make_table(capacity, side, distance, vertex):
     lines = np.empty((capacity, side), distance)
     met = np.empty(capacity, vertex)
     due = np.empty(capacity, np.int64)
+    heads = np.full(_RING, -1, np.int32)
     entries = np.empty((4 * capacity, 2), np.int32)
-    return _Table(lines, met, due, entries, np.empty(capacity, np.int32))
+    return _Table(lines, met, due, heads, entries, np.empty(capacity, np.int32))
 
 
 @njit(cache=True, nogil=True)
-def _spread(edges, line, most, goals, table, heads, place, doublings):
+def _spread(edges, line, most, goals, table, place, doublings):
     """Search from the sources of one line; a limit below 0 stands for none.
 
     Vertices whose slots were lowered wait in a ring of buckets by the least of their new distances.
@@ -356,12 +418,12 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
         Goals reached, whose slots are in ``table.seen``. Slot 0 has the limits, which are nearer
         where the targets or goals of a source are settled.
     """
-    size, n_seen, is_endless = _begin(line, goals, table, heads, place, doublings)
+    size, n_seen, is_endless = _begin(line, goals, table, place, doublings)
     n_sources = size - 1
     counts = _Counts(size, n_sources, n_sources, n_seen)
     left = goals.needs.copy()
     most_needed = _largest(goals.needs)
-    buckets_per_unit = edges[3]
+    buckets_per_unit = edges.buckets_per_unit
     bucket = np.int64(0)
     walked = 0
     fits = True
@@ -378,29 +440,28 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
             )
         if has_ended or counts.n_waiting == 0:
             break
-        fits, counts, looked = _empty_bucket(
-            edges, bucket, goals, table, heads, place, counts, doublings
-        )
+        fits, counts, looked = _empty_bucket(edges, bucket, goals, table, place, counts, doublings)
         walked += looked
         bucket += 1
-    # The ring, and after a failure the places, are left clear for the next search.
-    if counts.n_waiting or not fits:
+    # The next search finds the ring empty, or the places clear and a larger table.
+    if not fits:
+        for at in range(1, counts.size):
+            place[table.met[at]] = 0
+        return 0, walked, counts.n_seen
+    if counts.n_waiting:
         for at in range(_RING):  # the assignment of a slice would take seconds to compile
-            heads[at] = -1
-    if fits:
-        return counts.size, walked, counts.n_seen
-    for at in range(1, counts.size):
-        place[table.met[at]] = 0
-    return 0, walked, counts.n_seen
+            table.heads[at] = -1
+    return counts.size, walked, counts.n_seen
 
 
 @njit(cache=True, nogil=True)
-def _begin(line, goals, table, heads, place, doublings):
+def _begin(line, goals, table, place, doublings):
     """Give each vertex that is a source a slot at distance 0, which waits in the first bucket.
 
     Return 1 more than the slots, how many of them are goals, and whether a source without targets
     is among them, so that settled targets alone do not end the search.
     """
+    heads = table.heads
     unreached = line.limits.dtype.type(np.inf)
     size = 1
     n_seen = 0
@@ -508,14 +569,25 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
 
 
 @njit(cache=True, nogil=True)
-def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
+def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
     """Relax the edges of all vertices that wait in a bucket.
 
     Return whether the table had room, the counts after it, and the edges that were looked at.
     """
-    offsets, targets, weights, buckets_per_unit = edges
-    lines, met, due, entries, seen = table
-    size, n_entries, n_waiting, n_seen = counts
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    buckets_per_unit = edges.buckets_per_unit
+    lines = table.lines
+    met = table.met
+    due = table.due
+    heads = table.heads
+    entries = table.entries
+    seen = table.seen
+    size = counts.size
+    n_entries = counts.n_entries
+    n_waiting = counts.n_waiting
+    n_seen = counts.n_seen
     unreached = lines.dtype.type(np.inf)
     walked = 0
     ring = bucket & (_RING - 1)
@@ -578,7 +650,8 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
 
 @njit(cache=True, nogil=True)
 def search_hops(edges, wanted, is_target, stamp):
-    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
+    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32 and
+    ``Neighbors``.
 
     ``is_target``, uint8 of shape (n_vertices,), is 0 before and after. ``stamp``, int32 of shape
     (n_vertices + 1,), is 0 at first; its last one is the largest that a search has set, and later
@@ -588,8 +661,8 @@ def search_hops(edges, wanted, is_target, stamp):
     keeps = wanted.keeps
     k = wanted.sources.size
     n = stamp.size - 1
-    vertex = edges[1].dtype
-    left = wanted.goals.needs.copy()
+    vertex = edges.targets.dtype
+    ends = _Ends(is_target, wanted.goals, wanted.goals.needs.copy())
     sizes = np.zeros(k, np.int64)
     stops = limits.copy()
     vertices = np.empty(max(64, 4 * k), vertex)
@@ -602,16 +675,13 @@ def search_hops(edges, wanted, is_target, stamp):
             first += 1
             continue
         while True:
-            missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, left)
+            missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, ends.left)
             base = _next_base(stamp)
+            most = wanted.most - walked
+            search = _HopSearch(wanted.sources[i], limits[i], most, keeps == COUNTS)
+            stamps = _Stamps(stamp, base, base)
             last, looked, limit, n_levels = _bfs(
-                edges,
-                (wanted.sources[i], limits[i], wanted.most - walked, keeps == COUNTS, missing),
-                (vertices[first:], kept[first:]),
-                (base, stamp),
-                is_target,
-                wanted.goals,
-                left,
+                edges, search, vertices[first:], kept[first:], stamps, missing, ends
             )
             stamp[n] = base + n_levels
             for target in targets:
@@ -681,19 +751,19 @@ def _keep_goals(goals, vertices):
 
 
 @njit(cache=True, nogil=True)
-def _bfs(edges, search, places, stamps, is_target, goals, left):
+def _bfs(edges, search, queue, counts, stamps, missing, ends):
     """Search from one source, and stamp what is found with the base and the hops to it.
 
     Parameters
     ----------
-    search : tuple
-        The source; its limit; edges after which the search gives up; whether the numbers of
-        vertices per level are all that is wanted, so that those of the level at the limit need not
-        be found again; and how many targets, and groups of goals, are missing.
-    places : tuple of arrays
-        The queue, and the number of vertices at each level.
-    stamps : tuple
-        The stamp of the source, and that of each vertex.
+    edges : Neighbors
+    search : _HopSearch
+    queue, counts : integer arrays, output
+        The vertices that are found, and the number of them at each level.
+    stamps : _Stamps
+    missing : int
+        How many targets, and groups of goals, are yet to be found.
+    ends : _Ends
 
     Returns
     -------
@@ -705,13 +775,14 @@ def _bfs(edges, search, places, stamps, is_target, goals, left):
         The limit, which is nearer once all targets are settled.
     n_levels : int
     """
-    source, limit, most, only_counts, missing = search
-    queue, counts = places
-    base, stamp = stamps
+    source = search.source
+    limit = search.limit
+    stamp = stamps.of_vertices
+    base = stamps.base
     if queue.size < 2:
         return -1, 0, limit, 0
     may_end = missing > 0
-    missing = _find(source, missing, is_target, goals, left)
+    missing = _find(source, missing, ends)
     if may_end and missing == 0:
         limit = 0
     queue[0] = source
@@ -719,19 +790,18 @@ def _bfs(edges, search, places, stamps, is_target, goals, left):
     stamp[source] = base
     at = walked = level = 0
     last = end = 1
-    while at < end and level < limit and walked <= most:
+    while at < end and level < limit and walked <= search.most:
         level += 1
         if level >= counts.size - 1:
             return -1, 0, limit, level
-        if only_counts and missing == 0 and level == limit:
+        if search.only_counts and missing == 0 and level == limit:
             n_new, looked = _count_level(edges, queue[at:end], base, stamp)
             walked += looked
             counts[level] = n_new
             level -= n_new == 0
             break
-        last, looked, missing = _find_level(
-            edges, queue, (at, end), (base + level, base, stamp), missing, is_target, goals, left
-        )
+        of_level = _Stamps(stamp, base, base + level)
+        last, looked, missing = _find_level(edges, queue, (at, end), of_level, missing, ends)
         if last < 0:
             return -1, 0, limit, level
         walked += looked
@@ -745,8 +815,11 @@ def _bfs(edges, search, places, stamps, is_target, goals, left):
 
 
 @njit(cache=True, nogil=True)
-def _find(v, missing, is_target, goals, left):
+def _find(v, missing, ends):
     """Take a vertex that is found from what is missing, and return what is still missing."""
+    is_target = ends.is_target
+    goals = ends.goals
+    left = ends.left
     if missing > 0 and is_target[v] == 1:
         is_target[v] = 2
         missing -= 1
@@ -764,7 +837,8 @@ def _count_level(edges, frontier, base, stamp):
     A stamp below ``base`` is of an earlier search. All new vertices get ``base`` itself, since
     their hops are not wanted.
     """
-    offsets, targets = edges
+    offsets = edges.offsets
+    targets = edges.targets
     n_new = 0
     walked = 0
     for u in frontier:
@@ -778,14 +852,19 @@ def _count_level(edges, frontier, base, stamp):
 
 
 @njit(cache=True, nogil=True)
-def _find_level(edges, queue, frontier, stamps, missing, is_target, goals, left):
+def _find_level(edges, queue, frontier, stamps, missing, ends):
     """Find the next level, behind the frontier in the queue.
 
     Return where it ends, or -1 if the queue has no room; the edges looked at; and what is missing.
     """
-    offsets, targets = edges
+    offsets = edges.offsets
+    targets = edges.targets
     at, end = frontier
-    mark, base, stamp = stamps
+    stamp = stamps.of_vertices
+    base = stamps.base
+    mark = stamps.level
+    is_target = ends.is_target
+    has_goals = ends.left.size > 0
     last = end
     walked = 0
     while at < end:
@@ -813,8 +892,8 @@ def _find_level(edges, queue, frontier, stamps, missing, is_target, goals, left)
             if missing > 0 and is_target[v] == 1:
                 is_target[v] = 2
                 missing -= 1
-            if is_new and left.size:
-                missing = _find(v, missing, is_target, goals, left)
+            if is_new and has_goals:
+                missing = _find(v, missing, ends)
     return last, walked, missing
 
 
@@ -958,10 +1037,12 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 def stats(next_item, n_items, rows, edges_before, n, limit, results):
     """Write the columns of ``DistanceStats`` of rows.
 
-    ``rows`` has offsets, vertices and distances; ``results`` the numbers of vertices and edges, of
-    shape (k, 2); the smallest and the largest distance, (k, 2); and both sums, (2, k) or (0, k).
+    ``results`` has the numbers of vertices and edges, of shape (k, 2); the smallest and the largest
+    distance, (k, 2); and both sums, (2, k) or (0, k).
     """
-    row_offsets, vertices, distance = rows
+    row_offsets = rows.offsets
+    vertices = rows.vertices
+    distance = rows.distance
     counts, extremes, sums = results
     places = np.empty(64, np.int64)
     values = np.empty((2, 64))
@@ -1013,11 +1094,17 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
 
     ``exact`` receives the sums of integers, and ``rounded`` those of floats.
     """
-    row_offsets, vertices, distance = rows
-    lowest, bounds, integers, floats, decay, parameters = wanted
+    row_offsets = rows.offsets
+    vertices = rows.vertices
+    distance = rows.distance
+    lowest = wanted.lowest
+    bounds = wanted.bounds
+    integers = wanted.integers
+    floats = wanted.floats
+    decay = wanted.decay
     places = np.empty(64, np.int64)
     values = np.empty(64)
-    weights = np.empty(64)
+    weights = np.empty(0 if decay == NO_DECAY else 64)
     within = np.empty((bounds.size + 1, len(integers)), np.int64)
     scratch_places = np.empty(PIECE, np.int64)
     scratch_values = np.empty(PIECE)
@@ -1035,15 +1122,16 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
             if row.size > places.size:
                 places = np.empty(2 * row.size, np.int64)
                 values = np.empty(2 * row.size)
-                weights = np.empty(2 * row.size)
             if decay != NO_DECAY:
+                if row.size > weights.size:
+                    weights = np.empty(2 * row.size)
                 for at in range(row.size):
                     if lowest <= row[at] and row[at] <= bounds[-1]:
-                        weights[at] = weight_at(np.float64(row[at]), decay, parameters)
+                        weights[at] = weight_at(np.float64(row[at]), decay, wanted.parameters)
             for a in range(len(floats)):
                 for c in range(bounds.size):
                     size = _take_within(
-                        reached, row, (lowest, bounds[c]), floats[a], decay, weights, places, values
+                        reached, row, (lowest, bounds[c]), floats[a], weights, places, values
                     )
                     rounded[i, a, c] = _fold(
                         places, values, size, n, scratch_places, scratch_values
@@ -1073,14 +1161,17 @@ def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
 
 
 @njit(cache=True, nogil=True)
-def _take_within(reached, row, interval, attribute, decay, weights, places, values):
-    """Copy what is to be added up for one cutoff, and return how many values there are."""
+def _take_within(reached, row, interval, attribute, weights, places, values):
+    """Copy what is to be added up for one cutoff, and return how many values there are.
+
+    ``weights`` is of shape (0,) without a decay.
+    """
     lowest, bound = interval
     size = np.int64(0)
     for at in range(row.size):
         if lowest <= row[at] and row[at] <= bound:
             value = attribute[reached[at]]
-            if decay != NO_DECAY:
+            if weights.size:
                 value *= weights[at]
             places[size] = reached[at]
             values[size] = value
@@ -1091,7 +1182,8 @@ def _take_within(reached, row, interval, attribute, decay, weights, places, valu
 @njit(cache=True, nogil=True)
 def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
     """``distance_stats.count_bins`` of rows."""
-    row_offsets, _, distance = rows
+    row_offsets = rows.offsets
+    distance = rows.distance
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
@@ -1105,7 +1197,9 @@ def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
 @njit(cache=True, nogil=True)
 def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
     """Count the vertices at each hop count up to ``limit``, and the edges of all vertices, of rows."""
-    row_offsets, vertices, distance = rows
+    row_offsets = rows.offsets
+    vertices = rows.vertices
+    distance = rows.distance
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
@@ -1119,27 +1213,23 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
 
 
 @njit(cache=True, nogil=True)
-def point_back(offsets, targets, weights, sources, rows, place, predecessor):
+def point_back(edges, sources, rows, place, predecessor):
     """Set the predecessors of rows, and return how many vertices have none.
 
     Those without one lie on a cycle of edges of length 0. A predecessor is the smallest vertex with
     an edge that explains the distance among those that are nearer, or that are as many edges of
-    length 0 closer to such a vertex. Weights are empty for hops; ``rows`` has their offsets,
-    vertices and distances; ``place`` is 0, before and after.
+    length 0 closer to such a vertex. Weights are empty for hops; ``place`` is 0, before and after.
     """
-    row_offsets, vertices, distance = rows
-    edges = offsets, targets, weights
+    row_offsets = rows.offsets
+    vertices = rows.vertices
+    distance = rows.distance
     n_lost = 0
     row = np.empty(64, distance.dtype)
-    layer = np.empty(64, np.int32)
-    queue = np.empty(64, np.int64)
     for i in range(sources.size):
         begin = row_offsets[i] - 1
         size = row_offsets[i + 1] - begin
         if size > row.size:
             row = np.empty(2 * size, distance.dtype)
-            layer = np.empty(2 * size, np.int32)
-            queue = np.empty(2 * size, np.int64)
         # Place 0 stands for what is not in the row.
         row[0] = -1
         for at in range(1, size):
@@ -1152,9 +1242,7 @@ def point_back(offsets, targets, weights, sources, rows, place, predecessor):
             n_left -= 1
         n_left -= _point_to_nearer(edges, vertices, begin, row[:size], place, predecessor)
         if n_left:
-            n_left -= _point_along_zeros(
-                edges, vertices, begin, row[:size], place, layer, queue, predecessor
-            )
+            n_left -= _point_along_zeros(edges, vertices, begin, row[:size], place, predecessor)
         n_lost += n_left
         for at in range(1, size):
             place[vertices[begin + at]] = 0
@@ -1164,7 +1252,9 @@ def point_back(offsets, targets, weights, sources, rows, place, predecessor):
 @njit(cache=True, nogil=True)
 def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
     """Point vertices to the smallest nearer one that explains their distance; return how many."""
-    offsets, targets, weights = edges
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     one = weights.dtype.type(1)
     farthest = row[0]
     for d in row:
@@ -1186,13 +1276,17 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
 
 
 @njit(cache=True, nogil=True)
-def _point_along_zeros(edges, vertices, begin, row, place, layer, queue, predecessor):
+def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
     """Point the rest along edges of length 0, layer by layer from vertices that have a predecessor.
 
     Return how many vertices got one.
     """
-    offsets, targets, weights = edges
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     one = weights.dtype.type(1)
+    layer = np.empty(row.size, np.int32)
+    queue = np.empty(row.size, np.int64)
     first = last = depth = 0
     for at in range(1, row.size):
         layer[at] = -1
@@ -1273,10 +1367,9 @@ def check(edges, rows, place, findings, predecessor):
 
     Parameters
     ----------
-    edges : tuple of arrays
-        Offsets, targets, and weights, which are 0 or more; weights are of shape (0,) for hops.
-    rows : tuple of arrays
-        Sources; offsets of their rows; vertices; distances; limits of the type of distances.
+    edges : Edges
+        Weights are 0 or more, and of shape (0,) for hops.
+    rows : CheckedRows
     place : int32 array of shape (n_vertices,)
         0 in each place, before and after.
     findings : int64 array of shape (5, 3)
@@ -1284,12 +1377,15 @@ def check(edges, rows, place, findings, predecessor):
         example. They are added.
     predecessor : array of the length of the vertices of the rows, or None
     """
-    sources, row_offsets, vertices, distance, limits = rows
+    sources = rows.sources
+    row_offsets = rows.offsets
+    vertices = rows.vertices
+    distance = rows.distance
     row = np.empty(64, distance.dtype)
     state = np.zeros(64, np.uint8)
     queue = np.empty(64, np.int64)
     for i in range(sources.size):
-        if not _check_values(i, rows, edges[2].size > 0, place.size, findings, predecessor):
+        if not _check_values(i, rows, edges.weights.size > 0, place.size, findings, predecessor):
             continue
         before = row_offsets[i] - 1
         size = row_offsets[i + 1] - before
@@ -1303,8 +1399,8 @@ def check(edges, rows, place, findings, predecessor):
             row[at] = distance[before + at]
             place[vertices[before + at]] = at
         state[place[sources[i]]] = _EXPLAINED
-        scratch = row[:size], state, place
-        _check_edges(edges, vertices, before, scratch, (i, limits[i]), findings, predecessor)
+        scratch = _RowScratch(row[:size], state, place)
+        _check_edges(i, rows, edges, scratch, findings, predecessor)
         _explain_by_chains(edges, vertices, before, scratch, queue, predecessor)
         for at in range(1, size):
             v = vertices[before + at]
@@ -1319,9 +1415,12 @@ def check(edges, rows, place, findings, predecessor):
 @njit(cache=True, nogil=True)
 def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
     """Check C1 and C2 of a row; return whether C2 holds, so that the row can be looked up."""
-    sources, row_offsets, vertices, distance, limits = rows
-    begin = row_offsets[i]
-    end = row_offsets[i + 1]
+    sources = rows.sources
+    vertices = rows.vertices
+    distance = rows.distance
+    limits = rows.limits
+    begin = rows.offsets[i]
+    end = rows.offsets[i + 1]
     is_sound = True
     has_source = False
     for at in range(begin, end):
@@ -1345,11 +1444,17 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
 
 
 @njit(cache=True, nogil=True)
-def _check_edges(edges, vertices, before, scratch, search, findings, predecessor):
+def _check_edges(i, rows, edges, scratch, findings, predecessor):
     """Check C3 of a row, and mark which vertices a nearer one explains, and which wait for a chain."""
-    offsets, targets, weights = edges
-    row, state, place = scratch
-    i, limit = search
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    vertices = rows.vertices
+    before = rows.offsets[i] - 1
+    limit = rows.limits[i]
+    row = scratch.row
+    state = scratch.state
+    place = scratch.place
     one = weights.dtype.type(1)
     for at in range(1, row.size):
         u = vertices[before + at]
@@ -1378,8 +1483,12 @@ def _check_edges(edges, vertices, before, scratch, search, findings, predecessor
 @njit(cache=True, nogil=True)
 def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
     """Mark what waits and is reached from what is explained, along edges that explain distances."""
-    offsets, targets, weights = edges
-    row, state, place = scratch
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    row = scratch.row
+    state = scratch.state
+    place = scratch.place
     one = weights.dtype.type(1)
     n_waiting = 0
     for at in range(1, row.size):

@@ -27,6 +27,7 @@ from .._arrays import (
 )
 from ..cpu import short_search as cpu
 from ..cpu import threads
+from ..cpu.edges import Neighbors
 from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
 from .sparse import Marks, SparseDistances
@@ -240,8 +241,8 @@ class _Searches:
         graph = self._graph
         place, mark, stamp = marks
         if self._counts_hops:
-            return cpu.search_hops((graph.offsets, graph.targets), wanted, mark, stamp)
-        edges = graph.offsets, graph.targets, graph.weights, self._per_unit
+            return cpu.search_hops(Neighbors.of(graph), wanted, mark, stamp)
+        edges = cpu.BucketedEdges(graph.offsets, graph.targets, graph.weights, self._per_unit)
         *results, self._capacity = cpu.search_sums(edges, wanted, self._capacity, place, line)
         return tuple(results)
 

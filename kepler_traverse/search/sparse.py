@@ -24,6 +24,8 @@ from .._arrays import (
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
+from ..cpu.edges import Edges
+from ..cpu.opportunities import Within
 from ..errors import PrecisionError, option_text
 from .query import TargetLists
 
@@ -209,8 +211,8 @@ class SparseDistances:
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
     @property
-    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.offsets, self.vertices, self.distance
+    def _rows(self) -> cpu.Rows:
+        return cpu.Rows(self.offsets, self.vertices, self.distance)
 
     def stats(
         self, offsets: np.ndarray, limit: float | None, has_sums: bool = True
@@ -242,7 +244,7 @@ class SparseDistances:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        wanted = lowest, bounds, integers, floats, decay, parameters
+        wanted = Within(lowest, bounds, integers, floats, decay, parameters)
         self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
@@ -300,7 +302,9 @@ class SparseDistances:
 
         def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
             findings = np.zeros((5, 3), np.int64)
-            rows = sources[part], bounds, self.vertices, self.distance, bounds_of_sources[part]
+            rows = cpu.CheckedRows(
+                sources[part], bounds, self.vertices, self.distance, bounds_of_sources[part]
+            )
             cpu.check(edges, rows, place, findings, self.predecessor)
             return findings
 
@@ -322,8 +326,8 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
-            rows = bounds, self.vertices, self.distance
-            return cpu.point_back(*edges, sources[part], rows, place, predecessor)
+            rows = cpu.Rows(bounds, self.vertices, self.distance)
+            return cpu.point_back(edges, sources[part], rows, place, predecessor)
 
         if any(self._of_parts(point_some)):
             raise closed_cycle_error(self.dtype)
@@ -343,18 +347,16 @@ class SparseDistances:
 
         return sizes, np.concatenate([self.vertices[:0], *self._of_parts(walk_some)])
 
-    def _copy_edges(self, graph: Any) -> tuple[np.ndarray, ...]:
+    def _copy_edges(self, graph: Any) -> Edges:
         """Return the edges of a graph in host memory, with weights in the type of the distances;
         without any for hops.
         """
         if not is_hops(self.dtype) and graph.weights.dtype != self.dtype:
             graph = graph.derived.sums_in(self.dtype.name)
         graph = graph.derived.on_host
-        return (
-            graph.offsets,
-            graph.targets,
-            np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights,
-        )
+        if is_hops(self.dtype):
+            return Edges(graph.offsets, graph.targets, np.empty(0, self.dtype))
+        return Edges.of(graph)
 
     def _of_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
         """Return ``work(place, part, offsets)`` of each part of the rows, whose offsets these are;

@@ -164,10 +164,16 @@ def _length(weights, e, unit):
 
 
 @njit(cache=True, nogil=True)
-def nearer_edge(v, own, offsets, sources, weights, unit, distance, above):
+def nearer_edge(v, own, walks):
     """Return the tight edge from the smallest in-neighbor that is nearer than ``own``, or
     ``NO_EDGE``.
     """
+    offsets = walks.offsets
+    sources = walks.sources
+    weights = walks.weights
+    unit = walks.unit
+    distance = walks.distance
+    above = walks.above
     for e in range(offsets[v], offsets[v + 1]):
         length = _length(weights, e, unit)
         far = _distance_before(np.int64(sources[e]), own - length, distance, above)
@@ -206,12 +212,7 @@ def _is_end(x, source, own, walks):
     """Return whether a path along a level may end here: at the source, or before a nearer vertex."""
     if x == source:
         return True
-    offsets = walks.offsets
-    sources = walks.sources
-    weights = walks.weights
-    unit = walks.unit
-    edge = nearer_edge(x, own, offsets, sources, weights, unit, walks.distance, walks.above)
-    return edge != NO_EDGE
+    return nearer_edge(x, own, walks) != NO_EDGE
 
 
 @njit(cache=True, nogil=True)
@@ -294,10 +295,7 @@ def walk(source, target, walks):
     """Write the path from a reached target back to the source. Return its number of vertices, or
     ``NO_EDGE``.
     """
-    offsets = walks.offsets
     sources = walks.sources
-    weights = walks.weights
-    unit = walks.unit
     distance = walks.distance
     above = walks.above
     path = walks.path
@@ -307,7 +305,7 @@ def walk(source, target, walks):
     v = np.int64(target)
     while v != source:
         own = distance_at(v, distance, above)
-        edge = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+        edge = nearer_edge(v, own, walks)
         if edge != NO_EDGE:
             v = np.int64(sources[edge])
             path[size] = v

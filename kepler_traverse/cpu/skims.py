@@ -101,10 +101,7 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
     """
     offsets = walks.offsets
     sources = walks.sources
-    weights = walks.weights
-    unit = walks.unit
     distance = walks.distance
-    above = walks.above
     tree.n_known[0] = 0
     _begin(source, stamp, tree)
     for i in range(targets.size):
@@ -114,7 +111,7 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
         depth = 0
         while tree.stamp[v] != stamp:
             own = distance[v]
-            edge = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+            edge = nearer_edge(v, own, walks)
             if edge != NO_EDGE:
                 tree.vertex[depth] = v
                 tree.edge[depth] = edge

@@ -136,9 +136,7 @@ def carry(source, served, walks, tree, named, of, sums):
     offsets = walks.offsets
     sources = walks.sources
     weights = walks.weights
-    unit = walks.unit
     distance = walks.distance
-    above = walks.above
     path = walks.path
     targets = served.vertices
     taken_low = served.low
@@ -187,7 +185,7 @@ def carry(source, served, walks, tree, named, of, sums):
         v = np.int64(vertex[entry])
         if edge[entry] == _UNKNOWN:
             own = distance[v]
-            edge[entry] = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+            edge[entry] = nearer_edge(v, own, walks)
             if edge[entry] == NO_EDGE:
                 # Edges of length zero: each step of the way is to the smallest in-neighbor on a
                 # shortest one.

@@ -75,14 +75,16 @@ def answers_to_all(
 
 def fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
     """Say which row of some hubs is not what labels answer for its pair; ``""`` if all are."""
-    offsets, hubs, distances = labels.inward
+    inward = labels.inward
     is_wanted = np.zeros(labels.n_vertices, bool)
     is_wanted[labels.rank[sources]] = True
-    at = np.flatnonzero(is_wanted[hubs])
-    vertices = labels.order[np.searchsorted(offsets, at, side="right") - 1]
-    ends = labels.order[hubs[at]]
-    wrong = np.flatnonzero(labels.between(ends, vertices) != distances[at])
+    at = np.flatnonzero(is_wanted[inward.hubs])
+    vertices = labels.order[np.searchsorted(inward.offsets, at, side="right") - 1]
+    ends = labels.order[inward.hubs[at]]
+    wrong = np.flatnonzero(labels.between(ends, vertices) != inward.distances[at])
     if not wrong.size:
         return ""
-    vertex, hub = graph.ids_at([int(vertices[wrong[0]])])[0], graph.ids_at([int(ends[wrong[0]])])[0]
+    first = wrong[0]
+    vertex = graph.ids_at([int(vertices[first])])[0]
+    hub = graph.ids_at([int(ends[first])])[0]
     return f"the row of vertex {vertex} and hub {hub} is not their distance"

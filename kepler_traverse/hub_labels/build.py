@@ -317,42 +317,43 @@ def forget_candidates(v, edges, own, dense, unreached):
 @njit(cache=True, nogil=True)
 def _form(next_item, n_items, share, above, scratch, dense):
     """Write the labels of some ranks; ``dense`` is all unreached, before and after."""
-    start, chunk = share
-    edges, own, other, unreached = above
-    places, hubs, distances, counts = scratch
+    chunk = share.chunk
+    unreached = above.unreached
+    hubs = scratch.hubs
+    distances = scratch.distances
+    counts = scratch.counts
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, counts.size)):
-            v = start + j
-            at = places[j]
+            v = share.start + j
+            at = scratch.places[j]
             size = candidates(v, above, scratch, at, dense)
             kept = at
             for i in range(at, at + size):
                 hub = hubs[i]
-                if not _is_answered(hub, dense[hub], other, dense, unreached):
+                if not _is_answered(hub, dense[hub], above.other, dense, unreached):
                     hubs[kept] = hub
                     distances[kept] = dense[hub]
                     kept += 1
             hubs[kept] = v
             distances[kept] = 0
             counts[j] = kept + 1 - at
-            forget_candidates(v, edges, own, dense, unreached)
+            forget_candidates(v, above.edges, above.own, dense, unreached)
 
 
 @njit(cache=True, nogil=True)
 def _copy(next_item, n_items, share, scratch, own):
     """Move labels to their place."""
-    start, chunk = share
-    offsets, hubs, distances = own
+    chunk = share.chunk
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, scratch.counts.size)):
             source = scratch.places[j]
-            target = offsets[start + j]
+            target = own.offsets[share.start + j]
             for i in range(scratch.counts[j]):
-                hubs[target + i] = scratch.hubs[source + i]
-                distances[target + i] = scratch.distances[source + i]
+                own.hubs[target + i] = scratch.hubs[source + i]
+                own.distances[target + i] = scratch.distances[source + i]

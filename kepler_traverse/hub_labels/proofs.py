@@ -47,6 +47,16 @@ class Rows(NamedTuple):
     unreached: np.integer
 
 
+class Sides(NamedTuple):
+    """The edges of a hierarchy, and which of them an edge of the graph has the weight of."""
+
+    upward: Edges
+    downward: Edges
+    # explained, explained_down: uint8 arrays, output; one array if both sides are the same
+    explained: np.ndarray
+    explained_down: np.ndarray
+
+
 class Fault(NamedTuple):
     """A rule that labels break, and where."""
 
@@ -137,11 +147,12 @@ def _fault_of_edges(graph: Any, labels: HubLabels, upward: Edges, downward: Edge
     explained = [np.zeros(edges.heads.size, np.uint8) for edges in (upward, downward)]
     if labels.is_symmetric:
         explained[1] = explained[0]
-    sides = (upward, downward, *explained)
+    sides = Sides(upward, downward, *explained)
     answers = labels.answers
     n_items = -(-n // _CHUNK)
     threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
-    given = graph.offsets, graph.targets, edges_in_units(graph, labels.metric, labels.unit)
+    lengths = edges_in_units(graph, labels.metric, labels.unit)
+    given = Edges(graph.offsets, graph.targets, lengths)
     threads.run(_check_edges, n_items, given, labels.rank, sides, answers, faults)
     for edges, are_explained in zip((upward, downward), explained, strict=True):
         if not are_explained.all():
@@ -182,7 +193,10 @@ def _check_answers(v, rows, faults, sums, label):
     """Compare what is answered at each hub of v's sums with the sum, and with the row of v; the
     sums are cleared.
     """
-    edges, own, other, unreached = rows
+    edges = rows.edges
+    own = rows.own
+    other = rows.other
+    unreached = rows.unreached
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
         for i in range(own.offsets[above], own.offsets[above + 1]):
@@ -221,15 +235,14 @@ def _explains(tail, head, weight, sides, answers):
     """Whether an edge between two ranks is in the hierarchy with that weight, which is noted, or
     less, or is answered by at most that.
     """
-    upward, downward, explained, explained_down = sides
     if head < tail:
-        edges = upward
-        notes = explained
+        edges = sides.upward
+        notes = sides.explained
         low = tail
         high = head
     else:
-        edges = downward
-        notes = explained_down
+        edges = sides.downward
+        notes = sides.explained_down
         low = head
         high = tail
     for e in range(edges.offsets[low], edges.offsets[low + 1]):
@@ -244,8 +257,8 @@ def _explains(tail, head, weight, sides, answers):
 @njit(cache=True, nogil=True)
 def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
     """Check each two edges that meet at a vertex below both of their ends."""
-    upward = sides[0]
-    downward = sides[1]
+    upward = sides.upward
+    downward = sides.downward
     n = upward.offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -266,8 +279,12 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
 
 @njit(cache=True, nogil=True)
 def _check_edges(next_item, n_items, given, rank, sides, answers, faults):
-    """Check each edge of the graph."""
-    offsets, targets, weights = given
+    """Check that the hierarchy or the labels have a way as short as each edge of the graph.
+
+    ``given`` are these edges, between vertices.
+    """
+    offsets = given.offsets
+    heads = given.heads
     n = offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -275,5 +292,5 @@ def _check_edges(next_item, n_items, given, rank, sides, answers, faults):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             for e in range(offsets[v], offsets[v + 1]):
-                if not _explains(rank[v], rank[targets[e]], weights[e], sides, answers):
+                if not _explains(rank[v], rank[heads[e]], given.weights[e], sides, answers):
                     atomic_min(faults, _EDGE, rank[v])

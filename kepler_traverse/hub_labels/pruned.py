@@ -34,7 +34,9 @@ _BLOCK = 16  # rows of a label that follow each other while labels grow
 _ROOTS = 1 << 12  # searches between two looks at the memory and at interrupts
 _CHUNK = 64  # vertices that a thread takes at a time
 _SAMPLED_EDGES = 1e7  # edges that the searches of an estimate relax, about a second
-_MIN_SAMPLE, _MAX_SAMPLE = 4, 64  # searches of an estimate
+# searches of an estimate
+_MIN_SAMPLE = 4
+_MAX_SAMPLE = 64
 _PEAK = 7  # times the bytes of the labels that building takes; measured on email-Enron
 _NS_PER_ROW = 2000.0  # of the only thread
 
@@ -71,6 +73,16 @@ class Growing(NamedTuple):
             distances=np.concatenate([self.distances[:used], more.distances]),
             following=np.concatenate([self.following[:used], more.following]),
         )
+
+
+class SearchScratch(NamedTuple):
+    """Memory of a search, of shape (n,) each."""
+
+    # dense, tentative: int64: the label of the root, by hubs; distances from the root; both
+    # unreached before and after
+    dense: np.ndarray
+    tentative: np.ndarray
+    touched: np.ndarray  # int32: the ranks that have a distance
 
 
 class Ranks(NamedTuple):
@@ -175,7 +187,7 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
     n = ranks.order.size
     growing = [Growing.of(n, 2 * n) for _ in ranks.sides]
     unreached = UNREACHED[np.dtype(np.int64)]
-    scratch = np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32)
+    scratch = SearchScratch(np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32))
     done = 0
     while done < n:
         # A search adds a block to each label at most.
@@ -189,7 +201,7 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
         inward = growing[-1]
         end = min(n, done + _ROOTS)
         sides = ranks.ahead, ranks.back, ranks.back is not ranks.ahead
-        done = search_from_some(done, end, sides, outward, inward, *scratch)
+        done = search_from_some(done, end, sides, outward, inward, scratch)
     return [_flat(each) for each in growing]
 
 
@@ -221,14 +233,18 @@ def _find_edges(lists: LabelLists) -> Edges:
 def _count_shortcuts(edges: Edges, given: Edges) -> int:
     """Return how many edges are not edges of the graph with the same weight."""
     n = edges.offsets.size - 1
-    keys, own = (
-        np.repeat(np.arange(n), np.diff(each.offsets)) * n + each.heads for each in (given, edges)
-    )
+    if not given.heads.size:
+        return int(edges.heads.size)
+
+    def number_pairs(each: Edges) -> np.ndarray:
+        """Return one number per edge, by which its two ends can be compared."""
+        return np.repeat(np.arange(n), np.diff(each.offsets)) * n + each.heads
+
+    keys = number_pairs(given)
+    own = number_pairs(edges)
     order = np.argsort(keys)
-    places = np.minimum(np.searchsorted(keys, own, sorter=order), max(keys.size - 1, 0))
-    if not keys.size:
-        return int(own.size)
-    at = order[places]
+    # the place of each edge among those of the graph, if it is one of them
+    at = order[np.minimum(np.searchsorted(keys, own, sorter=order), keys.size - 1)]
     is_given = (keys[at] == own) & (given.weights[at] == edges.weights)
     return int(own.size - is_given.sum())
 
@@ -283,12 +299,15 @@ def _add_row(rank, hub, far, lists):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _search(root, edges, own, reached, dense, tentative, touched):
+def _search(root, edges, own, reached, scratch):
     """Search from a rank along edges, and add it to the labels of the lower ranks that it settles.
 
     ``own`` has the label of the root in the direction of the edges, ``reached`` the labels to which
     it is added.
     """
+    dense = scratch.dense
+    tentative = scratch.tentative
+    touched = scratch.touched
     unreached = tentative[root]
     _write(root, own, dense)
     heap = [(np.int64(0), np.int64(root))]
@@ -318,19 +337,19 @@ def _search(root, edges, own, reached, dense, tentative, touched):
 
 
 @njit(cache=True, nogil=True)
-def search_from_some(first, end, sides, outward, inward, dense, tentative, touched):
+def search_from_some(first, end, sides, outward, inward, scratch):
     """Search from the ranks between two, in both directions of a directed graph, as long as memory
-    lasts. Return the next rank. ``dense`` and ``tentative`` are all unreached, before and after.
+    lasts. Return the next rank.
     """
     ahead, back, is_directed = sides
-    n = tentative.size
+    n = scratch.tentative.size
     for root in range(first, end):
         free = min(outward.following.size - outward.used[0], inward.following.size - inward.used[0])
         if free < n:
             return root
-        _search(root, ahead, outward, inward, dense, tentative, touched)
+        _search(root, ahead, outward, inward, scratch)
         if is_directed:
-            _search(root, back, inward, outward, dense, tentative, touched)
+            _search(root, back, inward, outward, scratch)
     return end
 
 
@@ -351,7 +370,9 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
     """Mark the rows that are edges; ``dense`` is all unreached, before and after, and ``between`` of
     no rank before.
     """
-    offsets, hubs, distances = lists
+    offsets = lists.offsets
+    hubs = lists.hubs
+    distances = lists.distances
     n = offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)

@@ -35,11 +35,11 @@ class Asked(NamedTuple):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _prefetch(rank, lists):
-    offsets, hubs, distances = lists
-    at = offsets[rank]
-    while at < offsets[rank + 1] + _LINE:
-        prefetch_entry(hubs, at)
-        prefetch_entry(distances, at)
+    """Begin to load the label of a rank into the cache."""
+    at = lists.offsets[rank]
+    while at < lists.offsets[rank + 1] + _LINE:
+        prefetch_entry(lists.hubs, at)
+        prefetch_entry(lists.distances, at)
         at += _LINE
 
 
@@ -49,12 +49,17 @@ def merge(source, target, answers):
 
     The loop has no branch but its end: which label is behind cannot be predicted.
     """
-    offsets, hubs, distances = answers.outward
-    offsets_in, hubs_in, distances_in = answers.inward
-    i = np.uint64(offsets[source])
-    end = np.uint64(offsets[source + 1])
-    j = np.uint64(offsets_in[target])
-    end_in = np.uint64(offsets_in[target + 1])
+    outward = answers.outward
+    inward = answers.inward
+    hubs = outward.hubs
+    distances = outward.distances
+    hubs_in = inward.hubs
+    distances_in = inward.distances
+    # Indices are unsigned, so that Numba does not ask whether they are negative.
+    i = np.uint64(outward.offsets[source])
+    end = np.uint64(outward.offsets[source + 1])
+    j = np.uint64(inward.offsets[target])
+    end_in = np.uint64(inward.offsets[target + 1])
     best = np.int64(answers.unreached)
     while (i < end) & (j < end_in):
         hub = hubs[i]
@@ -89,17 +94,15 @@ def answer_pairs(next_item, n_items, sources, targets, answers, sums):
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def lay_out(rank, lists, dense):
     """Write the distances of a label to the places of its hubs."""
-    offsets, hubs, distances = lists
-    for i in range(offsets[rank], offsets[rank + 1]):
-        dense[hubs[i]] = distances[i]
+    for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
+        dense[lists.hubs[i]] = lists.distances[i]
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def clear(rank, lists, dense, unreached):
     """Undo ``lay_out``."""
-    offsets, hubs, _ = lists
-    for i in range(offsets[rank], offsets[rank + 1]):
-        dense[hubs[i]] = unreached
+    for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
+        dense[lists.hubs[i]] = unreached
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -108,10 +111,9 @@ def smallest_sum(begin, end, lists, dense, unreached):
 
     At least ``unreached`` if they have no hub in common.
     """
-    _, hubs, distances = lists
     low = unreached
     for i in range(begin, end):
-        low = min(low, dense[hubs[i]] + distances[i])
+        low = min(low, dense[lists.hubs[i]] + lists.distances[i])
     return low
 
 
@@ -120,7 +122,9 @@ def answer_lists(next_item, n_items, asked, answers, sums, dense):
     """Write the distances from each source to its targets; ``dense`` is all unreached, before and
     after.
     """
-    outward, inward, unreached = answers
+    outward = answers.outward
+    inward = answers.inward
+    unreached = answers.unreached
     begins = inward.offsets
     while True:
         item = atomic_add(next_item, 0, 1)

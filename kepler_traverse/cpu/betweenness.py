@@ -543,10 +543,15 @@ def _aligned(a, a_exponent, b, b_exponent):
 
 
 @njit(cache=True, nogil=True)
-def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, exponents, exact):
+def _count(v, limit, edges, exponents, exact, scratch):
     """Return the paths to a vertex from those to its predecessors, in the order of its list, and
     their exponent.
     """
+    in_offsets = edges.edges.in_offsets
+    in_targets = edges.edges.in_targets
+    in_weights = edges.back
+    distance = scratch.distance
+    paths = scratch.paths
     total = 0.0
     exponent = 0
     for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):
@@ -634,14 +639,10 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
             size += 1
             if exponents is None:
                 if paths[w] >= _EXACT:
-                    paths[w] = _count(
-                        w, in_offsets, in_targets, in_weights, distance, limit, paths, None, exact
-                    )[0]
+                    paths[w] = _count(w, limit, edges, None, exact, scratch)[0]
                 most = max(most, paths[w])
             else:
-                paths[w], exponents[w] = _count(
-                    w, in_offsets, in_targets, in_weights, distance, limit, paths, exponents, exact
-                )
+                paths[w], exponents[w] = _count(w, limit, edges, exponents, exact, scratch)
     if count < n_reached or most >= MAX_PATHS:
         for i in range(n_all):
             waits[np.int64(vertices[i]) if vertices.size else i] = 0
@@ -795,15 +796,16 @@ def add_by_weights(next_item, n_items, task, edges, counted, scratch, sums):
 
 
 @njit(cache=True, nogil=True)
-def add_scaled(source, limit, edges, counted, exponents, exact, scratch, sums):
+def add_scaled(search, edges, counted, exponents, exact, scratch, sums):
     """Add the loads of one source whose counts of paths have an exponent of their own, or whose
     distances are found again.
 
-    The distances are those of ``scratch``, and ``edges`` are ``WeightedEdges``. ``exponents`` and
-    ``exact`` are those of ``_by_order``. Return what ``add_by_weights`` writes.
+    The search is of all vertices, its distances are those of ``scratch``, and ``edges`` are
+    ``WeightedEdges``. ``exponents`` and ``exact`` are those of ``_by_order``. Return what
+    ``add_by_weights`` writes.
     """
-    limit = _farthest(scratch.distance, counted.farthest, limit)
-    search = Search(source, scratch.order[:0], limit)
+    limit = _farthest(scratch.distance, counted.farthest, search.limit)
+    search = Search(search.source, search.vertices, limit)
     _find_exactly(search, edges, scratch, exact)
     status = _by_order(search, edges, counted, exponents, exact, scratch, sums)
     if counted.endpoints and status == DONE:

@@ -387,9 +387,11 @@ class Betweenness(Loads):
         scratch.distance[:] = row
         counted = self._counted(of)
         loads = cpu.Sums(sums.low, sums.high)
-        args = source, self.find_bound(kind), edges, counted
-        if cpu.add_scaled(*args, None, exact, scratch, loads) == cpu.OVERFLOW:
-            cpu.add_scaled(*args, np.zeros(n, np.int64), exact, scratch, loads)
+        search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
+        status = cpu.add_scaled(search, edges, counted, None, exact, scratch, loads)
+        if status == cpu.OVERFLOW:
+            exponents = np.zeros(n, np.int64)
+            cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads)
 
     def _add_scaled(
         self,
@@ -419,9 +421,9 @@ class Betweenness(Loads):
         )
         scratch.distance[:] = to_host(row)
         counted = self._counted(of)
-        bound = self.find_bound(kind)
+        search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         loads = cpu.Sums(sums.low, sums.high)
-        if cpu.add_scaled(source, bound, edges, counted, exponents, None, scratch, loads):
+        if cpu.add_scaled(search, edges, counted, exponents, None, scratch, loads):
             raise closed_cycle_error(kind)
 
     def _choose_type(self, distance: Any) -> np.dtype:

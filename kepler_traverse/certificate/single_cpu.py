@@ -237,10 +237,20 @@ def _look_at_weighted(next_chunk, n_chunks, result, limit, negative, chunks):
         chunk = atomic_add(next_chunk, 0, 1)
 
 
+class _Expected(NamedTuple):
+    """What the edges to a vertex should bring: nothing less than ``least``, and that from the
+    predecessor exactly ``distance``.
+    """
+
+    least: Any
+    distance: Any
+    predecessor: int
+
+
 @njit(inline="always")
-def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
-    """Bits of the edges to a vertex that bring less than a bound, and of those from ``p`` that
-    bring exactly ``explained``.
+def _compare_edges(neighbors, near, first, begin, end, expected):
+    """Bits of the edges to a vertex that bring less than they may, and of those that explain the
+    distance.
 
     ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges
     are compared sixteen at a time, and the last sixteen may overlap those before.
@@ -254,10 +264,9 @@ def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
         else:
             at = neighbors.size - SIXTEEN
         inside = np.uint64((1 << (left if left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(edge - at)
-        less |= are_less(near, at - first + SIXTEEN, bound) & inside
-        same |= (
-            are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbors, at, p) & inside
-        )
+        less |= are_less(near, at - first + SIXTEEN, expected.least) & inside
+        is_exact = are_equal(near, at - first + SIXTEEN, expected.distance)
+        same |= is_exact & are_equal(neighbors, at, expected.predecessor) & inside
         if left <= SIXTEEN:
             break
         left = left - SIXTEEN
@@ -297,10 +306,8 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
                 bound = farthest
             else:
                 bound = keys.dtype.type(key - (key > 0))
-            wanted = keys.dtype.type(key - 1)
-            less, same = _compare_edges(
-                neighbors, near, first, begins[v], ends[v], bound, wanted, p
-            )
+            expected = _Expected(bound, keys.dtype.type(key - 1), p)
+            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], expected)
             violated += less != 0
             explained += same != 0
         counts[chunk, 0] = violated
@@ -338,7 +345,8 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
             p = back[v]
             is_reached = p != NO_PREDECESSOR
             bound = d if is_reached else beyond
-            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, d, p)
+            expected = _Expected(bound, d, p)
+            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], expected)
             violated += less != 0
             explained += is_reached & (same != 0)
             level += (

@@ -305,10 +305,11 @@ def _octet(word, i):
 
 
 @njit(inline="always")
-def _arrive(v, seen, lanes, found, planes, level, digits, n):
+def _arrive(v, seen, lanes, found, planes, level, digits):
     """Record the sources that found a vertex; return whether one of them had not seen it."""
     if not take_new(found, seen, v, lanes):
         return False
+    n = seen.shape[0]
     plane = 0
     while level >> plane:
         if (level >> plane) & 1:
@@ -368,7 +369,6 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
     in_front = bits.in_front
     is_found = bits.is_found
     planes = bits.planes
-    n = seen.shape[0]
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
         arrived = 0
@@ -386,7 +386,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
                         or_row(found, v, front, u, lanes)
                         if is_full(found, v, lanes):
                             break
-                if _arrive(v, seen, lanes, found, planes, level, digits, n):
+                if _arrive(v, seen, lanes, found, planes, level, digits):
                     is_found[v] = 1
                     or_row(arrived_lanes, chunk, found, v, lanes)
                     arrived += 1
@@ -425,7 +425,7 @@ def _push(edges, frontier, bits, lanes, level, counts, listed):
     arrived = 0
     for i in range(n_listed):
         v = listed[i]
-        if not _arrive(v, seen, lanes, found, planes, level, digits, seen.shape[0]):
+        if not _arrive(v, seen, lanes, found, planes, level, digits):
             is_found[v] = 0
             continue
         listed[arrived] = v

@@ -12,6 +12,7 @@ import numpy as np
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...cpu import threads
 from ...cpu.compiled import njit
+from ...cpu.edges import Neighbors
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 
@@ -60,30 +61,41 @@ def plan(graph, query, _group: int):
     else:
         limit = query.limit
     shared = query.shared_targets
+    edges = Neighbors.of(graph)
     dtype = hops_dtype(0)
 
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Search from each source; return the distances, those at the targets, and the numbers of
+        vertices per level, of which arrays are empty that the query does not ask for.
+        """
         numbers = sources.tolist()
         k = sources.size
+        keeps_all = query.output == "all"
+        keeps_targets = query.output == "targets"
         # Where distances are not wanted, each thread has one array for all its searches.
-        is_kept = query.output == "all"
-        distance = np.empty((k if is_kept else queues.shape[0], n), dtype)
-        is_at_targets = query.output == "targets"
-        at_targets = np.empty(
-            ((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0,
-            dtype,
-        )
-        counts = np.zeros(
-            (k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64
-        )
+        n_rows = k if keeps_all else queues.shape[0]
+        distance = np.empty((n_rows, n), dtype)
+        if lists is None:
+            at_targets = np.empty((k, shared.size * keeps_targets), dtype)
+        else:
+            at_targets = np.empty(lists.vertices.size * keeps_targets, dtype)
+        n_levels = 0
+        if query.output == "counts":
+            n_levels = min(np.iinfo(dtype).max, n) + 1
+        counts = np.zeros((k, n_levels), np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            row = distance[i if is_kept else thread]
-            targets = shared if lists is None else lists.of(i)
-            wanted = (limit, np.iinfo(dtype).max, targets, queues[thread], row, counts[i])
-            levels[i], stops[i] = _search(graph.offsets, graph.targets, numbers[i], *wanted)
-            if is_at_targets:
-                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = row[targets]
+            row = distance[i if keeps_all else thread]
+            if lists is None:
+                targets = shared
+                own = at_targets[i]
+            else:
+                targets = lists.of(i)
+                own = at_targets[lists.offsets[i] : lists.offsets[i + 1]]
+            found = _search(edges, numbers[i], limit, targets, queues[thread], row, counts[i])
+            levels[i], stops[i] = found
+            if keeps_targets:
+                own[:] = row[targets]
 
         threads.for_each(search_one, k)
         return distance, at_targets, counts
@@ -99,30 +111,32 @@ def plan(graph, query, _group: int):
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
         predecessor = cpu_steps.point_back(graph, query, sources, distance)
-        kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
-        if kept is not None:
-            # A search that ran out of vertices noticed one level later. An earlier group may have
-            # needed a wider type.
-            depth = int((levels - (stops == _NOT_YET)).max(initial=0))
-            kept = kept.astype(hops_dtype(depth), copy=False)
+        rounds = levels.tolist()
         if query.output == "counts":
-            counts = counts[:, : int(np.flatnonzero(counts.any(axis=0)).max(initial=0)) + 1]
-        return MultiSourceOutcome(
-            kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None
-        )
+            last = int(np.flatnonzero(counts.any(axis=0)).max(initial=0))
+            return MultiSourceOutcome(None, predecessor, limits, rounds, counts[:, : last + 1])
+        kept = {"all": distance, "targets": at_targets}[query.output]
+        # A search that ran out of vertices noticed one level later. An earlier group may have
+        # needed a wider type.
+        depth = int((levels - (stops == _NOT_YET)).max(initial=0))
+        kept = kept.astype(hops_dtype(depth), copy=False)
+        return MultiSourceOutcome(kept, predecessor, limits, rounds)
 
     return traverse
 
 
 @njit(cache=True, nogil=True)
-def _search(offsets, targets, source, limit, deepest, target_vertices, queue, distance, counts):
+def _search(edges, source, limit, target_vertices, queue, distance, counts):
     """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if
     it was not.
 
-    Both are _NOT_YET if there is a vertex beyond level ``deepest``, the last one that distances can
-    have. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
+    Both are _NOT_YET if there is a vertex beyond the last level that the type of the distances
+    holds. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
     has room for all vertices and one more.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    deepest = np.iinfo(distance.dtype).max
     for v in range(distance.size):
         distance[v] = UNREACHED
     distance[source] = 0

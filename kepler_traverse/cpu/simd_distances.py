@@ -262,15 +262,15 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
             )
             squares.append(part)
         half = side // 2
-        low, high = (
-            [i // 2 + side * (i % 2) + half * upper for i in range(side)] for upper in (0, 1)
-        )
-        low, high = (ir.Constant(ir.VectorType(_INT, side), order) for order in (low, high))
-        for _ in range(side.bit_length() - 1):  # pairs that are half the square apart, zipped
+        # Vectors that are half the square apart are zipped: each pair becomes two vectors, which
+        # hold their numbers by turns. After log2(side) times, rows are columns.
+        halves = []
+        for first_of_half in (0, half):
+            order = [i // 2 + side * (i % 2) + first_of_half for i in range(side)]
+            halves.append(ir.Constant(ir.VectorType(_INT, side), order))
+        for _ in range(side.bit_length() - 1):
             squares = [
-                builder.shuffle_vector(
-                    squares[i // 2], squares[i // 2 + half], high if i % 2 else low
-                )
+                builder.shuffle_vector(squares[i // 2], squares[i // 2 + half], halves[i % 2])
                 for i in range(side)
             ]
         for i, part in enumerate(squares):

@@ -48,75 +48,72 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         vector = ir.VectorType(number, WIDTH)
         wide = ir.VectorType(ir.DoubleType(), WIDTH)
         align = kind.bitwidth // 8
+        block = context.make_array(signature.args[0])(context, builder, args[0]).data
         first = context.cast(builder, args[1], signature.args[1], types.intp)
-        data = builder.gep(
-            context.make_array(signature.args[0])(context, builder, args[0]).data, [first]
-        )
         ends = context.make_array(signature.args[4])(context, builder, args[4]).data
 
-        def count(mask):
-            return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
+        def vector_at(data, at):
+            return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
-        limit, largest = (broadcast(builder, value, vector) for value in args[2:4])
-        zeros, ones = (ir.Constant(wide, [value] * WIDTH) for value in (0.0, 1.0))
-        near, far = (
-            cgutils.alloca_once_value(builder, builder.load(place, align=align))
-            for place in (
-                builder.bitcast(builder.gep(ends, [ir.Constant(_WORD, at)]), vector.as_pointer())
-                for at in (0, WIDTH)
-            )
-        )
-        counts = [cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0)) for _ in range(2)]
-        parts = [cgutils.alloca_once(builder, wide, size=_STEPS) for _ in range(2)]
+        def lower_or_raise(extreme, sign, values, are_counted):
+            best = builder.load(extreme)
+            is_better = builder.and_(are_counted, builder.fcmp_ordered(sign, values, best))
+            builder.store(builder.select(is_better, values, best), extreme)
+
+        def count(counter, mask):
+            n = builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
+            builder.store(builder.add(builder.load(counter), n), counter)
+
+        limit = broadcast(builder, args[2], vector)
+        largest = broadcast(builder, args[3], vector)
+        zeros = ir.Constant(wide, [0.0] * WIDTH)
+        ones = ir.Constant(wide, [1.0] * WIDTH)
+        smallest_at = vector_at(ends, ir.Constant(_WORD, 0))
+        farthest_at = vector_at(ends, ir.Constant(_WORD, WIDTH))
+        near = cgutils.alloca_once_value(builder, builder.load(smallest_at, align=align))
+        far = cgutils.alloca_once_value(builder, builder.load(farthest_at, align=align))
+        n_within = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
+        n_finite = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
+        # Each step leaves one vector of sums.
+        step_sums = cgutils.alloca_once(builder, wide, size=_STEPS)
+        step_reciprocals = cgutils.alloca_once(builder, wide, size=_STEPS)
         with cgutils.for_range(builder, ir.Constant(_WORD, _STEPS)) as loop:
             sums = []
             reciprocals = []
             for i in range(_TOGETHER):
-                at = builder.mul(
-                    builder.add(loop.index, ir.Constant(_WORD, _STEPS * i)),
-                    ir.Constant(_WORD, WIDTH),
-                )
-                here = builder.load(
-                    builder.bitcast(builder.gep(data, [at]), vector.as_pointer()), align=align
-                )
-                counted = builder.fcmp_ordered("<=", here, limit)
-                for counter, mask in zip(
-                    counts, (counted, builder.fcmp_ordered("<=", here, largest)), strict=True
-                ):
-                    builder.store(builder.add(builder.load(counter), count(mask)), counter)
-                for extreme, sign in ((near, "<"), (far, ">")):
-                    best = builder.load(extreme)
-                    is_better = builder.and_(counted, builder.fcmp_ordered(sign, here, best))
-                    builder.store(builder.select(is_better, here, best), extreme)
-                if number == ir.DoubleType():
-                    double = here
-                else:
+                place = builder.add(loop.index, ir.Constant(_WORD, _STEPS * i))
+                at = builder.add(first, builder.mul(place, ir.Constant(_WORD, WIDTH)))
+                here = builder.load(vector_at(block, at), align=align)
+                are_within = builder.fcmp_ordered("<=", here, limit)
+                count(n_within, are_within)
+                count(n_finite, builder.fcmp_ordered("<=", here, largest))
+                lower_or_raise(near, "<", here, are_within)
+                lower_or_raise(far, ">", here, are_within)
+                double = here
+                if number != ir.DoubleType():
                     double = builder.fpext(here, wide)
-                sums.append(builder.select(counted, double, zeros))
-                is_positive = builder.and_(counted, builder.fcmp_ordered(">", double, zeros))
-                reciprocals.append(builder.select(is_positive, builder.fdiv(ones, double), zeros))
-            for values, to in zip((sums, reciprocals), parts, strict=True):
-                builder.store(_tree(builder, values), builder.gep(to, [loop.index]))
-        for extreme, at in ((near, 0), (far, WIDTH)):
-            place = builder.bitcast(
-                builder.gep(ends, [ir.Constant(_WORD, at)]), vector.as_pointer()
-            )
-            builder.store(builder.load(extreme), place, align=align)
-        totals = []
-        for part in parts:
-            folded = _tree(
-                builder,
-                [builder.load(builder.gep(part, [ir.Constant(_WORD, i)])) for i in range(_STEPS)],
-            )
-            totals.append(
-                _tree(
-                    builder,
-                    [builder.extract_element(folded, ir.Constant(_INT, i)) for i in range(WIDTH)],
-                )
-            )
-        return context.make_tuple(
-            builder, signature.return_type, [*totals, *map(builder.load, counts)]
-        )
+                sums.append(builder.select(are_within, double, zeros))
+                are_positive = builder.and_(are_within, builder.fcmp_ordered(">", double, zeros))
+                reciprocals.append(builder.select(are_positive, builder.fdiv(ones, double), zeros))
+            builder.store(_tree(builder, sums), builder.gep(step_sums, [loop.index]))
+            builder.store(_tree(builder, reciprocals), builder.gep(step_reciprocals, [loop.index]))
+        builder.store(builder.load(near), smallest_at, align=align)
+        builder.store(builder.load(far), farthest_at, align=align)
+
+        def fold(vectors):
+            """Add the vectors of all steps, and then the numbers of the one that is left."""
+            steps = [ir.Constant(_WORD, i) for i in range(_STEPS)]
+            folded = _tree(builder, [builder.load(builder.gep(vectors, [i])) for i in steps])
+            lanes = [ir.Constant(_INT, i) for i in range(WIDTH)]
+            return _tree(builder, [builder.extract_element(folded, i) for i in lanes])
+
+        figures = [
+            fold(step_sums),
+            fold(step_reciprocals),
+            builder.load(n_within),
+            builder.load(n_finite),
+        ]
+        return context.make_tuple(builder, signature.return_type, figures)
 
     returned = types.Tuple((types.float64, types.float64, types.int64, types.int64))
     return returned(distances, first, distances.dtype, distances.dtype, extremes), generate

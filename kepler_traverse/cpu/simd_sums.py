@@ -91,6 +91,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
         ties = cgutils.alloca_once_value(builder, none)
         last = builder.sub(heads.size, ir.Constant(_WORD, 1))
         for edge, near in line.neighbors(here, offsets, heads):
+            # The sums of later edges are prefetched, as their lines are.
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
             prefetch(builder, sums_at(heads.index(later)))
@@ -100,8 +101,8 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
             summed = builder.add(builder.load(sums_at(there), align=width), adds)
             is_less = builder.icmp_signed("<", through, builder.load(best))
             is_tie = builder.icmp_signed("==", through, held)
-            is_tie = builder.sext(is_tie, line.vector)
-            builder.store(builder.or_(builder.load(ties), is_tie), ties)
+            of_edge = builder.sext(is_tie, line.vector)
+            builder.store(builder.or_(builder.load(ties), of_edge), ties)
             builder.store(builder.select(is_less, through, builder.load(best)), best)
             builder.store(builder.select(is_less, summed, builder.load(total)), total)
         line.store(builder.load(best), here)
@@ -211,9 +212,10 @@ def _transpose(builder, square):
     stride = 1
     # exchange the blocks off the diagonal of each square of twice the stride
     while stride < count:
-        low = [j if not j & stride else count + j - stride for j in range(count)]
-        high = [j + stride if not j & stride else count + j for j in range(count)]
-        low, high = (ir.Constant(ir.VectorType(_INT, count), order) for order in (low, high))
+        of_low = [j if not j & stride else count + j - stride for j in range(count)]
+        of_high = [j + stride if not j & stride else count + j for j in range(count)]
+        low = ir.Constant(ir.VectorType(_INT, count), of_low)
+        high = ir.Constant(ir.VectorType(_INT, count), of_high)
         for i in range(count):
             if not i & stride:
                 upper = square[i]

@@ -5,17 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import xml.etree.ElementTree as xml
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = ROOT / "scripts" / "templates"
 
 
-def read_record(path: Path) -> Any:
+def read_record(path: Path, absent: Any = None) -> Any:
+    """Return what a file holds, or ``absent``, if that is given, where there is no file."""
+    if absent is not None and not path.exists():
+        return absent
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def listed(module: str, name: str | None = None) -> dict[str, Any]:
+    """Return the tables of the TOML file beside a module (``__file__``), which has its name or another one."""
+    path = Path(module)
+    file = path.with_name(name or f"{path.stem}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def write_record(path: Path, record: Any) -> None:
@@ -149,27 +159,3 @@ def command(
         "--check", action="store_true", help="write nothing; exit 1 if one is stale"
     )
     return put(make(), program, parser.parse_args(arguments).check)
-
-
-class Tests(NamedTuple):
-    """The numbers of tests in a report of pytest."""
-
-    passed: int
-    failed: int
-    skipped: int
-
-
-def tests_in(suite: xml.Element) -> Tests:
-    """Return what an element ``testsuite`` of a report (JUnit XML) says."""
-    tests, failures, errors, skipped = (
-        int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")
-    )
-    failed = failures + errors
-    return Tests(tests - failed - skipped, failed, skipped)
-
-
-def suite_of(report: Path) -> xml.Element:
-    suite = xml.parse(report).getroot().find("testsuite")
-    if suite is None:
-        raise ValueError(f"{report} has no testsuite")
-    return suite

@@ -1,7 +1,7 @@
 """Pages for users are short, and are no diary. This counts their words, and finds words of a diary.
 
 ``python scripts/ci/check_pages.py`` reads all pages for users; arguments are some of them. A page has a limit of words by
-the first pattern of ``LIMITS`` that matches its path. Bars and rules of tables are no words. What was tried, wanted or
+the first pattern of check_pages.toml that matches its path. Bars and rules of tables are no words. What was tried, wanted or
 missed, and the load of a machine, belong to docs/benchmarks/log. Commands of a checkout that a wheel does not have are
 refused as well. Exit code 1 says that a page has too many words or such a word.
 """
@@ -10,44 +10,16 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The most words of a page for users, by its path. Pages that no pattern matches are for developers, or evidence.
-LIMITS = {
-    "README.md": 1500,
-    "docs/quickstart.md": 1000,
-    "docs/operations.md": 200,
-    "docs/operations/*.md": 1500,
-    "docs/results.md": 400,
-    "docs/results/*.md": 1200,
-    "docs/from/*.md": 1500,
-    "docs/inputs.md": 400,
-    "docs/inputs/*.md": 1000,
-    "docs/performance.md": 3400,
-    "docs/memory.md": 650,
-    "docs/gallery.md": 300,
-    "docs/city.md": 600,
-    "docs/proximity.md": 600,
-    "docs/traffic.md": 900,
-    "docs/hierarchies.md": 2000,
-    "docs/labels.md": 1600,
-    "docs/semantics.md": 2500,
-    "docs/settings.md": 4000,
-    "docs/plugins.md": 500,
-    "docs/versions.md": 600,
-}
-DIARY = {
-    r"\b[Tt]ried\b": "what was tried",
-    r"\b[Ww]anted\b": "what was wanted",
-    r"\b[Mm]issed\b": "what was missed",
-    r"\bloads? (?:(?:of|was|is|at|to|from|between) )*\d": "the load of a machine",
-    r"\bload of (?:the|a) (?:machine|host)\b": "the load of a machine",
-}
-# Commands of a checkout that a user of the wheel does not have, and what to write.
-COMMANDS = {r"python3? -m pipelines\b[\w.]*": "the wheel has kepler-traverse in its place"}
+_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LIMITS: dict[str, int] = _LISTED["limits"]
+DIARY: dict[str, str] = _LISTED["diary"]
+COMMANDS: dict[str, str] = _LISTED["commands"]
 _WORD = re.compile(r"\S*\w\S*")
 
 

@@ -28,8 +28,7 @@ import signal
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as xml
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -38,11 +37,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import doctor
+from scripts import reports
 from scripts.measure import record as measurements
 from scripts.measure.cells import number, per_source
 from scripts.measure.environment import commit, machine
 from scripts.measure.work import OURS as LIBRARY
-from scripts.pages import suite_of, table, tests_in
+from scripts.pages import table
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
@@ -205,15 +205,15 @@ def pytest_command(
     return [*module, str(OUT / f"{name}.xml"), *numbers, *given]
 
 
-def modules_missing(suite: xml.Element) -> list[str]:
+def modules_missing(cases: Iterable[reports.Case]) -> list[str]:
     """Return the modules of other projects that a file of tests could not import, if nothing else went wrong."""
-    wrong = [*suite.iter("error"), *suite.iter("failure")]
-    found = [
-        re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong
-    ]
-    modules = {match[1] if match else "" for match in found}
-    if modules & {"", *OURS}:
-        return []
+    modules = set()
+    for case in cases:
+        if case.outcome == reports.FAILED:
+            found = re.search(r"ModuleNotFoundError: No module named '(\w+)", case.text)
+            if found is None or found[1] in OURS:
+                return []
+            modules.add(found[1])
     return sorted(modules)
 
 
@@ -221,20 +221,19 @@ def judge_tests(name: str, status: int, folder: Path) -> Verdict:
     report = folder / f"{name}.xml"
     if not report.exists():
         return FAILED, f"ended with {status} and without a report"
-    suite = suite_of(report)
-    count = tests_in(suite)
-    said = f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped"
-    missing = modules_missing(suite)
+    cases = reports.cases_in(report)
+    counts = reports.counts_of(cases)
+    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    missing = modules_missing(cases)
     if missing:
         return NOT_RUN, f"missing: {', '.join(missing)}"
-    if count.failed:
+    if counts["failed"]:
         return FAILED, said
     if status not in (0, 5):
         return FAILED, f"{said}, ended with {status}"
-    if count.passed:
+    if counts["passed"]:
         return PASSED, said
-    reasons = {str(skip.get("message")) for skip in suite.iter("skipped")}
-    return NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected"
+    return NOT_RUN, "; ".join(sorted({case.message for case in cases})) or "no test was selected"
 
 
 def job_of_tests(stage: str, name: str, command: list[str], *needs: str, **given: Any) -> Job:

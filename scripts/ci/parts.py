@@ -18,11 +18,11 @@ import subprocess
 import sys
 import threading
 import time
-import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
+from scripts import reports
 from scripts.measure.environment import commit
 from scripts.pages import ROOT, read_record, write_record
 
@@ -34,27 +34,12 @@ REPORTS = {
     "bounds": "out/bounds.xml",
     "libraries": "out/conformance/*.xml",
 }
-PASSED = "passed"
+PASSED = reports.PASSED
 DEFAULT_LIMIT = 5400.0  # seconds: of a busy machine with two cores
 GRACE = 60.0  # seconds between the interrupt and the end
 MAX_SUMMARY = 400_000
 MAX_FAILURE = 3_000  # characters per failed test
 LAST_LINES = 40  # of the output of a part that failed
-
-
-class Failure(NamedTuple):
-    """A test that failed, and the end of what pytest says about it."""
-
-    test: str
-    text: str
-
-
-class Counts(NamedTuple):
-    """What the reports of a part say."""
-
-    passed: int
-    skipped: int
-    failures: list[Failure]
 
 
 def run(name: str, command: list[str], limit: float) -> int:
@@ -89,8 +74,7 @@ def outcome_of(name: str, exit_code: int, is_late: bool, limit: float) -> str:
         return f"stopped after its limit of {limit:.0f} s"
     if exit_code:
         return f"failed with exit code {exit_code}"
-    counts = count(name)
-    if counts is not None and counts.passed == 0:
+    if reports_of(name) and not reports.counts_of(cases_of(name))[PASSED]:
         return "failed: no test ran"
     return PASSED
 
@@ -143,34 +127,9 @@ def reports_of(name: str) -> list[Path]:
     return []
 
 
-def count(name: str) -> Counts | None:
-    """Count the tests of a part, or return None where it has no report."""
-    passed = 0
-    skipped = 0
-    failures = []
-    reports = reports_of(name)
-    for report in reports:
-        for case in xml.parse(report).getroot().iter("testcase"):
-            found = failure_of(case)
-            if found is not None:
-                failures.append(found)
-            elif case.find("skipped") is not None:
-                skipped += 1
-            else:
-                passed += 1
-    if reports:
-        return Counts(passed, skipped, failures)
-    return None
-
-
-def failure_of(case: xml.Element) -> Failure | None:
-    """Return the failure of a test in a report, or None where it did not fail."""
-    for kind in ("failure", "error"):
-        found = case.find(kind)
-        if found is not None:
-            text = f"{found.get('message') or ''}\n{found.text or ''}".strip()
-            return Failure(f"{case.get('classname')}::{case.get('name')}", text[-MAX_FAILURE:])
-    return None
+def cases_of(name: str) -> list[reports.Case]:
+    """Return the tests of a part."""
+    return [case for report in reports_of(name) for case in reports.cases_in(report)]
 
 
 def sum_up(names: list[str]) -> str:
@@ -182,31 +141,33 @@ def sum_up(names: list[str]) -> str:
     else:
         here = commit()
         records = [record for record in records if record["commit"] == here]
-    counts = {record["name"]: count(record["name"]) for record in records}
-    lines = [line_of(record, counts[record["name"]]) for record in records]
+    lines = list(map(line_of, records))
     for record in records:
-        lines += details_of(record, counts[record["name"]])
+        lines += details_of(record)
     text = "\n".join(lines) + "\n"
     if len(text) > MAX_SUMMARY:
         text = text[:MAX_SUMMARY] + "\nMore was left out: see the reports.\n"
     return text
 
 
-def line_of(record: dict, counts: Counts | None) -> str:
+def line_of(record: dict) -> str:
     line = (
         f"{record['name']}: {record['outcome']}, {record['seconds']} s, commit {record['commit']}"
     )
-    if counts is not None:
-        line += f"; {counts.passed} tests passed, {len(counts.failures)} failed, {counts.skipped} skipped"
+    if reports_of(record["name"]):
+        counts = reports.counts_of(cases_of(record["name"]))
+        line += "; {passed} tests passed, {failed} failed, {skipped} skipped".format(**counts)
     return line
 
 
-def details_of(record: dict, counts: Counts | None) -> Iterator[str]:
+def details_of(record: dict) -> Iterator[str]:
     """Yield what is to be known of a part that failed."""
     if record["outcome"] == PASSED:
         return
-    for failure in counts.failures if counts is not None else ():
-        yield f"\n== {record['name']}: {failure.test}\n{failure.text}"
+    for case in cases_of(record["name"]):
+        if case.outcome == reports.FAILED:
+            text = f"{case.message}\n{case.text}".strip()[-MAX_FAILURE:]
+            yield f"\n== {record['name']}: {case.place}::{case.name}\n{text}"
     log = log_of(record["name"])
     last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
     yield f"\n== {record['name']}: the last lines of {log.relative_to(ROOT)}"

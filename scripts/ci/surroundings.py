@@ -20,19 +20,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from scripts import reports
 from scripts.measure.environment import ROOT, about
 from scripts.pages import (
     between,
+    listed,
     packed,
     put,
     read_record,
-    suite_of,
     table,
-    tests_in,
     unpacked,
     write_record,
 )
@@ -55,14 +55,14 @@ class Surrounding:
     """What a run of the checks has around it; the defaults are those of a terminal on a quiet machine."""
 
     title: str
-    ignored: tuple[signal.Signals, ...] = ()
+    ignored: Sequence[str] = ()  # signals
     busy: int = 0
     cores: int = 0
     other_user: bool = False
     sealed_home: bool = False
     bare_path: bool = False
     temporary: str = ""
-    variables: tuple[tuple[str, str], ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[tuple[dict[str, str], Callable[[], None]]]:
@@ -72,7 +72,7 @@ class Surrounding:
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="kepler-surroundings-"))
             )
             place.chmod(0o755)
-            variables = os.environ | dict(self.variables)
+            variables = os.environ | self.variables
             if self.sealed_home:
                 (place / "home").mkdir(mode=0o555)
                 variables["HOME"] = str(place / "home")
@@ -94,7 +94,8 @@ class Surrounding:
 
     def _enter(self) -> None:
         for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN if number in self.ignored else signal.SIG_DFL)
+            is_ignored = number.name in self.ignored
+            signal.signal(number, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
         if self.cores:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.cores])
         if self.other_user and os.geteuid() == 0:
@@ -116,17 +117,8 @@ def _become(user: int) -> None:
 
 
 SURROUNDINGS = {
-    "quiet": Surrounding("in a terminal, nothing else runs"),
-    "background": Surrounding("SIGINT and SIGHUP ignored, as by `nohup` and `&`", ignored=(signal.SIGINT, signal.SIGHUP)),
-    "busy": Surrounding("beside four busy processes", busy=4),
-    "core": Surrounding("one core", cores=1),
-    "user": Surrounding("another user than root", other_user=True),
-    "home": Surrounding("a home folder that cannot be written", other_user=True, sealed_home=True),
-    "path": Surrounding("only bash, git and python3 on `PATH`", bare_path=True),
-    "temporary": Surrounding("`TMPDIR` in memory (`/dev/shm`)", temporary="/dev/shm"),
-} | {
-    f"hash-{seed}": Surrounding(f"`PYTHONHASHSEED={seed}`", variables=(("PYTHONHASHSEED", str(seed)),)) for seed in range(10)
-}  # fmt: skip
+    name: Surrounding(**about) for name, about in listed(__file__)["surroundings"].items()
+}
 
 
 def run(name: str, command: list[str]) -> dict:
@@ -149,16 +141,9 @@ def run(name: str, command: list[str]) -> dict:
     return {
         "command": " ".join(command),
         "passed": code == 0,
-        "tests": counts_of(REPORT),
+        "tests": reports.counts_of(reports.cases_in(REPORT)) if REPORT.exists() else None,
         "seconds": round(time.monotonic() - began),
     }
-
-
-def counts_of(report: Path) -> dict[str, int] | None:
-    """Count the tests in a report of pytest (JUnit XML); None without one."""
-    if not report.exists():
-        return None
-    return tests_in(suite_of(report))._asdict()
 
 
 def table_of(records: dict[str, dict]) -> str:

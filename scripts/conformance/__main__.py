@@ -15,8 +15,7 @@ import platform
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as xml
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from pipelines.run.environment import package_versions
 from scripts.conformance.suites import ROOT, SUITES, Suite
 from scripts.measure.environment import commit
 from scripts.pages import filled, put, read_record, write_record
+from scripts.reports import EXPECTED, FAILED, PASSED, SKIPPED, cases_in
 
 RECORD = ROOT / "docs/conformance.json"
 PAGE = ROOT / "docs/conformance.md"
@@ -44,19 +44,15 @@ def counts_of(report: Path) -> dict:
     """
     if not report.exists():
         raise Failed("it wrote no report")
-    found = {"passed": 0, "failed": [], "skipped": Counter(), "expected_failures": {}}
-    for case in xml.parse(report).getroot().iter("testcase"):
-        name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
-        skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            found["failed"].append(name)
-        elif skipped is None:
-            found["passed"] += 1
-        elif skipped.get("type") == "pytest.xfail":
-            found["expected_failures"][name] = skipped.get("message") or ""
-        else:
-            found["skipped"][skipped.get("message") or ""] += 1
-    return found | {"skipped": dict(found["skipped"])}
+    by_outcome = defaultdict(list)
+    for case in cases_in(report):
+        by_outcome[case.outcome].append((f"{case.place}.{case.name}".strip("."), case.message))
+    return {
+        "passed": len(by_outcome[PASSED]),
+        "failed": [name for name, _ in by_outcome[FAILED]],
+        "skipped": dict(Counter(reason for _, reason in by_outcome[SKIPPED])),
+        "expected_failures": dict(by_outcome[EXPECTED]),
+    }
 
 
 def run_suite(suite: Suite, only_part: bool = False) -> dict:
@@ -114,9 +110,7 @@ def _cell(text: str) -> str:
 
 
 def read_records() -> list[dict]:
-    if RECORD.exists():
-        return read_record(RECORD)["suites"]
-    return []
+    return read_record(RECORD, {"suites": []})["suites"]
 
 
 def write_records(new: list[dict]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from scripts.pages import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU_SKIPS = ("no GPU with CuPy", "cupy", "cudf", "cugraph")
@@ -39,8 +40,7 @@ class Suite:
 
 
 def _suites() -> Iterator[Suite]:
-    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    for about in listed["suites"]:
+    for about in listed(__file__)["suites"]:
         lists = {name: tuple(each) for name, each in about.items() if isinstance(each, list)}
         yield Suite(**about | lists)
 

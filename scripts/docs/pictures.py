@@ -21,21 +21,13 @@ from matplotlib import image
 from PIL import Image
 
 from scripts.docs.run_examples import blocks_of, run_block
+from scripts.pages import ROOT, listed
 
 matplotlib.use("agg")  # no display is needed
 matplotlib.rcParams["font.size"] = 16  # readable on a phone, where a picture is 370 pixels wide
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/pictures"
 README = ROOT / "README.md"
-# The pages whose examples save pictures. Other examples of the README are about something else.
-PAGES = {
-    README: {"isochrones.png"},
-    ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
-    ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
-    ROOT / "docs/congestion.md": {"congestion.png"},
-    ROOT / "docs/floating-catchment.md": {"catchment.png"},
-    ROOT / "docs/results/minutes-and-kilometres.md": {"kilometres.png"},
-}
+PAGES = {ROOT / page: set(names) for page, names in listed(__file__)["pages"].items()}
 CITY = ROOT / "examples/notebooks/city.py"
 OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]
 PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]

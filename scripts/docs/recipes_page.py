@@ -15,30 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from scripts.docs.run_examples import blocks_of
-from scripts.pages import ROOT, command
+from scripts.pages import ROOT, command, listed
 
-CALL = "What to type"  # the section of a page of docs/results that has the call
-
-# What one wants, the page of docs/, and the section whose first example does it.
-RECIPES = {
-    "A graph from a table": ("results", "The graph of these pages"),
-    "Distances from many sources": ("results/distances", CALL),
-    "A cost matrix of sources and targets": ("results/targets", CALL),
-    "The nearest source of each vertex": ("results/nearest", CALL),
-    "Bands of travel time": ("results/within", CALL),
-    "Sums of jobs or people within reach": ("results/opportunities", CALL),
-    "Closeness, eccentricity and reach": ("results/summary", CALL),
-    "Distances of a table of trips": ("results/pairs", CALL),
-    "Routes": ("results/paths", CALL),
-    "Flows of a table of trips": ("results/flows", CALL),
-    "The strategy, and memory before a search": (
-        "results/streams",
-        "Which strategy, and how much memory",
-    ),
-    "A map": ("results/maps", CALL),
-    "Certified files": ("quickstart", "A job"),
-    "A program that calls NetworkX": ("from/networkx", "Turn it on"),
-}
+RECIPES: dict[str, list[str]] = listed(__file__)["recipes"]
 RULES = """\
 - A graph is directed unless `directed=False`. Parallel edges keep the smallest weight, self-loops are dropped.
 - Unreached vertices have no row; `unreached="null"` gives them one. Limits are inclusive.

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 import traceback
 from collections import Counter
 from datetime import date
@@ -30,11 +29,12 @@ from pathlib import Path
 import numpy as np
 
 from kepler_traverse import plan_sssp
+from scripts import reports
 from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.page import page
 from scripts.measure.environment import PYTEST, commit, machine
-from scripts.pages import ROOT, put, read_record, suite_of, tests_in, write_record
+from scripts.pages import ROOT, listed, put, read_record, write_record
 from tests.support import interrupted_calls
 
 DOCS = ROOT / "docs"
@@ -42,7 +42,7 @@ MEASURED = DOCS / "guarantees.json"
 PAGE = DOCS / "guarantees.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
-TESTS = tomllib.loads(Path(__file__).with_name("tests.toml").read_text(encoding="utf-8"))
+TESTS = listed(__file__, "tests.toml")
 PEER_GRAPHS = 60
 # How much is measured; an option each.
 SIZES = {
@@ -122,8 +122,9 @@ def _tests_passed(*files: str) -> dict:
         report = Path(folder) / "report.xml"
         command = [*PYTEST, f"--junitxml={report}", *(f"tests/{name}" for name in files)]
         subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
-        found = tests_in(suite_of(report))
-    return {"ran": found.passed + found.failed, "failed": found.failed, "skipped": found.skipped}
+        found = reports.counts_of(reports.cases_in(report))
+    ran = found["passed"] + found["failed"]
+    return {"ran": ran, "failed": found["failed"], "skipped": found["skipped"]}
 
 
 def measure_fuzz(options) -> dict:
@@ -166,9 +167,9 @@ def main(arguments: list[str] | None = None) -> int:
     failed = []
     if options.action == "measure":
         failed = _measure(options.only or list(GPU_MEASURES if options.gpu else MEASURES), options)
-    measured = _read(MEASURED)
+    measured = read_record(MEASURED, {})
     if options.action == "add":
-        measured |= _read(options.file)
+        measured |= read_record(options.file)
         write_record(MEASURED, measured)
     if options.action == "check":
         return put({PAGE: page(measured)}, "scripts.evidence write", check=True)
@@ -202,14 +203,8 @@ def _measure(keys: list[str], options) -> list[str]:
             "figures": figures,
         }
         print(f"{key}: {time.perf_counter() - begin:.0f} s, {json.dumps(figures)}", flush=True)
-        write_record(options.output, _read(options.output) | {key: record})
+        write_record(options.output, read_record(options.output, {}) | {key: record})
     return failed
-
-
-def _read(path: Path) -> dict:
-    if path.exists():
-        return read_record(path)
-    return {}
 
 
 def _commit() -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from scripts.pages import listed
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class FileFormat:
     source: str
 
 
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LISTED = listed(__file__)
 PAPERS = {name: GraphSource(name, **about) for name, about in _LISTED["papers"].items()}
 GRAPHS = PAPERS | {name: GraphSource(name, **about) for name, about in _LISTED["suites"].items()}
 FILES = {name: FileFormat(**about) for name, about in _LISTED["files"].items()}

@@ -12,7 +12,7 @@ from scripts.measure import logs
 from scripts.measure.cells import FILTERS, GIVEN, Measured
 from scripts.measure.environment import ROOT
 from scripts.measure.record import Record
-from scripts.pages import between, filled, put
+from scripts.pages import between, filled, listed, put
 
 DOCS = ROOT / "docs"
 BENCHMARKS = DOCS / "benchmarks"
@@ -32,18 +32,8 @@ class Part(NamedTuple):
     end: str = "measured: end"
 
 
-PARTS: Sequence[Part] = (
-    Part(DOCS / "from/scipy.md", "csgraph"),
-    Part(DOCS / "from/pandana.md", "pandana_network"),
-    Part(DOCS / "from/networkx.md", "networkx_backend"),
-    Part(DOCS / "results/extremes.md", "extremes", "extremes: begin", "extremes: end"),
-    Part(DOCS / "inputs/tables.md", "ways_in"),
-    Part(DOCS / "versions.md", "sizes", "sizes: begin", "sizes: end"),
-    Part(ROOT / "README.md", "sizes_sentence", "sizes: begin", "sizes: end"),
-    Part(ROOT / "README.md", "short_table"),
-    Part(DOCS / "hierarchies.md", "hierarchy", "measured", "end"),
-    Part(DOCS / "hierarchies.md", "hierarchy_gpu", "measured on a GPU", "end of the GPU"),
-    Part(DOCS / "hierarchies.md", "hierarchy_baselines", "baselines", "end of baselines"),
+PARTS: Sequence[Part] = tuple(
+    Part(ROOT / each.pop("page"), **each) for each in listed(__file__)["parts"]
 )
 
 

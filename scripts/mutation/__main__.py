@@ -34,7 +34,6 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
@@ -50,6 +49,7 @@ from scripts.mutation.mutators import (
     sample,
 )
 from scripts.mutation.record import PAGE, Outcome, read_record, record_of, recorded, write_record
+from scripts.pages import listed
 
 PARTS = (
     "kepler_traverse",
@@ -74,7 +74,7 @@ PYTHON_TESTS: Tests = ("tests/graph", "tests/hierarchy", "tests/job", "tests/tra
 # seconds of one test of a Python mutant, in which processes may wait for each other
 TEST_LIMIT = 120
 
-_TESTS = tomllib.loads(Path(__file__).with_name("tests.toml").read_text(encoding="utf-8"))
+_TESTS = listed(__file__, "tests.toml")
 
 
 def _runs(names: list[str]) -> tuple[Tests, ...]:

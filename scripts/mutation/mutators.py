@@ -6,15 +6,16 @@ import ast
 import math
 import random
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.pages import listed
+
 ROOT = Path(__file__).resolve().parents[2]
 
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LISTED = listed(__file__)
 SWAPS: list[tuple[str, str]] = _LISTED["swaps"]
 PYTHON: list[str] = _LISTED["python"]
 OPERATORS = {getattr(ast, old): getattr(ast, new) for old, new in _LISTED["operators"].items()}

@@ -14,13 +14,12 @@ A difference counts only beyond the spreads of both times (`record.is_faster`).
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from scripts.pages import listed
 from scripts.papers import reasons, said
 from scripts.papers.experiments import (
     BFS_4K,
@@ -622,5 +621,5 @@ def claim_of(measure: list, reason: dict | None = None, **about: str) -> Claim:
     return Claim(measured=measured, reason=reason and reason_of(**reason), **about)
 
 
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LISTED = listed(__file__)
 CLAIMS = {name: [claim_of(**each) for each in claims] for name, claims in _LISTED.items()}

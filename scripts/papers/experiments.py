@@ -5,17 +5,16 @@ A work is a graph, an algorithm and the settings that are compared on it. Works 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from scripts.measure.graphs import FILES, GraphSource
 from scripts.measure.graphs import PAPERS as BY_NAME
+from scripts.pages import listed
 
 __all__ = ["BY_NAME", "FILES", "GRAPHS", "GraphSource"]
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LISTED = listed(__file__)
 PAPERS = tuple(_LISTED["works"])
 PARTS = ("time", "counters", "levels")
 GRAPHS = tuple(BY_NAME.values())
@@ -216,7 +215,7 @@ def graphs_of(names: str) -> Iterable[str]:
     return tables.get(names) or names.split()
 
 
-def listed(papers: Iterable[str]) -> Iterator[Work]:
+def works_listed(papers: Iterable[str]) -> Iterator[Work]:
     for paper in papers:
         for rank, names, algorithm, line, *others in _LISTED["works"][paper]:
             for graph in graphs_of(names):
@@ -226,7 +225,7 @@ def listed(papers: Iterable[str]) -> Iterator[Work]:
 def works_of(papers: Iterable[str]) -> list[Work]:
     """Return the works of some papers in their order; what several works ask of a graph at one rank is one work."""
     merged = {}
-    for work in listed(papers):
+    for work in works_listed(papers):
         before = merged.setdefault(work.place, replace(work, settings=()))
         known = {setting.key for setting in before.settings}
         more = tuple(setting for setting in work.settings if setting.key not in known)

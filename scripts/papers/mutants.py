@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 from scripts.mutation.__main__ import Copy, verdict
+from scripts.pages import listed
 
 FEATURES = "tests/published/test_features_act.py::test_"
 
@@ -32,7 +32,7 @@ class Mutant(NamedTuple):
     test: str
 
 
-_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_LISTED = listed(__file__)
 MUTANTS = tuple(Mutant(**each) for each in _LISTED["mutants"])
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from scripts import reports
 from scripts.bench import gpus
 from scripts.ci import gpu, groups
 from scripts.measure import harness
@@ -185,12 +185,8 @@ def test_parity_fails_if_one_result_differs(tmp_path, key, field):
     ],
 )
 def test_modules_missing_excuses_tests_for_other_projects_only(errors, missing):
-    suite = xml.fromstring(
-        "<testsuite>"
-        + "".join(f"<testcase><error>{error}</error></testcase>" for error in errors)
-        + "</testsuite>"
-    )
-    assert gpu.modules_missing(suite) == missing
+    cases = [reports.Case("", "", reports.FAILED, text=error) for error in errors]
+    assert gpu.modules_missing(cases) == missing
 
 
 def test_every_stage_makes_commands_of_files_and_modules_that_exist():

@@ -7,20 +7,10 @@ import statistics
 from collections.abc import Iterator
 from functools import partial
 
-from scripts.bench.cpu import Case, Found, case_of, found
-from scripts.bench.libraries import LIBRARIES
+from scripts.bench.cpu import Case, case_of, strategy_of
+from scripts.bench.libraries import LIBRARIES, digest
 from scripts.measure.environment import timed
-from scripts.measure.work import (
-    OURS,
-    Baseline,
-    Call,
-    Inputs,
-    Prepare,
-    Repeats,
-    Timed,
-    Work,
-    elsewhere,
-)
+from scripts.measure.work import ONCE, OURS, Baseline, Call, Inputs, Prepare, Timed, Work
 
 PACKAGES = ("networkit", "igraph")
 GRAPHS = ("USA-road-NE", "cnr-2000", "dblp-2010")
@@ -37,18 +27,14 @@ def prepare(library: str, algorithm: str) -> Prepare:
 
         def several() -> Timed:
             distances, taken = timed(run, sources)
-            kept = found(run, distances)
+            digests = list(map(digest, distances))
             if library == OURS:
                 taken = statistics.median(timed(run, sources)[1] for _ in range(RUNS))
-            return Timed(kept, taken)
+            return Timed(digests, taken, strategy_of(run))
 
         return several
 
     return of
-
-
-def digests(found: Found) -> list[str]:
-    return found.digests
 
 
 def peer(library: str, algorithm: str, cores: int) -> Baseline:
@@ -67,10 +53,8 @@ def works(_inputs: Inputs) -> Iterator[Work]:
                 "graph": graph,
                 "size": count,
                 "case": partial(case_of, graph=graph),
-                "clock": elsewhere,
-                "repeats": Repeats(most=1, seconds=0.0),
+                "repeats": ONCE,
                 "in_a_process": True,
-                "digest": digests,
                 "limit": 120.0,
             }
             own = {f"{OURS}, {cores} cores": peer(OURS, algorithm, cores) for cores in counts}

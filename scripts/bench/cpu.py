@@ -14,21 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts import make_graphs
-from scripts.bench.libraries import LIBRARIES, Rows, compile_all, digest
+from scripts.bench.libraries import LIBRARIES, Rows, compile_all, digest, graph_of
 from scripts.measure.environment import ROOT, timed
 from scripts.measure.graphs import chosen
-from scripts.measure.work import (
-    OURS,
-    Call,
-    Inputs,
-    Prepare,
-    Repeats,
-    Timed,
-    Work,
-    elsewhere,
-    planner,
-)
+from scripts.measure.work import ONCE, OURS, Call, Inputs, Prepare, Timed, Work, planner
 
 PACKAGES = ("scipy", "networkit", "igraph", "rustworkx")
 STORED = ROOT / "out" / "graphs"
@@ -61,23 +50,9 @@ def case_of(inputs: Inputs, graph: str, counts: Mapping[str, int] = MANY) -> Cas
 
 def store(inputs: Inputs, name: str, counts: Mapping[str, int], folder: Path) -> None:
     """Build a graph, certify its distances from all sources, and write it to files."""
-    import pandas
-
-    from kepler_traverse import graph_from_edges
     from kepler_traverse.certificate import certify_many
-    from pipelines.comparison import hashed_weights
 
-    source = GRAPHS[name]
-    directed = GRAPHS[name].directed
-    if source.generator:
-        generate = getattr(make_graphs, source.generator)
-        src, dst = generate(*source.arguments, inputs.seed)
-    else:
-        frame = pandas.read_parquet(inputs.file(source.file))
-        src = frame["src"].to_numpy()
-        dst = frame["dst"].to_numpy()
-    weights = hashed_weights(src, dst, directed)
-    graph = graph_from_edges(src, dst, weights, directed=directed)
+    graph = graph_of(inputs, name)
     sources = sources_of(graph, max(counts.values()), inputs.seed)
     for algorithm, count in counts.items():
         plan = planner(algorithm, many=True)(graph, n_sources=count, result="matrix")
@@ -106,13 +81,6 @@ def sources_of(graph: Any, count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
-class Found(NamedTuple):
-    """The digests of distances, and the strategy that found them."""
-
-    digests: list[str]
-    strategy: str | None
-
-
 def prepare(library: str, algorithm: str, count: int) -> Prepare:
     """Return the function that prepares a search from many sources at once, or from each alone (``count`` is 1)."""
 
@@ -121,7 +89,7 @@ def prepare(library: str, algorithm: str, count: int) -> Prepare:
 
         def together() -> Timed:
             distances, taken = timed(run, case.rows.sources[:count])
-            return Timed(found(run, distances), taken)
+            return Timed(list(map(digest, distances)), taken, strategy_of(run))
 
         # of a library that finds something else than distances
         finish = getattr(run, "finish", lambda distances: distances)
@@ -135,7 +103,7 @@ def prepare(library: str, algorithm: str, count: int) -> Prepare:
                 # a plan writes the next distances into the same array
                 digests.append(digest(finish(distances[0])))
                 times.append(taken)
-            return Timed(Found(digests, getattr(run, "strategy", None)), statistics.median(times))
+            return Timed(digests, statistics.median(times), strategy_of(run))
 
         if count == 1:
             return alone
@@ -144,8 +112,11 @@ def prepare(library: str, algorithm: str, count: int) -> Prepare:
     return of
 
 
-def found(run: Any, distances: Any) -> Found:
-    return Found([digest(row) for row in distances], getattr(run, "strategy", None))
+def strategy_of(run: Any) -> dict[str, str]:
+    """Return the strategy that searched, of this library, as an entry of its row."""
+    if hasattr(run, "strategy"):
+        return {"strategy": run.strategy}
+    return {}
 
 
 def warm_up(library: str, algorithm: str) -> None:
@@ -164,19 +135,17 @@ def facts_of(case: Case) -> dict:
     return shape | {"directed": case.directed}
 
 
+def work_of(name: str, graph: str, **given: Any) -> Work:
+    return Work(name=name, graph=graph, repeats=ONCE, facts=facts_of, in_a_process=True, **given)
+
+
 WORKS = tuple(
-    Work(
-        name=f"{algorithm}, one source" if count == 1 else f"{algorithm}, {count} sources",
-        graph=graph,
+    work_of(
+        f"{algorithm}, one source" if count == 1 else f"{algorithm}, {count} sources",
+        graph,
         size=count,
         case=partial(case_of, graph=graph),
         peers={library: prepare(library, algorithm, count) for library in COMPARED},
-        clock=elsewhere,
-        repeats=Repeats(most=1, seconds=0.0),
-        facts=facts_of,
-        tells=lambda found: {} if found.strategy is None else {"strategy": found.strategy},
-        in_a_process=True,
-        digest=lambda found: found.digests,
         warm_up=partial(warm_up, algorithm=algorithm),
     )
     for graph in GRAPHS

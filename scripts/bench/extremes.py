@@ -8,12 +8,12 @@ NetworkX), and closeness on most large graphs (NetworKit).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
+from scripts.bench.libraries import edges_of, igraph_graph, networkit_graph
 from scripts.measure.work import OURS, Call, Inputs, Prepare, Repeats, Work
 
 PACKAGES = ("networkit", "igraph", "networkx")
@@ -36,22 +36,13 @@ TOP = 10
 CLOSENESS = f"top {TOP} by closeness"
 
 
-def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The edges of a graph by vertex numbers, without self-loops; of an undirected graph each once."""
-    src = tails_of(graph)
-    dst = graph.targets.astype(np.int64)
-    kept = src != dst if graph.directed else src < dst
-    return src[kept], dst[kept]
-
-
-@lru_cache(1)
 def connected_part(inputs: Inputs, name: str) -> Any:
     """The largest (strongly) connected component of a graph, as a graph of its own whose ids are vertex numbers."""
     from kepler_traverse import graph_from_edges, read_graph
 
     given = {"weighted": False, "device": "cpu", "largest_component": True}
     part = read_graph(inputs.file(name), directed=GRAPHS[name], **given)
-    return graph_from_edges(*edges_of(part), directed=GRAPHS[name])
+    return graph_from_edges(*edges_of(part)[:2], directed=GRAPHS[name])
 
 
 def kepler(part: Any) -> dict[str, Call]:
@@ -85,7 +76,7 @@ def networkit(part: Any) -> dict[str, Call]:
 
 
 def igraph(part: Any) -> dict[str, Call]:
-    graph = igraph_graph(part.n_vertices, *edges_of(part), directed=part.directed)
+    graph = igraph_graph(part.n_vertices, *edges_of(part)[:2], directed=part.directed)
 
     def vertices_with(chosen: Callable[[list[float]], float]) -> list[int]:
         of_all = graph.eccentricity(mode="out")
@@ -109,7 +100,7 @@ def networkx(part: Any) -> dict[str, Call]:
 
     graph = nx.DiGraph() if part.directed else nx.Graph()
     graph.add_nodes_from(range(part.n_vertices))
-    graph.add_edges_from(np.stack(edges_of(part), 1).tolist())
+    graph.add_edges_from(np.stack(edges_of(part)[:2], 1).tolist())
     # NetworkX bounds eccentricities of undirected graphs only
     given = {"usebounds": not part.directed, "backend": "networkx"}
 

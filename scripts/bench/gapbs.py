@@ -11,7 +11,7 @@ import os
 from functools import partial
 
 from scripts.bench import cpu
-from scripts.measure.work import OURS, Call, Prepare, Repeats, Work, elsewhere
+from scripts.measure.work import OURS, Call, Prepare
 
 PACKAGES = ()
 COUNTS = {"bfs": cpu.SINGLE, "sssp": cpu.SINGLE}
@@ -34,20 +34,14 @@ def warm_up(peer: str, algorithm: str) -> None:
 
 
 WORKS = tuple(
-    Work(
-        name=f"{algorithm}, one source",
-        graph=graph,
+    cpu.work_of(
+        f"{algorithm}, one source",
+        graph,
         case=partial(cpu.case_of, graph=graph, counts=COUNTS),
         peers={
             OURS: cpu.prepare(OURS, algorithm, 1),
             **{peer: prepare(wait, algorithm) for peer, wait in WAITS.items()},
         },
-        clock=elsewhere,
-        repeats=Repeats(most=1, seconds=0.0),
-        facts=cpu.facts_of,
-        tells=lambda found: {} if found.strategy is None else {"strategy": found.strategy},
-        in_a_process=True,
-        digest=lambda found: found.digests,
         warm_up=partial(warm_up, algorithm=algorithm),
     )
     for graph in cpu.GRAPHS

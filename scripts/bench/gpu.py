@@ -24,7 +24,7 @@ import numpy as np
 from scripts.bench import gunrock
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.graphs import chosen
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere, planner
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, planner
 from scripts.papers import graphs
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
@@ -223,7 +223,6 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 "graph": graph,
                 "case": partial(case_of, graph=graph),
                 "check": differences,
-                "clock": elsewhere,
             }
             yield Work(
                 name=f"{algorithm}, one source",

@@ -26,7 +26,7 @@ from scripts.make_graphs import rmat
 from scripts.measure.cells import by_work
 from scripts.measure.environment import ROOT
 from scripts.measure.harness import run_command
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work
 
 PACKAGES = ("pyarrow", "cupy-cuda13x", "cupy-cuda12x", "distributed")
 ROADS = "USA-road-NE-topology"
@@ -155,7 +155,7 @@ def count_workers(device: str) -> int:
 
 def works(inputs: Inputs) -> Iterator[Work]:
     workers = count_workers(inputs.device)
-    given = {"case": folder_of, "clock": elsewhere, "repeats": Repeats(most=1)}
+    given = {"case": folder_of, "repeats": Repeats(most=1)}
     for name in START_SECONDS if workers > 1 else ():
         peers = {OURS: partial(starting, workers=workers, is_cold=name == "cold")}
         yield Work(name=f"start of {workers} workers, {name}", graph=ROADS, peers=peers, **given)

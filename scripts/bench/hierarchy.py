@@ -28,8 +28,7 @@ from kepler_traverse import (
 from kepler_traverse._arrays import to_host
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
-from scripts import make_graphs
-from scripts.bench.libraries import tails_of
+from scripts.bench.libraries import edges_of, graph_of, roads_of
 from scripts.bench.pandana_network import network_of
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.work import (
@@ -42,8 +41,8 @@ from scripts.measure.work import (
     Timed,
     Work,
     differences,
-    elsewhere,
     planner,
+    unless,
 )
 
 PACKAGES = ("pandana", "routingkit-cch")
@@ -63,24 +62,15 @@ BASELINE_ORIGINS = 100
 
 
 @lru_cache(1)
-def graph_of(inputs: Inputs, name: str) -> Graph:
+def network(inputs: Inputs, name: str) -> Graph:
     """Return an undirected graph; a small hierarchy is built first, which compiles."""
-    import pyarrow.parquet
-
-    from pipelines.comparison import hashed_weights
-
     side = np.arange(200)
     ring = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
     for metric in ("weights", "hops"):
         ring.hierarchy(metric)
     if name == LATTICE:
-        columns = make_graphs.lattice(1500, 1500, 0.1, inputs.seed)
-    else:
-        table = pyarrow.parquet.read_table(inputs.file(name))
-        columns = tuple(column.to_numpy() for column in table.columns)
-    src, dst, *weights = columns
-    weight = weights[0] if weights else hashed_weights(src, dst, False)
-    return graph_from_edges(src, dst, weight, directed=False)
+        return graph_of(inputs, name)
+    return roads_of(inputs, name)
 
 
 def drawn(graph: Graph, seed: int, count: int) -> np.ndarray:
@@ -92,9 +82,7 @@ def same_rows(expected: Any, found: Any) -> str:
     """Compare frames, or arrays; the search has the first rows alone."""
     if not hasattr(expected, "equals"):
         return differences(expected, found)
-    if expected.head(len(found)).equals(found):
-        return ""
-    return "the results differ"
+    return unless(expected.head(len(found)).equals(found))
 
 
 # --- building
@@ -219,7 +207,7 @@ def sweeps(graph: str) -> Iterator[Work]:
                 name=name,
                 graph=graph,
                 size=swept,
-                case=partial(graph_of, name=graph),
+                case=partial(network, name=graph),
                 peers={
                     OURS: partial(prepare, work=name, is_sweep=True),
                     "search": Baseline(prepare=search, size=searched),
@@ -235,16 +223,15 @@ def builds(graph: str) -> Iterator[Work]:
         yield Work(
             name=f"build, {metric}",
             graph=graph,
-            case=partial(graph_of, name=graph),
+            case=partial(network, name=graph),
             peers={name: partial(call, metric=metric) for name, call in peers.items()},
-            clock=elsewhere,
             repeats=Repeats(most=1),
         )
     yield Work(
         name="building and 10,000 summaries",
         graph=graph,
         size=WHOLE,
-        case=partial(graph_of, name=graph),
+        case=partial(network, name=graph),
         peers={OURS: whole},
         repeats=Repeats(most=1),
     )
@@ -258,13 +245,6 @@ class Network(NamedTuple):
 
     table: Callable[[np.ndarray, np.ndarray], np.ndarray]
     pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def edges_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the edges of an undirected graph once each, as numbers."""
-    tails = tails_of(graph)
-    once = tails < graph.targets
-    return tails[once], graph.targets[once].astype(np.int64), graph.weights[once].astype(np.int64)
 
 
 def of_kepler(graph: Graph) -> Network:
@@ -365,9 +345,8 @@ class Compared:
         return lambda: network.pairs(self.first[rows], self.second[rows])
 
 
-@lru_cache(1)
 def compared_of(inputs: Inputs, name: str) -> Compared:
-    return Compared(graph_of(inputs, name))
+    return Compared(network(inputs, name))
 
 
 def beside_libraries(graph: str) -> Iterator[Work]:
@@ -480,15 +459,12 @@ class OnGpu:
         return lambda: Timed(*timed_on_gpu(sums))
 
 
-@lru_cache(1)
 def on_gpu_of(inputs: Inputs, name: str) -> OnGpu:
-    return OnGpu(graph_of(inputs, name))
+    return OnGpu(network(inputs, name))
 
 
 def same_on_gpu(expected: Any, found: Any) -> str:
-    if bool((expected == found).all()):
-        return ""
-    return "the results differ"
+    return unless(bool((expected == found).all()))
 
 
 def prepared(call: Callable[..., Call], *arguments: Any) -> Prepare:
@@ -535,7 +511,6 @@ def on_gpu(graph: str) -> Iterator[Work]:
             peers=peers,
             check=same_on_gpu if len(peers) > 1 else lambda *_: "",
             facts=lambda case: {"vertices": case.graph.n_vertices},
-            clock=elsewhere,
             repeats=Repeats(most=5),
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scripts.measure.environment import ROOT, timed
 from scripts.measure.harness import run_command
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import ONCE, OURS, Call, Inputs, Timed, Work
 
 PACKAGES = ("llvmlite", "pyarrow", "pandas")
 LIBRARY = "the library"
@@ -56,8 +56,7 @@ WORKS = tuple(
         graph="none",
         case=lambda inputs: inputs,
         peers={OURS: partial(prepare, extra=extra)},
-        clock=elsewhere,
-        repeats=Repeats(seconds=0.0),
+        repeats=ONCE,
     )
     for extra in ("", *EXTRAS)
 )

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs, with_weights
+from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs
 from kepler_traverse.hub_labels.build import build_labels
 from kepler_traverse.hub_labels.pruned import build_pruned
+from scripts.bench.libraries import roads_of
 from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
 
 PACKAGES = ("pandana",)
 # networks with hubs of many edges, whose labels count hops
 HUBS = ("email-Enron", "cnr-2000")
-# seeds of random weights, where a file has none
-ROADS = {"USA-road-d.NY": None, "USA-road-NE-topology": 1}
+ROADS = ("USA-road-d.NY", "USA-road-NE-topology")
 WITH_PEERS = "USA-road-d.NY"  # on which building a network of pandana takes seconds, not minutes
 PAIRS = 1_000_000
 FEW = 10_000  # the latter of peers
-_HEAVIEST = 10_000  # of random weights
 
 
 class Case:
@@ -61,24 +60,10 @@ class HubCase(Case):
         return labels
 
 
-def read(path: str, seed: int | None) -> Graph:
-    """Return the graph of an edge list, with random weights if a seed is given."""
-    graph = read_graph(path, directed=False, device="cpu", weighted=seed is None)
-    if seed is None:
-        return graph
-    rng = np.random.default_rng(seed)
-    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-    keys = rng.integers(0, 2**32, graph.n_vertices, dtype=np.uint64)
-    mixed = keys[src] ^ keys[graph.targets]  # the same in both directions of an edge
-    return with_weights(graph, (mixed % _HEAVIEST + 1).astype(np.int64), per="edge")
-
-
-@lru_cache(1)
 def case_of(inputs: Inputs, name: str) -> Case:
-    path = inputs.file(name)
     if name in HUBS:
-        return HubCase(read_graph(path, directed=False, device="cpu", weighted=False))
-    return Case(read(str(path), ROADS[name]))
+        return HubCase(read_graph(inputs.file(name), directed=False, device="cpu", weighted=False))
+    return Case(roads_of(inputs, name))
 
 
 def merging(case: Case, device: str) -> Call:

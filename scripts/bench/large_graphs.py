@@ -9,7 +9,7 @@ at a confidence (kepler_traverse/bfs/multi_source/harmonic_sums.py); the sums of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.search.query import Query
 from scripts.make_graphs import Draws, rmat_ends
 from scripts.measure.environment import free_pool, timed_on_gpu
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x")
 SEED = 1
@@ -88,16 +88,13 @@ class Case(NamedTuple):
     on_host: Graph | None = None
 
 
-@lru_cache(1)
 def rmat_of(_inputs: Inputs) -> Case:
     graph = build(*draw(1 << SCALE, EDGE_FACTOR << SCALE), 1 << SCALE, directed=False)
     free_pool()
     return Case(graph, graph.to("cuda", edges="host"))
 
 
-@lru_cache(1)
 def web_of(_inputs: Inputs) -> Case:
-    rmat_of.cache_clear()
     graph = build(*draw(VERTICES, EDGES, LINKING), VERTICES, directed=True)
     _ = graph.reverse  # searches pull
     free_pool()
@@ -186,7 +183,7 @@ def facts_of(case: Case) -> dict[str, int]:
 def works(inputs: Inputs) -> Iterator[Work]:
     if inputs.device != "cuda":
         return
-    given = {"facts": facts_of, "clock": elsewhere, "repeats": Repeats(most=1)}
+    given = {"facts": facts_of, "repeats": Repeats(most=1)}
     of_rmat = {"graph": f"R-MAT {SCALE}", "case": rmat_of} | given
     many = {OURS: statistics}
     yield Work(name="statistics of many sources", size=MANY, peers=many, **of_rmat)

@@ -156,7 +156,7 @@ def values_of(runs: list[int]) -> np.ndarray:
 
 def read_levels() -> dict:
     """``{graph: {algorithm: {date, commit, gpu, rows}}}`` with rows as ``Row``, of BFS ``walked`` as ``Walked``."""
-    levels = read_record(LEVELS) if LEVELS.exists() else {}
+    levels = read_record(LEVELS, {})
     for found in levels.values():
         for trace in found.values():
             steps, iterations, kinds = (values_of(runs).tolist() for runs in trace["rows"][:3])

@@ -1,4 +1,4 @@
-"""Other libraries that search the same graph: each gets its CSR, and returns distances from some sources."""
+"""Graphs of suites, and other libraries that search them: each gets the CSR, and returns distances from some sources."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,47 @@ import numpy as np
 
 from kepler_traverse.cpu import threads
 from scripts.measure.environment import timed
-from scripts.measure.work import planner
+from scripts.measure.graphs import GRAPHS
+from scripts.measure.work import Inputs, planner
+
+
+def graph_of(inputs: Inputs, name: str):
+    """Return a graph of graphs.toml: ids are numbers, weights integers from 1 to 255 by the ends of an edge."""
+    from kepler_traverse import with_weights
+    from scripts.papers import graphs
+
+    made = graphs.make(GRAPHS[name], inputs.graphs, "cpu", inputs.seed).weighted
+    numbered = replace(made, ids=np.arange(made.n_vertices))
+    return with_weights(numbered, made.weights.astype(np.int32), per="edge")
+
+
+def roads_of(inputs: Inputs, file: str):
+    """Return the undirected graph of a file, with its weights, or else hashed ones from 1 to 255."""
+    import pandas
+
+    from kepler_traverse import graph_from_edges
+    from pipelines.comparison import hashed_weights
+
+    edges = pandas.read_parquet(inputs.file(file))
+    if "weight" not in edges:
+        edges["weight"] = hashed_weights(*edges.to_numpy().T, directed=False)
+    return graph_from_edges(edges, directed=False)
+
+
+def tails_of(graph) -> np.ndarray:
+    """Return the number of the vertex that each edge of a graph leaves."""
+    return np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+
+
+def edges_of(graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return both ends of the edges as numbers, and weights; without loops, and of an undirected graph each edge once."""
+    src = tails_of(graph)
+    dst = graph.targets.astype(np.int64)
+    kept = (src < dst) | (graph.directed & (src != dst))
+    weights = graph.weights
+    if weights is not None:
+        weights = weights[kept]
+    return src[kept], dst[kept], weights
 
 
 class Rows(NamedTuple):
@@ -75,11 +116,6 @@ def ours(rows: Rows, algorithm: str, directed: bool):
 
     run.strategy = single.strategy.name
     return run
-
-
-def tails_of(graph) -> np.ndarray:
-    """Return the number of the vertex that each edge of a graph leaves."""
-    return np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
 
 
 def networkit_graph(n: int, src, dst, weights=None, directed: bool = True):

@@ -9,26 +9,19 @@ library; igraph has one. ``processor`` is the time of the processor, which other
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
+from kepler_traverse import Graph, bfs_many, read_graph, sssp_many, sssp_pairs
 from kepler_traverse.cpu import threads
-from scripts.bench.libraries import igraph_graph, networkit_graph, tails_of
+from scripts.bench.libraries import edges_of, graph_of, igraph_graph, networkit_graph, tails_of
 from scripts.measure.clock import with_processor
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Work, unless
 
 PACKAGES = ("igraph", "networkit", "aequilibrae")
-# directed?
-GRAPHS = {
-    "email-Enron": False,
-    "as-caida20071105": False,
-    "soc-Slashdot0902": True,
-    "luxembourg_osm": False,
-}
 ROADS = "USA-road-d.NY"
 HUBS = "email-Enron"
 TOLERANCE = 1e-12
@@ -48,54 +41,34 @@ FLOWS = ((10_000, 100), (1_000, 1_000))  # origins, and destinations of each
 class Case:
     """One graph in all libraries."""
 
-    def __init__(self, edges: pd.DataFrame, directed: bool, weighted: bool = False) -> None:
-        self.edges = edges
-        self.directed = directed
-        self.weighted = weighted
-        names = ["src", "dst"]
-        if weighted:
-            names.append("weight")
-        shown = edges[names]
-        self.graph = graph_from_edges(shown, directed=directed)
-        self.n = int(edges[["src", "dst"]].to_numpy().max()) + 1
-        self.weights = edges["weight"].to_numpy(np.float64)
+    def __init__(self, inputs: Inputs, name: str, weighted: bool) -> None:
+        self.graph = graph_of(inputs, name)
+        self.n = self.graph.n_vertices
+        self.many = sssp_many
+        *self.ends, self.weights = edges_of(self.graph)
+        if not weighted:
+            self.many = bfs_many
+            self.weights = None
 
     def some(self, count: int) -> np.ndarray:
-        return np.sort(np.random.default_rng(1).choice(self.graph.ids, count, replace=False))
+        return np.sort(np.random.default_rng(1).choice(self.n, count, replace=False))
 
     def ours(self, sources: Any, **options: Any) -> np.ndarray:
-        many = sssp_many if self.weighted else bfs_many
         given = {"normalized": False, **options}
-        found = many(self.graph, sources, result="betweenness", **given)
+        found = self.many(self.graph, sources, result="betweenness", **given)
         values = np.zeros(self.n)
         values[found["vertex"]] = found["betweenness"]
         return values
 
-    @property
+    @cached_property
     def exact(self) -> np.ndarray:
         """The normalized betweenness of all vertices."""
-        if "_exact" not in vars(self):
-            self._exact = self.ours("all") * 2 / ((self.n - 1) * (self.n - 2))
-        return self._exact
-
-
-@lru_cache(1)
-def case_of(inputs: Inputs, name: str, weighted: bool) -> Case:
-    """Return the edges of a graph, each once, with integer weights from 1 to 100 that follow from their ends."""
-    edges = pd.read_parquet(inputs.file(name))[["src", "dst"]].astype(np.int64)
-    edges = edges[edges["src"] != edges["dst"]]
-    if not GRAPHS[name]:
-        edges = pd.DataFrame({"src": edges.min(axis=1), "dst": edges.max(axis=1)})
-    edges = edges.drop_duplicates(ignore_index=True)
-    weights = (edges["src"] * 7919 + edges["dst"] * 104729) % 100 + 1
-    return Case(edges.assign(weight=weights), GRAPHS[name], weighted)
+        return self.ours("all") * 2 / ((self.n - 1) * (self.n - 2))
 
 
 def differences(expected: np.ndarray, found: np.ndarray, tolerance: float = TOLERANCE) -> str:
     error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
-    if error.max() <= tolerance:
-        return ""
-    return f"values differ by {error.max():.1e}"
+    return unless(error.max() <= tolerance, f"values differ by {error.max():.1e}")
 
 
 # --- betweenness
@@ -107,19 +80,17 @@ def of_sources(case: Case, count: int | None) -> Call:
 
 
 def of_igraph(case: Case, count: int) -> Call:
-    other = igraph_graph(case.n, case.edges["src"], case.edges["dst"], case.directed)
-    weights = case.weights.tolist() if case.weighted else None
-    options = {"directed": case.directed, "weights": weights, "sources": case.some(count).tolist()}
-    return lambda: np.array(other.betweenness(**options))
+    directed = case.graph.directed
+    other = igraph_graph(case.n, *case.ends, directed)
+    given = {"weights": case.weights, "sources": case.some(count).tolist()}
+    return lambda: np.array(other.betweenness(directed=directed, **given))
 
 
 def of_networkit(case: Case, name: str, *arguments: Any, scale: float = 1.0) -> Call:
     """Prepare a class of NetworKit, whose scores are multiplied by ``scale``."""
     import networkit
 
-    ends = (case.edges[name].to_numpy() for name in ("src", "dst"))
-    weights = case.weights if case.weighted else None
-    other = networkit_graph(case.n, *ends, weights, directed=case.directed)
+    other = networkit_graph(case.n, *case.ends, case.weights, directed=case.graph.directed)
 
     def run() -> np.ndarray:
         found = getattr(networkit.centrality, name)(other, *arguments)
@@ -169,7 +140,7 @@ def betweenness() -> Iterator[Work]:
             name=f"{count} sources, {'weights' if weighted else 'hops'}",
             graph=graph,
             size=count,
-            case=partial(case_of, name=graph, weighted=weighted),
+            case=partial(Case, name=graph, weighted=weighted),
             peers=beside(weighted, count),
             check=differences,
             clock=with_processor,
@@ -194,7 +165,7 @@ def betweenness() -> Iterator[Work]:
         yield Work(
             name=name,
             graph=graph,
-            case=partial(case_of, name=graph, weighted=False),
+            case=partial(Case, name=graph, weighted=False),
             peers=peers,
             check=partial(differences, tolerance=FLOAT_SUMS),
             facts=lambda case: {"size": case.n},
@@ -236,7 +207,6 @@ class Flows:
         return int((weights * found["volume"]).sum())
 
 
-@lru_cache(1)
 def flows_of(inputs: Inputs, origins: int, ends: int) -> Flows:
     return Flows(read_graph(inputs.file(ROADS), directed=True, device="cpu"), origins, ends)
 

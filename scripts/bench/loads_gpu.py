@@ -28,7 +28,6 @@ from scripts.measure.work import (
     Repeats,
     Timed,
     Work,
-    elsewhere,
     planner,
 )
 
@@ -230,7 +229,7 @@ def flows(case: Case, algorithm: str) -> Call:
 
 
 def works(inputs: Inputs) -> Iterator[Work]:
-    given = {"clock": elsewhere, "repeats": Repeats(seconds=24.0)}
+    given = {"repeats": Repeats(seconds=24.0)}
     for graph, algorithm, count, methods in CASES if inputs.device == "cuda" else ():
         of_sources = "all" if count is None else f"{count:,}"
         for method in methods:

@@ -15,15 +15,12 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from scripts.measure.clock import undisturbed
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Repeats, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Prepare, Repeats, Work, unless
+from scripts.pages import listed
 
 PACKAGES = ("networkx", "nx-parallel", "nx-cugraph-cu13")
 GRAPH = "USA-road-d.NY"
 CONVERTING = "kepler, with conversion"
-STREETS = 90_000
-TOWN = 20_000
-DISTRICT = 2_000
-QUARTER = 1_000  # nodes of parts of the network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
 
 
@@ -49,7 +46,6 @@ def part_of(graph: Any, n_nodes: int) -> Any:
     return graph.subgraph(list(near)[:n_nodes]).copy()
 
 
-@lru_cache(1)
 def case_of(inputs: Inputs, n_nodes: int) -> Any:
     return part_of(street_network(inputs), n_nodes)
 
@@ -95,23 +91,15 @@ class Asked(NamedTuple):
 
     title: str
     n_nodes: int
-    name: str
-    options: dict
+    options: Mapping = {}
     is_sampled: bool = False
 
+    @property
+    def name(self) -> str:
+        return self.title.removeprefix("dict(").partition("(")[0]
 
-CALLS = (
-    Asked("closeness_centrality(G)", STREETS, "closeness_centrality", {}, True),
-    Asked("closeness_centrality(G, distance='weight')", TOWN, "closeness_centrality", {"distance": "weight"}, True),
-    Asked("closeness_centrality(G, distance='weight')", DISTRICT, "closeness_centrality", {"distance": "weight"}),
-    Asked("betweenness_centrality(G)", QUARTER, "betweenness_centrality", {}),
-    Asked("betweenness_centrality(G, weight='weight')", QUARTER, "betweenness_centrality", {"weight": "weight"}),
-    Asked("dict(all_pairs_shortest_path_length(G))", DISTRICT, "all_pairs_shortest_path_length", {}),
-    Asked("dict(all_pairs_dijkstra_path_length(G))", DISTRICT, "all_pairs_dijkstra_path_length", {}),
-    Asked("multi_source_dijkstra_path_length(G, 10 nodes)", STREETS, "multi_source_dijkstra_path_length", {"nodes": 10}),
-    Asked("single_source_dijkstra_path_length(G, node)", STREETS, "single_source_dijkstra_path_length", {"nodes": 1}),
-    Asked("single_source_shortest_path_length(G, node)", STREETS, "single_source_shortest_path_length", {"nodes": 1}),
-)  # fmt: skip
+
+CALLS = tuple(Asked(**about) for about in listed(__file__)["calls"])
 
 
 def differences(expected: Any, found: Any) -> str:
@@ -125,9 +113,7 @@ def differences(expected: Any, found: Any) -> str:
         is_same = math.isclose(expected, found, rel_tol=1e-12)
     else:
         is_same = expected == found
-    if is_same:
-        return ""
-    return f"{found!r} is not {expected!r}"
+    return unless(is_same, f"{found!r} is not {expected!r}")
 
 
 def prepare(backend: str, call: Callable[[Any, str], Any]) -> Prepare:

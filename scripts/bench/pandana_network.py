@@ -7,7 +7,7 @@ both. Of paths the ends are compared, since several can be shortest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 
 from kepler_traverse import Graph, read_graph
 from scripts.bench.libraries import tails_of
-from scripts.measure.work import OURS, Inputs, Prepare, Repeats, Work
+from scripts.measure.work import OURS, Inputs, Prepare, Repeats, Work, unless
 
 PACKAGES = ("pandana", "pandas")
 GRAPH = "USA-road-d.NY"
@@ -46,7 +46,6 @@ def kind_of(library: str) -> Any:
     return Network
 
 
-@lru_cache(1)
 def case_of(inputs: Inputs) -> Case:
     return Case(read_graph(inputs.file(GRAPH)))
 
@@ -141,9 +140,7 @@ CALLS = {
 def differences(expected: Any, found: Any) -> str:
     """Compare two results; pandana rounds distances to float32."""
     one, other = (np.asarray(each, dtype=float) for each in (expected, found))
-    if np.allclose(one, other, rtol=2**-22, atol=0):
-        return ""
-    return "the results differ"
+    return unless(np.allclose(one, other, rtol=2**-22, atol=0))
 
 
 def facts_of(case: Case, rows: int | None = None) -> dict[str, int]:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kepler_traverse import Graph, bfs_many, read_graph
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
+from scripts.measure.environment import timed
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work
 
 PACKAGES = ()
 SMALL = "USA-road-d.NY"
@@ -63,7 +64,13 @@ def matched(small: Graph, large: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def prepare(case: Case, is_scattered: bool) -> Call:
-    return partial(within, case.graph, case.scattered if is_scattered else "all")
+    sources = case.scattered if is_scattered else "all"
+
+    def run() -> Timed:
+        reached, seconds = timed(within, case.graph, sources)
+        return Timed(reached, seconds, {"size": int(reached.sum())})
+
+    return run
 
 
 def facts_of(case: Case, is_scattered: bool) -> dict[str, int]:
@@ -78,7 +85,6 @@ WORKS = tuple(
         case=lambda inputs, graph=graph: cases_of(inputs)[graph],
         peers={OURS: partial(prepare, is_scattered=is_scattered)},
         facts=partial(facts_of, is_scattered=is_scattered),
-        tells=lambda reached: {"size": int(reached.sum())},
         repeats=Repeats(most=7, seconds=60.0),
     )
     for graph in (SMALL, LARGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -55,13 +55,11 @@ class Roads:
         near = sssp_many(graph, graph.ids[sources], cutoff=PAIRS_WITHIN)
         self.pairs = near.iloc[random.permutation(len(near))[:PAIRS]]
 
-    @property
+    @cached_property
     def network(self) -> Any:
         import pandana
 
-        if "_network" not in vars(self):
-            self._network = network_of(self.graph, pandana.Network)
-        return self._network
+        return network_of(self.graph, pandana.Network)
 
     def within(self, cutoff: int) -> Any:
         return sssp_many(self.graph, "all", cutoff=cutoff)["distance"]
@@ -209,7 +207,6 @@ def on_cpu() -> Iterator[Work]:
         )
 
 
-@lru_cache(1)
 def on_device(inputs: Inputs, graph: str) -> Graph:
     """Return a road network on the device; the larger one has no weights: each edge takes that of a random other's edge."""
     roads = read_graph(inputs.file(ROADS), directed=True, device="cpu")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.bench.jobs import run_job
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work
 
 PACKAGES = ()
 
@@ -68,7 +68,6 @@ def works(inputs: Inputs) -> Iterator[Work]:
             graph=case.name.partition(",")[0],
             case=lambda inputs: inputs,
             peers={OURS: partial(prepare, case=case)},
-            clock=elsewhere,
             figure=statistics.median,
             repeats=Repeats(most=1 if case.is_cold else 5, seconds=300.0),
         )

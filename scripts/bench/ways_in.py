@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow
 
 from scripts.measure.environment import forget_peak, memory, timed
-from scripts.measure.work import OURS, Call, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Call, Repeats, Timed, Work
 
 PACKAGES = (
     *("pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas"),
@@ -278,7 +278,6 @@ WORKS = tuple(
         graph="random",
         case=lambda _: columns_of(EDGES),
         peers={OURS: partial(prepare, name=name)},
-        clock=elsewhere,
         repeats=Repeats(most=1),
         in_a_process=True,
         warm_up=partial(warm_up, name=name),

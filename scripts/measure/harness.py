@@ -22,7 +22,7 @@ from typing import Any
 
 from scripts.measure.environment import ROOT, forget_peak, memory
 from scripts.measure.log import Log
-from scripts.measure.work import Call, Inputs, Timed, Work, elsewhere
+from scripts.measure.work import Call, Inputs, Timed, Work, here
 
 KEY = ("suite", "graph", "work", "peer", "device")
 # A suite is a module of scripts/bench that names the packages whose versions are recorded.
@@ -74,10 +74,31 @@ def is_left(suite: str, work: Work, inputs: Inputs, log: Log) -> bool:
     return not keys <= log.known
 
 
+class LatestCase:
+    """The case of the latest works, which is freed before another one is made."""
+
+    def __init__(self) -> None:
+        self._made = None
+        self._case = None
+
+    def case_of(self, work: Work, inputs: Inputs) -> Any:
+        make = partial(work.case, inputs)
+        made = make.func, make.args, make.keywords
+        if made != self._made:
+            self._made = None
+            self._case = None
+            self._case = make()
+            self._made = made
+        return self._case
+
+
+LATEST = LatestCase()
+
+
 def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
     """Compare and time the peers of a work, and write their lines."""
     about = {"suite": suite, "graph": work.graph, "work": work.name, "device": inputs.device}
-    case = None if work.in_a_process else work.case(inputs)
+    case = None if work.in_a_process else LATEST.case_of(work, inputs)
     calls = {}
     first = {}
     for name in work.peers:
@@ -96,8 +117,6 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
     for name, times in repeated(work, calls, first).items():
         peer = work.peer(name)
         line = summary_of([each.seconds for each in times]) | more_of(work, times)
-        if case is not None:
-            line |= work.tells(first[name].found)
         size = {"size": peer.size or work.size}
         log.write("time", **about, peer=name, **{**size, **facts, **peer.facts, **line})
         print(
@@ -107,7 +126,7 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
 
 def clock_of(work: Work) -> Callable[[Call], Timed]:
     if work.in_a_process:
-        return elsewhere
+        return here
     return work.clock
 
 
@@ -187,9 +206,9 @@ def measure_one(work: Work, name: str, inputs: Inputs) -> Timed:
     found, seconds, more = work.clock(work.peer(name).prepare(case))
     peak = memory("VmHWM") - before
     return Timed(
-        work.digest(found),
+        found,
         seconds,
-        {"peak_bytes": peak, **more, **work.facts(case), **work.tells(found)},
+        {"peak_bytes": peak, **more, **work.facts(case)},
     )
 
 

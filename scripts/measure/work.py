@@ -40,12 +40,11 @@ class Timed(NamedTuple):
 
 
 def here(call: Call) -> Timed:
-    return Timed(*timed(call))
-
-
-def elsewhere(call: Call) -> Timed:
-    """The clock of a call that returns a `Timed` itself, such as one that starts a process."""
-    return call()
+    """Time a call, unless it returns a `Timed` itself, such as one that starts a process."""
+    found, seconds = timed(call)
+    if isinstance(found, Timed):
+        return found
+    return Timed(found, seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +53,9 @@ class Repeats:
 
     most: int = 3
     seconds: float = 20.0
+
+
+ONCE = Repeats(most=1, seconds=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +92,20 @@ def nothing(_case: Any) -> dict:
     return {}
 
 
+def unless(is_same: bool, words: str = "the results differ") -> str:
+    """Return what a check says: nothing, or how two results differ."""
+    if is_same:
+        return ""
+    return words
+
+
 def differences(expected: Any, found: Any) -> str:
     """Return "" if two results are equal, else how they differ. Of a part of the work only the first values are compared."""
     import numpy as np  # here: checks without a GPU say so with Python alone
 
     if isinstance(expected, np.ndarray):
-        is_same = np.array_equal(expected[: len(found)], found)
-        if is_same:
-            return ""
-        return "the results differ"
-    if found == expected:
-        return ""
-    return f"{found!r:.80} is not {expected!r:.80}"
+        return unless(np.array_equal(expected[: len(found)], found))
+    return unless(found == expected, f"{found!r:.80} is not {expected!r:.80}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +115,7 @@ class Work:
     Attributes
     ----------
     case : callable
-        ``case(inputs)`` returns what the peers prepare their calls from; it is kept until a work has another one.
+        ``case(inputs)`` returns what the peers prepare their calls from. Works of the same function and arguments share it.
     peers : dict
         Peers, or the function that prepares the call, by name. The first is `OURS`, or the strategy of this library that
         others are compared with. Where its package is not installed, a peer is left out.
@@ -121,13 +125,11 @@ class Work:
         ``check(expected, found)`` returns "" if the results of two peers agree, else how they differ.
     facts : callable
         ``facts(case)`` returns entries of each row, which a table shows.
-    tells : callable
-        ``tells(result)`` returns further entries, of each peer.
     clock : callable
-        Calls and returns a `Timed`.
+        Calls and returns a `Timed`, which may have further entries of the row.
     in_a_process : bool
-        Whether each call is made in a process of its own, whose peak of memory is recorded, too. ``digest(result)``, as
-        JSON, is then compared in place of the result, and ``warm_up(peer)`` imports and compiles before.
+        Whether each call is made in a process of its own, whose peak of memory is recorded, too. Its result is JSON then,
+        and ``warm_up(peer)`` imports and compiles before.
     environment : dict
         Of these processes.
     figure : callable
@@ -143,11 +145,9 @@ class Work:
     size: int = 1
     check: Callable[[Any, Any], str] = differences
     facts: Callable[[Any], Mapping] = nothing
-    tells: Callable[[Any], Mapping] = nothing
     clock: Callable[[Call], Timed] = here
     repeats: Repeats = Repeats()
     in_a_process: bool = False
-    digest: Callable[[Any], Any] = nothing
     warm_up: Callable[[str], Any] = nothing
     environment: Mapping[str, str] = field(default_factory=dict)
     figure: Callable[[list[float]], float] = min

@@ -12,12 +12,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from scripts.measure.environment import free_pool
 from scripts.measure.work import (
+    ONCE,
     OURS,
     Baseline,
     Call,
@@ -25,9 +27,8 @@ from scripts.measure.work import (
     Repeats,
     Timed,
     Work,
-    elsewhere,
-    nothing,
     planner,
+    unless,
 )
 from scripts.papers import experiments, graphs, levels
 from scripts.papers.experiments import BY_NAME, Setting
@@ -74,11 +75,13 @@ class Case:
     """One graph: on the device, on the CPU where a setting asks for it, and the sources of all searches."""
 
     def __init__(self, inputs: Inputs, graph: str):
+        self.xp = graphs.array_module(inputs.device)
+        if hasattr(self.xp, "get_default_memory_pool"):  # neither NumPy nor the host harness has it
+            free_pool()
         self.source = BY_NAME[graph]
         self.device = inputs.device
         self.seed = inputs.seed
         self.made = graphs.make(self.source, inputs.graphs, inputs.device, inputs.seed)
-        self.xp = graphs.array_module(inputs.device)
         self.sources = self._choose_sources()
         self._graphs = {}
         self._farthest = {}
@@ -174,16 +177,6 @@ class Case:
             raise Left(why)
 
 
-@lru_cache(1)
-def case_of(inputs: Inputs, graph: str) -> Case:
-    if inputs.device == "cuda":
-        # the host harness has none
-        pool = getattr(graphs.array_module("cuda"), "get_default_memory_pool", None)
-        if pool:
-            pool().free_all_blocks()
-    return Case(inputs, graph)
-
-
 def row_of(algorithm: str, setting: Setting) -> Any:
     """Return the strategy of a setting in the registry."""
     from kepler_traverse.bfs import REGISTRY as BFS
@@ -213,8 +206,10 @@ def changed_knobs(knobs: Any) -> dict:
     return {name: value for name, value in asdict(knobs).items() if value != usual[name]}
 
 
-def certified(case: Case, algorithm: str, setting: Setting, run: Callable[[int], Any]) -> dict:
-    """Search from each source; return the rounds and a checksum of the distances. Each result is certified."""
+def certified(
+    case: Case, algorithm: str, setting: Setting, run: Callable[[int], Any]
+) -> tuple[dict[int, int], dict]:
+    """Search from each source; return a checksum of its distances, and the rounds. Each result is certified."""
     from kepler_traverse import certify
     from kepler_traverse._arrays import to_host
 
@@ -228,7 +223,7 @@ def certified(case: Case, algorithm: str, setting: Setting, run: Callable[[int],
         if not setting.predecessors:
             result = proving(source)
         certify(case.graph(algorithm, setting.device), result).require()
-    return {"digests": digests, "rounds": statistics.mean(rounds), "sources": len(rounds)}
+    return digests, {"rounds": statistics.mean(rounds), "sources": len(rounds)}
 
 
 def timing(case: Case, algorithm: str, setting: Setting) -> Call:
@@ -241,31 +236,23 @@ def timing(case: Case, algorithm: str, setting: Setting) -> Call:
         if seconds > limit:
             raise Left(f"about {seconds:.2g} s per search")
         plan = case.plan(algorithm, setting)
-        found = certified(case, algorithm, setting, plan.run)
-    found["knobs"] = changed_knobs(plan.query.knobs)
+        digests, facts = certified(case, algorithm, setting, plan.run)
+    facts["knobs"] = changed_knobs(plan.query.knobs)
 
     def run() -> Timed:
         with on_threads(setting.threads):
             sources = case.sources_of(setting)
             times = [case.once(plan.run, source, setting.device) for source in sources]
-        return Timed(found, statistics.mean(times))
+        return Timed(digests, statistics.mean(times), facts)
 
     return run
 
 
-def differences(expected: dict, found: dict) -> str:
+def differences(expected: dict[int, int], found: dict[int, int]) -> str:
     """Compare distances from the sources that both have."""
-    one = expected["digests"]
-    other = found["digests"]
-    wrong = [source for source in one.keys() & other.keys() if one[source] != other[source]]
-    if wrong:
-        return f"distances from source {wrong[0]} differ from those that came first"
-    return ""
-
-
-def run_facts(found: dict) -> dict:
-    """Return the rounds, sources and knobs of a run, which its row records."""
-    return {name: found[name] for name in ("rounds", "sources", "knobs")}
+    both = expected.keys() & found.keys()
+    wrong = [source for source in both if expected[source] != found[source]]
+    return unless(not wrong, f"distances from source {wrong[:1]} differ from those that came first")
 
 
 def counting(case: Case, algorithm: str, setting: Setting) -> Call:
@@ -353,19 +340,14 @@ def peers_of(work: experiments.Work, device: str) -> dict[str, Baseline]:
 
 def works(inputs: Inputs) -> Iterator[Work]:
     """Yield the statistics of each graph, and the works of the papers: what the claims need comes first."""
-    given = {"clock": elsewhere}
     described = set()
     for work in experiments.works_of(experiments.PAPERS):
-        case = partial(case_of, graph=work.graph)
+        case = partial(Case, graph=work.graph)
         if work.graph not in described:
             described.add(work.graph)
             peers = {OURS: statistics_of}
-            once = Repeats(most=1, seconds=0.0)
-            yield Work(
-                name="statistics", graph=work.graph, case=case, peers=peers, repeats=once, **given
-            )
+            yield Work(name="statistics", graph=work.graph, case=case, peers=peers, repeats=ONCE)
         peers = peers_of(work, inputs.device)
-        is_time = work.part == "time"
         if peers:
             yield Work(
                 name=f"{work.algorithm}, {work.group}, {work.part}, rank {work.rank}",
@@ -373,7 +355,5 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 case=case,
                 peers=peers,
                 check=differences,
-                tells=run_facts if is_time else nothing,
-                repeats=Repeats(most=5, seconds=60.0) if is_time else Repeats(most=1, seconds=0.0),
-                **given,
+                repeats=Repeats(most=5, seconds=60.0) if work.part == "time" else ONCE,
             )

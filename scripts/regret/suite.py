@@ -36,7 +36,7 @@ from kepler_traverse.sssp import REGISTRY as SSSP
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MANY
 from scripts.measure import clock
 from scripts.measure.environment import free_pool, wait_for_gpu
-from scripts.measure.work import Call, Inputs, Prepare, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import Call, Inputs, Prepare, Repeats, Timed, Work
 from scripts.regret import graphs
 from scripts.regret.graphs import GraphSource
 
@@ -444,6 +444,5 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 peers=peers_of(cell, inputs.device),
                 check=differences,
                 facts=Case.facts,
-                clock=elsewhere,
                 repeats=Repeats(most=3, seconds=3.0),
             )

@@ -12,6 +12,7 @@ from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.sssp import REGISTRY as SSSP
 from scripts import make_graphs
+from scripts.measure import harness as measuring
 from scripts.measure.harness import KEY, DifferentResultsError, is_left, measure
 from scripts.measure.log import Log
 from scripts.measure.work import Inputs
@@ -185,9 +186,7 @@ def small(monkeypatch):
         ),
     }
     monkeypatch.setattr(suite, "BY_NAME", listed)
-    suite.case_of.cache_clear()
-    yield
-    suite.case_of.cache_clear()
+    monkeypatch.setattr(measuring, "LATEST", measuring.LatestCase())
 
 
 def measured(path, works, monkeypatch, device="cpu"):

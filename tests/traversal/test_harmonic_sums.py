@@ -78,8 +78,6 @@ def little(monkeypatch):
     small = {"SCALE": 6, "MANY": 32, "GROUPS": (32,), "VERTICES": 100, "EDGES": 600}
     for name, value in (small | {"ERROR": 0.3, "PIECE": 500}).items():
         monkeypatch.setattr(large_graphs, name, value)
-    for case in (large_graphs.rmat_of, large_graphs.web_of):
-        case.cache_clear()
 
 
 @on_a_device

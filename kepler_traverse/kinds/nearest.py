@@ -16,6 +16,7 @@ from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph
 from ..graph.closed import listed_vertices
 from ..search.algorithms import ALGORITHMS, BFS
+from ..search.closed_returns import closed_sources
 from ..search.frames import Column, as_returned_distance
 from ..search.plan import Plan
 from ..search.query import Query, SourceValues
@@ -108,6 +109,9 @@ def nearest_source_search(
     costs = np.zeros(numbers.size)
     if start_costs is not None:
         costs = np.array(start_costs.of(numbers))
+    # a search from all sources cannot tell a path back to a closed one from that of another
+    for source in closed_sources(graph, numbers.tolist()):
+        Plan(graph, algorithm, single_source, "auto", Query()).run_number(source)
     rooted = _add_root(graph, numbers, costs)
     plan = Plan(
         rooted,

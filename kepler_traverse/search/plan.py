@@ -20,6 +20,7 @@ from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units, limit_text
 from .algorithms import ALGORITHMS
+from .closed_returns import refuse_negative_return
 from .exact import Sums, WideningSearch, admits_all
 from .query import Query
 from .results import Traversal, without_farther
@@ -184,6 +185,8 @@ class Plan:
     def _traversal(self, search: Any, number: int) -> Traversal:
         try:
             outcome = search(number)
+            if ALGORITHMS[self.algorithm].is_weighted:
+                refuse_negative_return(self.graph, number, outcome.distance)
         except NegativeCycleError as error:  # strategies report vertex numbers, users know ids
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None

@@ -63,6 +63,8 @@ def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
     # the edges of the graph have none of these, but a path through one has no shortest length
     if graph.negative_loops:
         return "cannot take a negative weight from a vertex to itself"
+    if graph.closed is not None and graph.has_negative_weights:
+        return "cannot take negative weights with closed vertices"
     return None
 
 

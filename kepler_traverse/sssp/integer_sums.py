@@ -18,6 +18,7 @@ from ..cpu import threads
 from ..cpu.compiled import njit
 from ..cpu.edges import Edges
 from ..errors import NegativeCycleError, PrecisionError
+from ..search.closed_returns import refuse_negative_return
 from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import cpu_steps, negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
@@ -100,6 +101,7 @@ def _plan(graph, query):
         if negative:
             for i, source in enumerate(numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
+                refuse_negative_return(host, source, distance[i])
             for vertex, weight in graph.negative_loops.items():
                 if (distance[:, vertex] != MAX_INTEGER).any():
                     raise NegativeCycleError([vertex], weight)

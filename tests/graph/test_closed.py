@@ -11,6 +11,8 @@ import pytest
 
 from kepler_traverse import (
     InputError,
+    NegativeCycleError,
+    StrategyError,
     UnknownVertexError,
     bfs,
     bfs_many,
@@ -408,3 +410,95 @@ def test_verify_keeps_what_a_source_says_of_itself(source, own):
     list_closed(graph, traversal, unreached)
     assert distance.tolist() == [7, 0 if source == 1 else unreached, 4, 5]
     assert distance[source] == own
+
+
+def shortest(edges, closed, source):
+    """Return the distances from a source, or None if it reaches a negative cycle: also one that ends
+    at the source itself, which is closed.
+    """
+    distance = {source: 0}
+    for _ in range(len(edges) + 2):
+        known = dict(distance)
+        for (u, v), weight in edges.items():
+            if u in known and (u == source or u not in closed):
+                at = 0 if u in closed else known[u]
+                distance[v] = min(at + weight, distance.get(v, INF))
+        if distance[source] < 0:
+            return None
+        if distance == known:
+            return distance
+    return None
+
+
+ASKED = {
+    "distances": {},
+    "predecessors": {},
+    "targets": {"targets": "all"},
+    "summary": {},
+    "within": {"cutoffs": [0]},
+    "isochrones": {"cutoffs": [3]},
+    "matrix": {},
+    "nearest": {},
+    "k_nearest": {"result": "nearest", "k": 2},
+    "nearest_targets": {"result": "nearest", "k": 1, "targets": "all"},
+}
+
+
+def answer_of(graph, sources, kind, strategy="auto"):
+    ids = sorted(set(graph.ids.tolist()))
+    options = {"result": kind} | ASKED[kind]
+    if options.get("targets") == "all":
+        options["targets"] = ids
+    try:
+        return sssp_many(graph, sources, strategy=strategy, **options)
+    except NegativeCycleError:
+        return None
+
+
+def random_negative(seed):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.integers(0, 7, (14, 2)), columns=["src", "dst"])
+    rows = rows[rows.src != rows.dst].assign(weight=lambda t: rng.integers(-2, 6, len(t)))
+    rows = rows.groupby(["src", "dst"], as_index=False).min()
+    edges = {(u, v): w for u, v, w in rows.itertuples(index=False)}
+    closed = rng.choice(sorted(set(rows.src) | set(rows.dst)), 3, replace=False).tolist()
+    return rows, edges, closed
+
+
+@pytest.mark.parametrize("weights", ["int64", "float64", "beyond 2^53"])
+def test_a_negative_cycle_through_a_closed_vertex_is_an_error_from_that_vertex_alone(weights):
+    refused = 0
+    for seed in range(20):
+        rows, edges, closed = random_negative(seed)
+        factor = 2**52 if weights == "beyond 2^53" else 1
+        kind = "float64" if weights == "float64" else "int64"
+        table = rows.assign(weight=(rows.weight * factor).astype(kind))
+        graph = graph_from_edges(table, closed=closed)
+        for source in sorted(set(graph.ids.tolist())):
+            distance = shortest(edges, closed, source)
+            refused += distance is None and source in closed
+            for asked in ASKED:
+                assert (answer_of(graph, [source], asked) is None) == (distance is None), asked
+            for strategy in STRATEGIES:
+                try:
+                    found = answer_of(graph, [source], "distances", strategy)
+                except StrategyError:
+                    continue
+                assert (found is None) == (distance is None)
+                if distance is not None:
+                    expected = {(v,): factor * d for v, d in sorted(distance.items())}
+                    assert distances_of(found, "vertex") == expected
+            if distance is None:
+                with pytest.raises(NegativeCycleError):
+                    sssp_pairs(graph, [source, source], [source, closed[0]])
+    assert refused > 3
+
+
+def test_the_cycle_through_a_closed_vertex_is_named():
+    table = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 1], "weight": [1, 1, -5]})
+    graph = graph_from_edges(table, closed=[1])
+    with pytest.raises(NegativeCycleError, match="3 vertices and weight -3: 1 -> 2 -> 3 -> 1"):
+        sssp(graph, 1)
+    with pytest.raises(NegativeCycleError, match="1 -> 2 -> 3 -> 1"):
+        sssp_many(graph, [2, 1], result="nearest")
+    assert sssp(graph, 2)["distance"].tolist() == [-4, 0, 1]

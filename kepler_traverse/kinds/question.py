@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
 import numpy as np
 
+from ..errors import EdgeListWarning
 from ..graph import Graph
 from ..graph.closed import where_paths_end
 from ..search.query import PairTable, Query, SourceValues
@@ -159,4 +161,7 @@ def check_options(
     own = GivenOptions(kind=kind, algorithm=algorithm, written=written, values=values)
     refuse(violations(own, kind.options_class.constraints))
     chosen = {name: value for name, value in given.items() if value is not None}
-    return kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
+    checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
+    for note in kind.options_class.notes_on_edges(graph.report.facts()):
+        warnings.warn(note, EdgeListWarning, stacklevel=5)
+    return checked

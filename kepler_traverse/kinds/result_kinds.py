@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
 
+from ..errors import option_text, several
 from .constraints import Constraint, is_value, needs, not_both
 
 if TYPE_CHECKING:
@@ -98,6 +99,13 @@ class KindOptions:
         their vertex numbers.
         """
         return {}
+
+    @classmethod
+    def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:  # noqa: ARG003
+        """Return what of the edge list the kind leaves out, a sentence each; ``built`` has the fields
+        of a ``BuildReport``.
+        """
+        return []
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -264,6 +272,19 @@ class StreetOptions(CutoffOptions):
 
     checked_by = "streets"
     along: list[str] | None = field(default=None, metadata=_ALONG)
+
+    @classmethod
+    def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:
+        counts = {"parallel edge": "parallel_edges", "self-loop": "self_loops"}
+        left_out = [
+            several(built[name], noun) for noun, name in counts.items() if built.get(name, 0)
+        ]
+        if not left_out:
+            return []
+        return [
+            f"{option_text('result', 'streets')} adds up no part of {' and '.join(left_out)}, which "
+            "the graph does not have; if they are streets, split each by a vertex inside"
+        ]
 
 
 Geometry = Literal["points", "hulls", "shapes"] | None

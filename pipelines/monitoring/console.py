@@ -380,11 +380,12 @@ def _dropped(built: BuildReport) -> str:
 
 def notes_on_edges(settings: Settings, built: Mapping[str, Any]) -> list[str]:
     """Return what of the edge list may have been meant otherwise: columns that are not used,
-    weights that mean "closed".
+    weights that mean "closed", edges that the result leaves out.
 
     ``built``: the fields of a ``BuildReport``, as a manifest has them.
     """
-    return [*built.get("hints", []), *weights_not_used(settings, built)]
+    of_kind = settings.kind.options_class.notes_on_edges(built)
+    return [*built.get("hints", []), *weights_not_used(settings, built), *of_kind]
 
 
 def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:

@@ -198,8 +198,7 @@ class Asker:
         registry, self.result = REGISTRIES[algorithm], RESULT_KINDS[kind.result]
         self.graph, self.algorithm, self.kind, self.targets = graph, algorithm, kind, targets
         given = {
-            name: value(graph) if callable(value) else value
-            for name, value in kind.options.items()
+            name: value(graph) if callable(value) else value for name, value in kind.options.items()
         }
         self._given = given
         known = {} if kind.pairs else {"targets": targets}

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import InputError, bfs_many, graph_from_edges, sssp_many
+from kepler_traverse.errors import EdgeListWarning
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.kinds.records import records_of_group
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.sssp import REGISTRY
+from pipelines.batch_sources import main
 from tests.support import oracle
 from tests.support.graphs import edge_rows
 
@@ -74,6 +76,7 @@ def expected(table, source, cutoff, *, directed, against=False):
     return totals
 
 
+@pytest.mark.filterwarnings("ignore:result='streets' adds up no part")
 @pytest.mark.parametrize("direction", ["out", "in"])
 @pytest.mark.parametrize("directed", [True, False])
 def test_sums_are_those_of_streets_in_pieces(directed, direction):
@@ -111,6 +114,34 @@ def test_hops_cut_no_street():
     graph = graph_from_edges(table, directed=False, edge_ids=True)
     found = bfs_many(graph, [1, 3], result="streets", cutoffs=[0, 1, 2], along=table[["metres"]])
     assert found["metres"].tolist() == [0, 10, 30, 0, 60, 70]
+
+
+def test_edges_that_count_nothing_are_said_once(tmp_path, capsys):
+    rows = [(1, 2, 3, 40), (1, 2, 5, 60), (2, 1, 3, 40), (2, 2, 1, 9), (2, 3, 1, 20)]
+    table = pd.DataFrame(rows, columns=["src", "dst", "weight", "width"])
+    graph = graph_from_edges(table, weight="weight", directed=False, edge_ids=True)
+    text = "adds up no part of 4 parallel edges and 1 self-loop, which the graph does not have"
+    asked = {"result": "streets", "cutoffs": [9], "along": table[["width"]]}
+    with pytest.warns(EdgeListWarning, match=text) as warned:
+        assert sssp_many(graph, [1], **asked)["width"].tolist() == [60.0]
+    assert [each.filename for each in warned] == [__file__]
+    plain = graph_from_edges(table[::4], weight="weight", directed=False, edge_ids=True)
+    assert sssp_many(plain, [1], **asked | {"along": table[["width"]][::4]})["width"].tolist() == [
+        60
+    ]
+
+    table.to_parquet(tmp_path / "rows.parquet")
+    words = [
+        str(tmp_path / "rows.parquet"),
+        "--undirected",
+        "--algorithm",
+        "sssp",
+        "--result",
+        "streets",
+    ]
+    words += ["--sources", "1", "--cutoffs", "9", "--along", "width", "--device", "cpu"]
+    assert main([*words, "--output", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err.count(text) == 1
 
 
 def test_every_form_of_distances_and_any_group_gives_the_same_bits():

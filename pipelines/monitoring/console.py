@@ -1,21 +1,13 @@
-"""Terminal output: progress and messages on stderr, the plan or the summary on stdout."""
+"""The plan of a run, or its summary, on stdout: as text for people, or as JSON."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
-
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kepler_traverse.errors import several
 from kepler_traverse.formats.column_names import is_weight_name
@@ -25,13 +17,10 @@ from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
-from ..cli.terminal import printable, say, show
+from ..cli.terminal import show
 from ..output.choice_text import sentence
 from ..output.load_tables import explained
-from ..output.manifest_types import Histogram, Manifest, PartEntry
-from ..output.part_stats import merged
-from . import html_fragments
-from .run_stats import MAX_LISTED, RunStats, summarize_batch
+from ..output.manifest_types import Manifest
 
 if TYPE_CHECKING:  # these modules import this one
     from ..run.expectation import Expectation
@@ -50,247 +39,124 @@ _SUMMARY = (
 )
 _COLUMNS = ("src_column", "dst_column", "weight_column", "oneway_column", "unused_columns")
 _MAX_COLUMNS = 20  # column names listed in one line
-_LINE_EVERY = 10.0  # seconds between two lines of progress if the output is not a terminal
-_MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
-
-
-def collect_facts(manifest: Manifest) -> dict[str, Any]:
-    """Return the constant facts of a run in plain values, for the terminal, the dashboard and the
-    report.
-    """
-    same = ("algorithm", "result", "means", "strategy", "device", "sources")
-    return {
-        **{key: dict(manifest)[key] for key in same},
-        "started": time.time(),
-        "output": manifest["settings"]["output"],
-        "vertices": manifest["graph"]["vertices"],
-        "stored_edges": manifest["graph"]["stored_edges"],
-    }
-
-
-class Progress:
-    """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn;
-    elsewhere, a line from time to time. The page of the dashboard gets the same.
-
-    ``facts``: the result of ``collect_facts``. ``news``: sends to the page, if there is one.
-    """
-
-    def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
-        self._news = news
-        self._stats = RunStats(facts["started"], facts["sources"], facts["kept"])
-        self._lock = threading.Lock()  # a separate thread draws on the terminal
-        self._console = Console(stderr=True, highlight=False)
-        self._live: Live | None = None
-        self._last_report = time.monotonic()
-
-    def __enter__(self) -> Progress:
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self._drawn, console=self._console, refresh_per_second=2
-            )
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if self._live is not None:
-            self._live.stop()
-        if self._news is not None:
-            interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
-            bad = kind is not None or self._stats.failures
-            self._news.end("interrupted" if interrupted else "failed" if bad else "done")
-
-    def advance(self, part: int, summary: PartEntry) -> None:
-        """Record that a part file is written; ``summary`` is its entry in the manifest."""
-        batch = summarize_batch(part, summary)
-        assert batch is not None  # a batch of this run has times
-        self._note("batches", batch, summary["distances"])
-        if self._live is None and time.monotonic() - self._last_report >= _LINE_EVERY:
-            self._last_report = time.monotonic()
-            say(self._line())
-
-    def failed(self, part: int, sources: list[Any], error: str) -> None:
-        """Record that some sources of a batch failed."""
-        self._note(
-            "failed",
-            {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error},
-        )
-        say(f"batch {part} failed: {error}")
-
-    def retried(self, part: int, why: str) -> None:
-        """Record that a batch is retried."""
-        self._note("retried", {"part": part, "why": why})
-
-    def _note(self, what: str, item: dict[str, Any], distances: Histogram | None = None) -> None:
-        """Take an item of news into the statistics of this process, and send it to the page."""
-        with self._lock:
-            self._stats.take({what: [item]})
-            self._stats.distances = merged(self._stats.distances, distances)
-        if self._news is not None:
-            self._news.add(what, item, self._stats.distances)
-
-    def _line(self) -> str:
-        stats = self._stats
-        rate, edges = stats.rates()
-        words = [
-            f"{stats.done:,}/{stats.total:,} sources",
-            f"{html_fragments.count(rate)} sources/s",
-            *([f"{html_fragments.count(edges)} edges/s"] if stats.whole.edges else []),
-        ]
-        left = stats.seconds_left()
-        if stats.left and rate and left is not None:
-            words.append(f"about {html_fragments.seconds(max(1, round(left)))} left")
-        if stats.failures:
-            words.append(f"{stats.failed_sources:,} sources failed")
-        if stats.retries:
-            words.append(f"{stats.retries:,} retries")
-        return ", ".join(words)
-
-    def _drawn(self) -> Group:
-        """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the
-        workers if they are few.
-        """
-        with self._lock:
-            stats = self._stats
-            bar = Table.grid(expand=True)  # a bar does not end its line
-            bar.add_row(
-                ProgressBar(total=max(1, stats.total), completed=stats.done, complete_style="green")
-            )
-            lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
-            took = sum(stats.whole.phases.values())
-            if took:
-                shares = (
-                    f"{phase} {100 * value / took:.0f} %"
-                    for phase, value in stats.whole.phases.items()
-                )
-                lines.append(
-                    Text(
-                        f"{html_fragments.seconds(time.time() - stats.started)} so far; "
-                        + ", ".join(shares)
-                    )
-                )
-            if 1 < len(stats.workers) <= _MAX_WORKERS:
-                lines.append(_workers_table(stats))
-        return Group(*lines)
-
-
-def _workers_table(stats: RunStats) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("worker", "batches", "sources", "edges/s"):
-        table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
-    for name, share in sorted(stats.workers.items()):
-        busy = sum(share.phases.values())
-        if busy and share.edges:
-            rate = html_fragments.count(share.edges / busy)
-        else:
-            rate = ""
-        table.add_row(Text(printable(name)), f"{share.batches:,}", f"{share.sources:,}", rate)
-    return table
 
 
 def show_plan(
     settings: Settings, prepared: Prepared, expect: Callable[[], Expectation | str]
 ) -> None:
     """Print the plan of the run; ``expect`` is called for what it will take."""
+    # as it is before ``expect`` tries some sources
+    chosen = _Chosen(prepared.plan.strategy, prepared.plan.why)
+    expected = expect()
+    if settings.json:
+        show(json.dumps(_facts_of_plan(settings, prepared, chosen, expected)))
+        return
+    lines = _lines_of_plan(settings, prepared, chosen, expected)
+    width = max(len(name) for name, _ in lines)
+    show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+class _Chosen(NamedTuple):
+    """The strategy of a plan, and why it was chosen."""
+
+    strategy: Any
+    why: str
+
+
+def _facts_of_plan(
+    settings: Settings, prepared: Prepared, chosen: _Chosen, expected: Expectation | str
+) -> dict[str, Any]:
+    """Return what ``--plan --json`` prints."""
     graph = prepared.graph
     plan = prepared.plan
-    # as they are before ``expect`` tries some sources
-    strategy = plan.strategy
-    why = plan.why
-    expected = expect()
     sizing = prepared.sizing
-    if prepared.choice is None:
-        choice = None
-    else:
-        choice = prepared.choice.record
-    notes = notes_on_edges(settings, graph.report.facts())
-    if settings.json:
-        facts = {
-            "graph": {
-                "vertices": graph.n_vertices,
-                "stored_edges": graph.n_edges,
-                "directed": graph.directed,
-                "max_degree": graph.derived.max_degree,
-                "built": graph.report.facts(),
-            },
-            "building": {
-                "memory_limit": prepared.build_limit,
-                "in_files": graph.report.in_files,
-                "stored_before": prepared.reused,
-            },
-            "algorithm": plan.algorithm,
-            "result": settings.result,
-            "distances": describe_distances(graph, plan.algorithm),
-            "direction": settings.direction,
-            "device": strategy.device,
-            "strategy": strategy.name,
-            "sources_at_once": plan.group,
-            "why": why,
-            "choice": choice,
-            "notes": notes,
-            "sources": prepared.n_sources,
-            "duplicate_sources": prepared.duplicates,
-            **estimate_of_plan(prepared),
-            "expected": _expected_facts(expected),
-            **asdict(sizing),
-            **({"store": traffic_of_plan(settings, sizing)} if _is_in_store(settings) else {}),
-        }
-        show(json.dumps(facts))
-        return
+    facts = {
+        "graph": {
+            "vertices": graph.n_vertices,
+            "stored_edges": graph.n_edges,
+            "directed": graph.directed,
+            "max_degree": graph.derived.max_degree,
+            "built": graph.report.facts(),
+        },
+        "building": {
+            "memory_limit": prepared.build_limit,
+            "in_files": graph.report.in_files,
+            "stored_before": prepared.reused,
+        },
+        "algorithm": plan.algorithm,
+        "result": settings.result,
+        "distances": describe_distances(graph, plan.algorithm),
+        "direction": settings.direction,
+        "device": chosen.strategy.device,
+        "strategy": chosen.strategy.name,
+        "sources_at_once": plan.group,
+        "why": chosen.why,
+        "choice": None if prepared.choice is None else prepared.choice.record,
+        "notes": notes_on_edges(settings, graph.report.facts()),
+        "sources": prepared.n_sources,
+        "duplicate_sources": prepared.duplicates,
+        **estimate_of_plan(prepared),
+        "expected": _expected_facts(expected),
+        **asdict(sizing),
+    }
+    if _is_in_store(settings):
+        facts["store"] = traffic_of_plan(settings, sizing)
+    return facts
+
+
+def _lines_of_plan(
+    settings: Settings, prepared: Prepared, chosen: _Chosen, expected: Expectation | str
+) -> list[tuple[str, str]]:
+    """Return the names and the texts of the lines that ``--plan`` prints."""
+    graph = prepared.graph
     built = graph.report
-    if settings.strategy == "auto":
-        chosen = "chosen for this graph"
-    else:
-        chosen = "as asked for"
+    plan = prepared.plan
+    sizing = prepared.sizing
+    strategy = chosen.strategy
+    size = f"{several(graph.n_vertices, 'vertex')}, {several(graph.n_edges, 'stored edge')}"
     lines = [
-        (
-            "graph",
-            (
-                f"{several(graph.n_vertices, 'vertex')}, "
-                f"{several(graph.n_edges, 'stored edge')}, {_kind(graph)}"
-            ),
-        ),
+        ("graph", f"{size}, {_kind(graph)}"),
         ("degrees", f"at most {graph.derived.max_degree:,}"),
         ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
-        *(
-            [("building", _building(settings, prepared))]
-            if prepared.build_limit is not None
-            else []
-        ),
-        *([("where", built.where)] if built.where else []),
-        ("columns", columns_text(built.facts(), settings.columns, settings.along)),
-        *(("note", note) for note in notes),
+    ]
+    if prepared.build_limit is not None:
+        lines.append(("building", _building(settings, prepared)))
+    if built.where:
+        lines.append(("where", built.where))
+    lines.append(("columns", columns_text(built.facts(), settings.columns, settings.along)))
+    lines += [("note", note) for note in notes_on_edges(settings, built.facts())]
+    lines += [
         ("result", explained(settings.result)),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
-        *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
+    ]
+    if settings.direction == "in":
+        lines.append(("direction", "in: distances to the sources"))
+    how = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
+    lines += [
         (
             "strategy",
             (
                 f"{strategy.name} for {plan.algorithm} on "
-                f"{strategy.device}, {chosen}: {strategy.rationale}"
+                f"{strategy.device}, {how}: {strategy.rationale}"
             ),
         ),
-        ("why", why),
-        *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
-        *_sources_and_batches(settings, prepared),
-        (
-            "workers",
-            (
-                f"{sizing.workers} with {sizing.threads} "
-                f"thread{'s' if sizing.threads > 1 else ''} each"
-            ),
-        ),
-        *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
-        *_writing(sizing),
+        ("why", chosen.why),
+    ]
+    if prepared.choice is not None:
+        choice = sentence(prepared.choice.record)
+        lines.append(("choice", f"{choice}; corrected during the run"))
+    lines += _sources_and_batches(settings, prepared)
+    threads = f"{sizing.threads} thread{'s' if sizing.threads > 1 else ''}"
+    lines.append(("workers", f"{sizing.workers} with {threads} each"))
+    lines += [(f"memory: {name}", in_units(nbytes)) for name, nbytes in sizing.memory.items()]
+    lines += _writing(sizing)
+    lines += [
         ("expected", _expected_text(expected)),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
-        *(
-            [("store", traffic_text(traffic_of_plan(settings, sizing)))]
-            if _is_in_store(settings)
-            else []
-        ),
     ]
-    width = max(len(name) for name, _ in lines)
-    show(*(f"{name:<{width}}  {text}" for name, text in lines))
+    if _is_in_store(settings):
+        lines.append(("store", traffic_text(traffic_of_plan(settings, sizing))))
+    return lines
 
 
 def _writing(sizing: Sizing) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ class Page(web.RequestHandler):
         if run.state == "running":
             now = time.time()
         else:
-            now = run.news_at
+            now = run.updated_at
         rate, edges = stats.rates(now)
         numbers = [
             ("sources done", f"{stats.done:,}"),
@@ -58,9 +58,9 @@ class Page(web.RequestHandler):
             ("failed sources", f"{stats.failed_sources:,}"),
             ("retries", f"{stats.retries:,}"),
         ]
-        if run.drawn_at != run.news_at:
+        if run.drawn_at != run.updated_at:
             run.drawn = draw_plots(stats, run.facts["algorithm"])
-            run.drawn_at = run.news_at
+            run.drawn_at = run.updated_at
         return {
             "name": name,
             "facts": run.facts,
@@ -68,7 +68,7 @@ class Page(web.RequestHandler):
             "title": html_fragments.title(run.facts),
             "state": _STATES[run.state],
             "numbers": numbers,
-            "ago": round(max(0.0, time.time() - run.news_at)),
+            "ago": round(max(0.0, time.time() - run.updated_at)),
             "others": [other for other in reversed(self._plugin.runs) if other != name],
             "plots": run.drawn,
             **self._workers(stats),

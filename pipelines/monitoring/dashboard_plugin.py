@@ -42,16 +42,16 @@ class Run:
     facts: dict[str, Any]
     stats: RunStats
     state: str
-    news_at: float
+    updated_at: float
     drawn: dict[str, Any] = field(default_factory=dict)
     drawn_at: float = 0.0
 
-    def take(self, news: dict[str, Any]) -> None:
+    def take(self, message: dict[str, Any]) -> None:
         """Apply a message."""
-        self.news_at = time.time()
-        self.state = news["state"]
-        self.stats.take(news, self.news_at)
-        self.stats.distances = news["distances"]
+        self.updated_at = time.time()
+        self.state = message["state"]
+        self.stats.take(message, self.updated_at)
+        self.stats.distances = message["distances"]
 
 
 class KeplerPage(SchedulerPlugin):
@@ -124,7 +124,7 @@ class KeplerPage(SchedulerPlugin):
         return next(reversed(self.runs.items()), None)
 
 
-class News:
+class PageUpdates:
     """Sends events to the page without making the job wait.
 
     ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``.
@@ -189,13 +189,13 @@ class News:
                 with self._lock:
                     items = self._waiting
                     self._waiting = None
-                news = {
+                message = {
                     "run": self._run,
                     "facts": self._facts,
                     "state": self._state,
                     "distances": self._distances,
                 }
-                await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=news | items)
+                await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=message | items)
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
             self._broken = True
@@ -204,10 +204,12 @@ class News:
             self._sending = False
 
 
-def open_page(client: Client, facts: dict[str, Any], say: Callable[..., None]) -> News | None:
+def open_page(
+    client: Client, facts: dict[str, Any], say: Callable[..., None]
+) -> PageUpdates | None:
     """Add the page to a scheduler's dashboard, unless it is already there, and say where both are.
 
-    ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can
+    ``client``, ``facts``, ``say``: as for ``PageUpdates``. ``say`` is called with the reason if there can
     be no page: the scheduler has no dashboard or no Bokeh, cannot import this module, or accepts no
     plugins. The run continues without the page.
     """
@@ -225,4 +227,4 @@ def open_page(client: Client, facts: dict[str, Any], say: Callable[..., None]) -
             )
         return None
     say(f"dashboard: {link}", f"this run: {link.rpartition('/')[0]}/{PATH}")
-    return News(client, facts, say)
+    return PageUpdates(client, facts, say)

@@ -124,21 +124,21 @@ class RunStats:
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
-    def take(self, news: Mapping[str, Any], now: float | None = None) -> None:
-        """Add lists of news, as far as they are there: ``batches`` as of ``add``; ``failed``; and
+    def take(self, updates: Mapping[str, Any], now: float | None = None) -> None:
+        """Add lists of updates, as far as they are there: ``batches`` as of ``add``; ``failed``; and
         ``retried``.
 
         A failure has ``part``, ``sources``, which are the first of those that failed, their number
         ``n``, and ``error``. A retry has ``part`` and ``why``.
         """
-        for batch in news.get("batches", ()):
+        for batch in updates.get("batches", ()):
             self.add(batch, now)
-        for failure in news.get("failed", ()):
+        for failure in updates.get("failed", ()):
             self.failures += 1
             self.failed_sources += failure["n"]
             self.failed.append(failure | {"sources": failure["sources"][:MAX_LISTED]})
-        self.retries += len(news.get("retried", ()))
-        self.retried.extend(news.get("retried", ()))
+        self.retries += len(updates.get("retried", ()))
+        self.retried.extend(updates.get("retried", ()))
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
         """Return sources and edges per second over the last minute, or since a later start; 0

@@ -74,31 +74,30 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
-    form = layout.kind
+    kind = layout.kind
     answers = itertools.chain([first], answers)
     if layout.sort == "distance":
-        form = replace(form, order=BY_DISTANCE, written_as="records")
+        kind = replace(kind, order=BY_DISTANCE, written_as="records")
         answers = _sorted(answers)
     name = layout.name(number)
     partial = store.path / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, layout, answers)
-        if form.suffix == "arrow":
-            digest = _write_matrix(partial, form, answered)
+        if kind.suffix == "arrow":
+            digest = _write_matrix(partial, kind, answered)
         else:
-            digest = _write_rows(partial, form, answered, encoders)
+            digest = _write_rows(partial, kind, answered, encoders)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
         stored = store.move_in(partial, name)
     finally:
         partial.unlink(missing_ok=True)
-    checksum = f"{sum(answered.checksums) & MASK:016x}"
     part: PartSummary = {
         "file": name,
         "rows": answered.rows,
         "sha256": digest,
-        "checksum": checksum,
+        "checksum": f"{sum(answered.checksums) & MASK:016x}",
         "bytes": size,
     }
     if stored is None:
@@ -179,7 +178,7 @@ class _PartResults:
         return {FOOTER_KEY: json.dumps(footer)}
 
 
-def _write_rows(partial: Path, form: ResultKind, answers: _PartResults, encoders: Encoders) -> str:
+def _write_rows(partial: Path, kind: ResultKind, answers: _PartResults, encoders: Encoders) -> str:
     """Write a Parquet file; return its SHA-256."""
     raw = HashedFile(partial, "xb")
     # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per
@@ -197,12 +196,13 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults, encoders
             begin = 0
             after = 0
             if writer is None:
-                writer = _writer(stream, table.schema, form, encoders)
+                writer = _writer(stream, table.schema, kind, encoders)
             # Rows are encoded from the first source that fills a row group, whatever the number of
             # sources in a table.
-            while (
-                full := int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
-            ) < ends.size:
+            while True:
+                full = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
+                if full >= ends.size:
+                    break
                 held.append(table.slice(begin, ends[full] - begin))
                 _flush(writer, held)
                 begin = int(ends[full])
@@ -218,19 +218,15 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults, encoders
     return raw.digest.hexdigest()
 
 
-def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str:
+def _write_matrix(partial: Path, kind: ResultKind, answers: _PartResults) -> str:
     """Write an Arrow file; return its SHA-256."""
     writer: MatrixWriter | None = None
     try:
         for answer in answers:
             table = answer.table
             if writer is None:
-                described = {
-                    RESULT_KEY: form.name,
-                    MEANS_KEY: form.means,
-                    **(table.schema.metadata or {}),
-                }
-                writer = MatrixWriter(partial, described)
+                described = {RESULT_KEY: kind.name, MEANS_KEY: kind.means}
+                writer = MatrixWriter(partial, described | (table.schema.metadata or {}))
             writer.write(table)
         assert writer is not None  # there is an answer
         return writer.close(answers.footer())
@@ -256,7 +252,7 @@ def plain(table: pa.Table) -> pa.Table:
     end = 0
     for chunk in chunks:
         begin = end
-        end = end + len(chunk)
+        end += len(chunk)
         if len(chunk.dictionary) == 1:
             values[begin:end] = chunk.dictionary[0].as_py()
         else:
@@ -269,11 +265,12 @@ def plain(table: pa.Table) -> pa.Table:
     return table.set_column(at, "source", pa.array(values))
 
 
-def _writer(file: Any, schema: pa.Schema, form: ResultKind, encoders: Encoders) -> RowGroupWriter:
-    kinds = {
+def _writer(file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders) -> RowGroupWriter:
+    """Return a writer of rows with these columns, which encodes them as suits a kind of results."""
+    types = {
         f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema
     }
-    schema = pa.schema(kinds.items()).with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
+    schema = pa.schema(types.items()).with_metadata({RESULT_KEY: kind.name, MEANS_KEY: kind.means})
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and
     # hops of vertices with close numbers differ by little, so they use differences. For road
     # networks this takes two thirds of the size of a dictionary, in half the time.
@@ -287,8 +284,8 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind, encoders: Encoders) 
         },
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
-        repeated=("vertex",) if form.written_as == "vertices" else (),
-        order=form.order,
+        repeated=("vertex",) if kind.written_as == "vertices" else (),
+        order=kind.order,
     )
     return RowGroupWriter(file, schema, encoding, encoders)
 
@@ -312,41 +309,40 @@ def read_footer(file: PartReader) -> Footer:
     return footer
 
 
-def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
+def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
     """Describe how the columns of a file, or what it says of them, differ from an output schema;
     ``""`` if they agree.
     """
     stated = schema.metadata or {}
-    for key, value in ((RESULT_KEY, form.name), (MEANS_KEY, form.means)):
+    for key, value in ((RESULT_KEY, kind.name), (MEANS_KEY, kind.means)):
         if stated.get(key) != value.encode():
             return (
                 f"its schema has {key.decode()} {stated.get(key, b'')[:60]!r}, not {value[:60]!r}"
             )
-    if not form.fits(schema.names):
-        if form.names_columns:
-            further = " and those of the attributes"
-        else:
-            further = ""
-        return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}{further}"
-    ids: Any = graph.ids
+    if not kind.fits(schema.names):
+        further = " and those of the attributes" if kind.names_columns else ""
+        return f"its columns are {', '.join(schema.names)}, not {', '.join(kind.columns)}{further}"
     for field in schema:
-        kind = field.type
-        if form.written_as == "lists" and field.name == "distance":
-            if wrong := unfit_lists(schema, graph.n_vertices):
+        if kind.written_as == "lists" and field.name == "distance":
+            wrong = unfit_lists(schema, graph.n_vertices)
+            if wrong:
                 return wrong
-            continue
-        if field.name not in ID_COLUMNS:
-            right = (
-                pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
-            )
-            right |= field.name in (GROUP, "set") and pa.types.is_string(kind)
-        elif graph.has_string_ids:
-            right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        else:
-            right = kind == pa.from_numpy_dtype(ids.dtype)
-        if not right:
-            return f"its column {field.name!r} has type {kind}"
+        elif not _has_right_type(field, graph):
+            return f"its column {field.name!r} has type {field.type}"
     return ""
+
+
+def _has_right_type(field: pa.Field, graph: Graph) -> bool:
+    """Whether a column of ids, numbers or names has a type that this job writes."""
+    is_text = pa.types.is_string(field.type)
+    if field.name not in ID_COLUMNS:
+        is_float = pa.types.is_float32(field.type) or pa.types.is_float64(field.type)
+        is_name = is_text and field.name in (GROUP, "set")
+        return is_float or is_name or pa.types.is_integer(field.type)
+    if graph.has_string_ids:
+        return is_text or pa.types.is_large_string(field.type)
+    ids: Any = graph.ids
+    return bool(field.type == pa.from_numpy_dtype(ids.dtype))
 
 
 def checked_part(
@@ -380,26 +376,26 @@ def checked_part(
         # some sources may have failed
         whole = known["sha256"] == digest and known["sources"] == sources
         return known if whole else None
-    form = layout.kind
+    right = {
+        "run": layout.run,
+        "part": number,
+        "result": layout.result,
+        "sources": sources,
+    }
     try:
         with open_part(path) as file:
-            footer = read_footer(file)
+            footer: dict[str, Any] = {**read_footer(file)}
+            is_of_run = all(footer[key] == value for key, value in right.items())
+            if not is_of_run or unfit_columns(file.schema, layout.kind, graph):
+                return None
             # its pages have checksums of their own
             columns = [name for name in file.schema.names if name != "predecessor"]
-            same = (footer["run"], footer["part"], footer["result"]) == (
-                layout.run,
-                number,
-                layout.result,
-            )
-            if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
-                return None
             checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)
             rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again
-    if footer["rows"] != rows or footer["checksums"] != [
-        f"{checksum:016x}" for checksum in checksums
-    ]:
+    stated = [f"{checksum:016x}" for checksum in checksums]
+    if footer["rows"] != rows or footer["checksums"] != stated:
         return None
     return {
         "file": name,

@@ -152,7 +152,7 @@ class Encoding(NamedTuple):
         """Return what tells apart the pages of one column in different encodings."""
         return (tuple(self.options.items()), name in self.dictionary, name in self.differences)
 
-    def of(self, name: str, is_stated: bool = True) -> dict[str, Any]:
+    def writer_options(self, name: str, is_stated: bool = True) -> dict[str, Any]:
         """Return the options of pyarrow's writer for one column, with statistics or without."""
         return {
             **self.options,
@@ -310,7 +310,7 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
         column = pa.chunked_array(
             [chunk.dictionary_decode() for chunk in column.chunks], field.type
         )
-    options = encoding.of(field.name)
+    options = encoding.writer_options(field.name)
     if field.name not in encoding.repeated:
         return _encoded(column, field, options)
     # An array is kept with the pages of its slices, so that no other one gets its address.
@@ -381,9 +381,9 @@ def _encoded_runs(
     """
 
     def make() -> _Runs:
-        return _Runs(
-            *_data_pages(sizes, encoding.of(field.name, False)),
-            _encoded(values, field, encoding.of(field.name)),
+        example = _encoded(values, field, encoding.writer_options(field.name))
+        return _encode_positions(
+            sizes, encoding.writer_options(field.name, is_stated=False), example
         )
 
     runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
@@ -391,7 +391,7 @@ def _encoded_runs(
         page, n_bytes, statistics = _write_dictionary(values, runs.example, encoding)
         metadata = {**runs.example.metadata, **statistics}
     else:
-        own = _encoded(values, field, encoding.of(field.name))
+        own = _encoded(values, field, encoding.writer_options(field.name))
         page, n_bytes = _dictionary_page(own)
         metadata = dict(own.metadata)
     metadata |= {
@@ -427,17 +427,7 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     bounds = [
         (min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)
     ]
-    kind = values.type
-    # narrower integers take 32 bits in a page
-    if pa.types.is_integer(kind):
-        width = max(kind.bit_width, 32) // 8
-    else:
-        width = 0
-    signed = pa.types.is_signed_integer(kind)
-    coded = [
-        [v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each]
-        for each in bounds
-    ]
+    coded = [[_encode_bound(value, values.type) for value in each] for each in bounds]
     if any(len(value) > _MAX_STATISTICS for each in coded for value in each):
         return b""
     minima, maxima = zip(*coded, strict=True)
@@ -450,6 +440,14 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
             parquet.NULL_COUNTS: (LIST, Items(I64, [0] * len(places))),
         }
     )
+
+
+def _encode_bound(value: Any, kind: pa.DataType) -> bytes:
+    """Encode a smallest or largest value, an integer or a text."""
+    if not pa.types.is_integer(kind):
+        return value.encode()
+    width = max(kind.bit_width, 32) // 8  # narrower integers take 32 bits in a page
+    return value.to_bytes(width, "little", signed=pa.types.is_signed_integer(kind))
 
 
 def _write_dictionary(
@@ -479,24 +477,22 @@ def _write_dictionary(
     return head + packed, len(head) + len(plain), {parquet.STATISTICS: (STRUCT, statistics)}
 
 
-def _data_pages(
-    sizes: tuple[int, ...], options: dict[str, Any]
-) -> tuple[Any, Struct, list[Place], int]:
-    """Return the data pages of positions that repeat so often each, as the first fields of
-    ``_Runs``.
-
-    Without statistics of pages, which would hold values.
+def _encode_positions(
+    sizes: tuple[int, ...], options: dict[str, Any], example: ColumnChunk
+) -> _Runs:
+    """Encode positions in a dictionary that repeat so often each, without statistics of pages, which
+    would hold values. ``example``: a column of such values.
     """
     (name,) = options["use_dictionary"]
     positions = pa.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
     chunk = _encoded(positions, pa.field(name, pa.int32()), options)
     page, n_bytes = _dictionary_page(chunk)
-    places = [place._replace(offset=place.offset - len(page)) for place in chunk.places]
-    return (
-        chunk.pages[0].slice(len(page)),
-        chunk.metadata,
-        places,
-        chunk.metadata[parquet.UNCOMPRESSED][1] - n_bytes,
+    return _Runs(
+        pages=chunk.pages[0].slice(len(page)),
+        metadata=chunk.metadata,
+        places=[place._replace(offset=place.offset - len(page)) for place in chunk.places],
+        n_bytes=chunk.metadata[parquet.UNCOMPRESSED][1] - n_bytes,
+        example=example,
     )
 
 

@@ -90,6 +90,14 @@ def _moved(array: Any) -> Any:
     return here
 
 
+class SourceRows(NamedTuple):
+    """The rows of one source."""
+
+    table: pa.Table
+    columns: dict[str, Column]  # without the source
+    edges: int | None = None  # stored ones of the vertices, if these are known
+
+
 class HostRows:
     """Makes the rows of a source from its distances in host memory, by the way in which a kind is
     written.
@@ -117,12 +125,8 @@ class HostRows:
         here |= {"weights": None, "edge_rows": None, "edges_of_rows": None}
         return replace(graph, ids=graph.ids if graph.has_string_ids else to_host(graph.ids), **here)
 
-    def make(
-        self, asked: Asked, written: Traversal
-    ) -> tuple[pa.Table, dict[str, Column], int | None]:
-        """Return the rows, their columns without the source, and the stored edges of their vertices
-        if these are known.
-        """
+    def make(self, asked: Asked, written: Traversal) -> SourceRows:
+        """Return the rows of one source."""
         raise NotImplementedError
 
 
@@ -136,14 +140,14 @@ class ListRows(HostRows):
         # Determined here, because the graph in host memory lacks the weights.
         self._is_signed = graph.weights is not None and graph.has_negative_weights
 
-    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], None]:  # noqa: ARG002
+    def make(self, asked: Asked, written: Traversal) -> SourceRows:  # noqa: ARG002
         distance = written.distance
         unreached = unreached_in_file(
             is_hops(distance.dtype), self._graph.returns_integers, self._is_signed
         )
         name = self.graph.ids_at(np.array([written.source]))
         columns = {"source": name, "distance": make_list(distance, is_reached(distance), unreached)}
-        return pa.table(columns, metadata={UNREACHED_KEY: str(unreached)}), {}, None
+        return SourceRows(pa.table(columns, metadata={UNREACHED_KEY: str(unreached)}), {})
 
 
 class VertexRows(HostRows):
@@ -156,7 +160,7 @@ class VertexRows(HostRows):
         self._zeros: pa.Array | None = None
         self._last: tuple[Selection | None, int] = (None, 0)
 
-    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], int]:
+    def make(self, asked: Asked, written: Traversal) -> SourceRows:
         last, edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
@@ -164,14 +168,9 @@ class VertexRows(HostRows):
         # threads may overwrite each other here; each continues with its own ``selection``
         self._last = selection, edges
         columns = columns_of_source(asked, written, selection)
-        source = self._source_column(written.source, selection.size)
-        return (
-            pa.table(
-                {"source": source} | {name: arrow_array(each) for name, each in columns.items()}
-            ),
-            columns,
-            edges,
-        )
+        arrays = {"source": self._source_column(written.source, selection.size)}
+        arrays |= {name: arrow_array(each) for name, each in columns.items()}
+        return SourceRows(pa.table(arrays), columns, edges)
 
     def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain``
@@ -211,9 +210,8 @@ def make_rows(
         return _of_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
         return _of_vertices(asked, traversals)
-    if namespace(traversals.distance) is np:
-        here = traversals
-    else:
+    here = traversals
+    if namespace(traversals.distance) is not np:
         here = on_host(traversals)
     return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
 
@@ -332,15 +330,13 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     """
     graph = asked.graph
     query = asked.query
-    if asked.targets is None:
-        step = len(traversals)
-    else:
+    step = len(traversals)
+    if asked.targets is not None:
         step = max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
     for begin in range(0, len(traversals), step):
+        group = traversals
         if step < len(traversals):
             group = cast(Traversals, traversals[begin : begin + step])
-        else:
-            group = traversals
         stats = GroupStats()
         records = records_of_group(asked, group, stats.add_levels)
         source = np.repeat(group.sources, records.sizes)

@@ -128,10 +128,7 @@ def check_folder(
     try:
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
         is_known = shared and not store.is_local and store.has(MANIFEST)
-        if is_known:
-            names = [MANIFEST]
-        else:
-            names = sorted(store.versions())
+        names = [MANIFEST] if is_known else sorted(store.versions())
         refuse_others_files(store, names)
         if log is not None:
             log.find_record()
@@ -146,10 +143,9 @@ def check_folder(
             raise OutputError(f"{store}: {_STANDS_THERE[SUCCESS in names]}")
         return None
     if not names and not shared:
-        if store.path.exists() and store.is_local:
+        what = "does not exist"
+        if store.is_local and store.path.exists():
             what = "is empty"
-        else:
-            what = "does not exist"
         raise OutputError(
             f"{store}: the folder {what}, so there is no run to resume; "
             "correct its name, or leave --resume out"
@@ -213,32 +209,10 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is
     damaged, or none of this job).
     """
-    path = f"{store}/{MANIFEST}"
     data = _manifest_data(store)
     content: Any = read_json(data)
     if isinstance(content, dict):
-        if content.get("result") == "assignment":
-            raise OutputError(
-                f"{path}: it is of --result assignment; "
-                "kepler-traverse assignment LINKS --trips FILE --verify DIR verifies it"
-            )
-        written = content.get("format")
-    else:
-        written = None
-    if type(written) is int and written != FORMAT:
-        versions = content.get("versions")
-        if isinstance(versions, dict):
-            version = versions.get("kepler_traverse")
-        else:
-            version = None
-        if isinstance(version, str):
-            by = f"kepler_traverse {version[:32]}"
-        else:
-            by = "another version"
-        raise OutputError(
-            f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
-            "it with that version, or take a new folder"
-        )
+        _refuse_other_formats(f"{store}/{MANIFEST}", content)
     manifest = checked(content, Manifest)
     if manifest["status"] == "done" or (log is not None and log.record is not None):
         return manifest
@@ -262,6 +236,26 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
             "parts that are whole are kept"
         )
     return manifest
+
+
+def _refuse_other_formats(path: str, content: dict[str, Any]) -> None:
+    """Raise OutputError for a manifest that other programs, or other versions, read."""
+    if content.get("result") == "assignment":
+        raise OutputError(
+            f"{path}: it is of --result assignment; "
+            "kepler-traverse assignment LINKS --trips FILE --verify DIR verifies it"
+        )
+    written = content.get("format")
+    if type(written) is not int or written == FORMAT:
+        return
+    by = "another version"
+    versions = content.get("versions")
+    if isinstance(versions, dict) and isinstance(versions.get("kepler_traverse"), str):
+        by = f"kepler_traverse {versions['kepler_traverse'][:32]}"
+    raise OutputError(
+        f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
+        "it with that version, or take a new folder"
+    )
 
 
 def _manifest_data(store: Store) -> bytes:
@@ -533,14 +527,7 @@ class OutputFolder:
             self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
-            added: dict[str, Any] = {
-                "choice": self.manifest.get("choice"),
-                "traffic": self.count_traffic(),
-            }
-            added |= {"shards": self._shards} if self._shards else {}
-            if commit(self.store, self._log, self._added | added):
-                with writing_to(self.store):
-                    self._log.put_record(self.done, added["choice"])
+            self._commit(self._log)
         if status is not None and self._is_shared and self._log is not None:
             # Another process may have completed the run, and deleted the log before this commit.
             # The run is whole anyway.
@@ -549,6 +536,16 @@ class OutputFolder:
                     self.store.delete(COMMITS)
         self._added = {}
         self._commit_again_at = time.monotonic() + self._commit_every
+
+    def _commit(self, log: CommitLog) -> None:
+        """Add to the log of the run what was added since the last commit."""
+        choice = self.manifest.get("choice")
+        added = self._added | {"choice": choice, "traffic": self.count_traffic()}
+        if self._shards:
+            added["shards"] = self._shards
+        if commit(self.store, log, added):
+            with writing_to(self.store):
+                log.put_record(self.done, choice)
 
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
@@ -682,10 +679,7 @@ def status_on_error(folder: OutputFolder) -> Iterator[None]:
         if not stopped:
             folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
         # On a full disk the last manifest stays; --resume finds the parts that it lacks.
-        with (
-            contextlib.suppress(OutputError)
-            if isinstance(error, OutputError)
-            else contextlib.nullcontext()
-        ):
+        may_fail = (OutputError,) if isinstance(error, OutputError) else ()
+        with contextlib.suppress(*may_fail):
             folder.save("interrupted" if stopped else "failed")
         raise

@@ -16,6 +16,7 @@ from ..cli.options import Settings
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import render_page
+from ..monitoring.progress import Progress, collect_facts
 from ..output.choice_text import current
 from ..output.layout import in_order
 from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecord
@@ -315,13 +316,13 @@ class BatchRun:
     def watch(self, client: Client | None) -> Iterator[BatchRun]:
         """Yield this observer of the batches, with a page of the dashboard if there is a client."""
         kept = {"sources": self._n_sources, "kept": self._n_kept}
-        facts = console.collect_facts(self.folder.manifest) | kept
+        facts = collect_facts(self.folder.manifest) | kept
         page = None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 
             page = open_page(client, facts, say)
-        with console.Progress(facts, page) as self._progress:
+        with Progress(facts, page) as self._progress:
             try:
                 yield self
             finally:

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from pipelines.monitoring import console as monitoring_console
 from pipelines.monitoring import html_fragments, run_stats
+from pipelines.monitoring import progress as monitoring_progress
 from pipelines.monitoring.run_stats import RunStats
 from tests.support.fake_runs import batch
 
@@ -100,8 +100,8 @@ SUMMARY = batch(1, "tcp://127.0.0.1:1") | {"sources": [1, 2, 3, 4], "distances":
 
 
 def test_progress_without_a_terminal_is_an_occasional_line(capsys, monkeypatch):
-    monkeypatch.setattr(monitoring_console, "_LINE_EVERY", 0.0)
-    with monitoring_console.Progress(FACTS | {"started": time.time() - 10}) as progress:
+    monkeypatch.setattr(monitoring_progress, "_LINE_EVERY", 0.0)
+    with monitoring_progress.Progress(FACTS | {"started": time.time() - 10}) as progress:
         progress.advance(1, SUMMARY)
         progress.retried(2, "its worker died")
         progress.failed(3, [5, 6], "MemoryError: no memory")
@@ -115,16 +115,16 @@ def test_progress_without_a_terminal_is_an_occasional_line(capsys, monkeypatch):
 
 
 def test_progress_on_a_terminal_is_redrawn_in_place(capsys, monkeypatch):
-    terminal = monitoring_console.Console
+    terminal = monitoring_progress.Console
 
     def console(**keywords):
         return terminal(
             **keywords, force_terminal=True, width=90, color_system=None, legacy_windows=False
         )
 
-    monkeypatch.setattr(monitoring_console, "Console", console)
+    monkeypatch.setattr(monitoring_progress, "Console", console)
     monkeypatch.setenv("TERM", "xterm")
-    with monitoring_console.Progress(FACTS | {"started": time.time() - 10}) as progress:
+    with monitoring_progress.Progress(FACTS | {"started": time.time() - 10}) as progress:
         progress.advance(1, SUMMARY)
         progress.advance(2, SUMMARY | {"worker": "tcp://127.0.0.1:2"})
         progress.failed(3, [5, 6], "MemoryError: no memory")

@@ -266,7 +266,7 @@ def news(client, **others):
         "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cuda",
         "output": "out", "vertices": 5, "stored_edges": 9,
     }  # fmt: skip
-    return dashboard_plugin.News(
+    return dashboard_plugin.PageUpdates(
         client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print
     )
 

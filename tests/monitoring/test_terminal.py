@@ -13,7 +13,7 @@ import pipelines
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, compare, verify
 from pipelines.cli import terminal
-from pipelines.monitoring import console
+from pipelines.monitoring import progress
 from pipelines.monitoring.run_stats import RunStats, Share
 from tests.support.import_graph import tree_of
 
@@ -186,5 +186,5 @@ def test_verify_escapes_the_source_that_it_finds_wrong(hostile, capsys):
 def test_names_of_workers_on_the_terminal_are_neither_control_characters_nor_markup():
     stats = RunStats(0.0, 1)
     stats.workers = {NASTY: Share(), "[red]x[/red]": Share()}
-    cells = list(console._workers_table(stats).columns[0].cells)
+    cells = list(progress._workers_table(stats).columns[0].cells)
     assert [cell.plain for cell in cells] == [ESCAPED, "[red]x[/red]"]

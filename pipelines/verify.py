@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.closed import where_paths_begin
-from kepler_traverse.kinds.question import digest_of_ids
+from kepler_traverse.kinds.question import Question, digest_of_ids
 from kepler_traverse.runtime.regular_files import irregular, size_and_digest
 from kepler_traverse.search.exact import describe_distances
 
@@ -33,7 +33,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
 from .output.layout import PARTITION_NAME
 from .output.load_tables import LOAD_FACTS, read_facts
-from .output.manifest_types import DEFAULTS, FACTS, Manifest
+from .output.manifest_types import DEFAULTS, FACTS, Identity, Manifest, TableEntry
 from .output.rows import get_names
 from .output.run_folder import (
     MANIFEST,
@@ -115,10 +115,9 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
         f"{several(findings.sources, 'source')}, "
         f"{several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
     )
+    verdict = "verified"
     if findings.faults:
         verdict = f"WRONG: {several(len(findings.faults) + findings.unlisted, 'fault')}"
-    else:
-        verdict = "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
@@ -148,26 +147,13 @@ def prove_output(
     _check_graph_facts(manifest, graph, findings)
     question = read_question(graph, settings, identity)
     if settings.all_sources:
-        sample = getattr(question.options, "sources", None)
-        right = get_names(graph, where_paths_begin(graph) if sample is None else sample)
-        if digest_of_ids(right) != identity["sources"]:
-            if sample is None:
-                what = "all vertices"
-            else:
-                what = "the sample that its settings draw"
-            findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
+        _check_all_sources(graph, question, identity, findings)
     if (settings.partition_by is not None) != ("partitions" in identity):
         findings.add(
             "manifest", MANIFEST, "its settings and its identity do not have the same partitions"
         )
     elif settings.partition_by is not None:
-        numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
-        is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
-        if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
-            raise InputError(
-                f"{settings.sources}: these are not the partitions of the "
-                "run; give its table by --sources"
-            )
+        _refuse_other_partitions(graph, settings, identity)
     prover: Any
     if can_certify(graph, question):
         prover = Prover(graph, question, findings)
@@ -197,6 +183,30 @@ def prove_output(
             f"{proven} of the {manifest['sources']} sources of the run are verified",
         )
     return findings
+
+
+def _check_all_sources(
+    graph: Graph, question: Question, identity: Identity, findings: Findings
+) -> None:
+    """Check that the sources of a run are all vertices, or the sample that it draws of them."""
+    right = getattr(question.options, "sources", None)
+    what = "the sample that its settings draw"
+    if right is None:
+        right = where_paths_begin(graph)
+        what = "all vertices"
+    if digest_of_ids(get_names(graph, right)) != identity["sources"]:
+        findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
+
+
+def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identity) -> None:
+    """Raise InputError if the table of sources has other partitions than the run."""
+    numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
+    is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
+    if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
+        raise InputError(
+            f"{settings.sources}: these are not the partitions of the "
+            "run; give its table by --sources"
+        )
 
 
 def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
@@ -336,7 +346,7 @@ def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
         if name not in on_disk:
             findings.add("missing part", name, "the file does not exist")
-    for name in sorted(on_disk | set(listed)):
+    for name in sorted(on_disk | listed.keys()):
         if name not in listed or not layout.has(name):
             findings.add("extra part", name, "the manifest lists no such part of the run")
 
@@ -357,7 +367,8 @@ def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> 
         "distances": describe_distances(graph, algorithm),
         "direction": manifest["settings"]["direction"],
     }
-    right |= {"failed": []} if manifest["status"] == "done" else {}
+    if manifest["status"] == "done":
+        right["failed"] = []
     for key, expected in right.items():
         if key in said and said[key] != expected:
             shown = str(said[key])[:100]
@@ -376,27 +387,27 @@ def _check_tables(
     parts = [entry["file"] for entry in manifest["parts"]]
     with store.local([*tables, *parts] if tables else []) as here:
         for name in sorted(tables | listed.keys() | tables_in(store.names())):
-            if name not in tables or name not in listed:
-                if name in tables:
-                    why = "the manifest lists no such table"
-                else:
-                    why = "it is no table of the run"
-                findings.add("table", name, why)
-                continue
-            wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
-            if not wrong and size_and_digest(here / name) != (
-                listed[name]["bytes"],
-                listed[name]["sha256"],
-            ):
-                wrong = "its bytes are not those that the manifest names"
-            facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
-            if not wrong and read_facts(pq.read_schema(here / name)) != facts:
-                wrong = (
-                    "the manifest has other pairs without a path, another "
-                    "estimate, or other busiest rows"
-                )
-            if wrong:
-                findings.add("table", name, wrong)
+            if name not in tables:
+                findings.add("table", name, "it is no table of the run")
+            elif name not in listed:
+                findings.add("table", name, "the manifest lists no such table")
+            else:
+                wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
+                wrong = wrong or _differing_entry(here / name, listed[name])
+                if wrong:
+                    findings.add("table", name, wrong)
+
+
+def _differing_entry(path: Path, entry: TableEntry) -> str:
+    """Describe how the manifest differs from a table; ``""`` if it does not."""
+    if size_and_digest(path) != (entry["bytes"], entry["sha256"]):
+        return "its bytes are not those that the manifest names"
+    facts = {key: value for key, value in entry.items() if key in LOAD_FACTS}
+    if read_facts(pq.read_schema(path)) != facts:
+        return (
+            "the manifest has other pairs without a path, another estimate, or other busiest rows"
+        )
+    return ""
 
 
 def _graph(manifest: Manifest, settings: Settings, findings: Findings) -> Graph | None:

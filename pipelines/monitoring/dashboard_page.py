@@ -40,10 +40,7 @@ class Page(web.RequestHandler):
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
         stats = run.stats
-        if run.state == "running":
-            now = time.time()
-        else:
-            now = run.updated_at
+        now = time.time() if run.state == "running" else run.updated_at
         rate, edges = stats.rates(now)
         numbers = [
             ("sources done", f"{stats.done:,}"),
@@ -100,26 +97,22 @@ def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
     metrics = worker.metrics
+    memory = f"{metrics.get('memory', 0) / 2**30:.2f} GiB"
+    use = f"{metrics.get('cpu', 0):.0f} % CPU"
     gpu = metrics.get("gpu")
     if gpu and gpu.get("memory-used") is not None:
         total = worker.extra.get("gpu", {}).get("memory-total")
-        memory = (
-            f"{gpu['memory-used'] / 2**30:.1f}"
-            + (f" of {total / 2**30:.0f}" if total else "")
-            + " GiB (GPU)"
-        )
-        if gpu.get("utilization") is not None:
-            use = f"{gpu['utilization']} % GPU"
-        else:
-            use = ""
-    else:
-        memory = f"{metrics.get('memory', 0) / 2**30:.2f} GiB"
-        use = f"{metrics.get('cpu', 0):.0f} % CPU"
+        of_total = f" of {total / 2**30:.0f}" if total else ""
+        memory = f"{gpu['memory-used'] / 2**30:.1f}{of_total} GiB (GPU)"
+        used = gpu.get("utilization")
+        use = "" if used is None else f"{used} % GPU"
+    return memory, use, _metrics_address(worker)
+
+
+def _metrics_address(worker: Any) -> str:
+    """Return where Prometheus reads the metrics of a worker; ``""`` if it has no server."""
     port = (worker.services or {}).get("dashboard")
     if port is None:
-        return memory, use, ""
-    if dask.config.get("distributed.scheduler.dashboard.tls.cert"):
-        scheme = "https"
-    else:
-        scheme = "http"
-    return memory, use, f"{scheme}://{worker.host}:{port}/metrics"
+        return ""
+    has_tls = dask.config.get("distributed.scheduler.dashboard.tls.cert")
+    return f"{'https' if has_tls else 'http'}://{worker.host}:{port}/metrics"

@@ -84,8 +84,5 @@ def edges_rate(stats: RunStats, rate: float) -> str:
 def which(failure: Mapping[str, Any]) -> str:
     """Return the sources of a failure in the notation of ``--sources``."""
     shown = ", ".join(str(source) for source in failure["sources"])
-    return shown + (
-        f" and {failure['n'] - len(failure['sources']):,} more"
-        if failure["n"] > len(failure["sources"])
-        else ""
-    )
+    more = failure["n"] - len(failure["sources"])
+    return f"{shown} and {more:,} more" if more > 0 else shown

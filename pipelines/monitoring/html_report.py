@@ -139,21 +139,17 @@ def _errors(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _plan(manifest: Manifest) -> list[tuple[str, object]]:
+    """Return the lines on what was computed, and how."""
     graph = manifest["graph"]
     settings = manifest["settings"]
     built = graph.get("built", {})
-    if graph["directed"]:
-        direction = "directed"
-    else:
-        direction = "undirected"
+    direction = "directed" if graph["directed"] else "undirected"
     same = manifest["duplicate_sources"]
+    edges = settings["edges"]
+    if isinstance(edges, list | tuple):
+        edges = ", ".join(edges)
     return [
-        (
-            "edge list",
-            ", ".join(settings["edges"])
-            if isinstance(settings["edges"], list | tuple)
-            else settings["edges"],
-        ),
+        ("edge list", edges),
         (
             "graph",
             f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}",
@@ -192,69 +188,63 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
     """Return ``proof``, the outcome of the certificates with the digests, and ``proven``, the class
     of that outcome.
     """
-    parts = manifest["parts"]
-    how = manifest["settings"]["certify"]
-    done = sum(len(part["sources"]) for part in parts)
     wrong = sum(
         len(failure["sources"])
         for failure in manifest["failed"]
         if "CertificateError" in failure["error"]
     )
-    form = OUTPUT_SCHEMAS[manifest["result"]]
-    what, then = (
-        ("results", "they were written")
-        if form.is_distances
-        else ("traversals", f"{form.name} was computed from them")
-    )
-    proven = {
-        "all": f"all {done:,} {what} were certified over all vertices and edges before {then}",
-        "sample": (
-            f"{len(parts):,} of {done:,} {what}, the first of each "
-            f"batch, were certified before {then}"
-        ),
-        "none": f"no {what[:-1]} was certified: the run had --certify none",
-    }[how]
-    if form.one_search and how != "none":
-        how = "all"  # there is only one part file
-        if done:
-            then = "its rows were computed"
-        else:
-            then = "any row was computed"
-        proven = (
-            "the search from all sources together was certified over "
-            f"all vertices and edges before {then}"
-        )
-    if (form.of_labels or manifest.get("proved") == "labels") and how != "none":
-        how = "all"
-        proven = "the hub labels were proved as a whole before a row was written"
+    how, proven = _say_proven(manifest)
+    rejected = "none was rejected"
+    state = "good" if how == "all" else "warn"
     if wrong:
         rejected = f"{wrong:,} more were rejected and not written"
-    else:
-        rejected = "none was rejected"
+        state = "bad"
     rows = [
         ("certificates", f"{proven}; {rejected}"),
         ("digest", manifest["digest"] or "none: the run is not complete"),
         ("run fingerprint", manifest["fingerprint"]),
     ]
-    return {"proof": rows, "proven": "bad" if wrong else "good" if how == "all" else "warn"}
+    return {"proof": rows, "proven": state}
+
+
+def _say_proven(manifest: Manifest) -> tuple[str, str]:
+    """Return how much was certified ("all", "sample" or "none"), and a sentence on it."""
+    parts = manifest["parts"]
+    how = manifest["settings"]["certify"]
+    done = sum(len(part["sources"]) for part in parts)
+    kind = OUTPUT_SCHEMAS[manifest["result"]]
+    if kind.is_distances:
+        what = "results"
+        then = "they were written"
+    else:
+        what = "traversals"
+        then = f"{kind.name} was computed from them"
+    if how == "none":
+        return how, f"no {what[:-1]} was certified: the run had --certify none"
+    if kind.of_labels or manifest.get("proved") == "labels":
+        return "all", "the hub labels were proved as a whole before a row was written"
+    where = "certified over all vertices and edges"
+    if kind.one_search:  # there is only one part file
+        then = "its rows were computed" if done else "any row was computed"
+        return "all", f"the search from all sources together was {where} before {then}"
+    if how == "all":
+        return how, f"all {done:,} {what} were {where} before {then}"
+    first = f"{len(parts):,} of {done:,} {what}, the first of each batch,"
+    return how, f"{first} were certified before {then}"
 
 
 def _times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
     seconds = manifest["seconds"]
     whole = stats.whole
-    named = {key: text for key, (_, text) in STEPS.items()} | (
-        {} if "build" in seconds else {"read": "reading the graph"}
-    )
+    named = {key: text for key, (_, text) in STEPS.items()}
+    if "build" not in seconds:
+        named["read"] = "reading the graph"
     rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
     busy = sum(whole.phases.values())
     for phase in PHASES:
-        if busy:
-            share = f" ({100 * whole.phases[phase] / busy:.1f} %)"
-        else:
-            share = ""
-        rows.append(
-            (f"of the workers' time: {phase}", html_fragments.seconds(whole.phases[phase]) + share)
-        )
+        took = whole.phases[phase]
+        share = f" ({100 * took / busy:.1f} %)" if busy else ""
+        rows.append((f"of the workers' time: {phase}", html_fragments.seconds(took) + share))
     return rows
 
 

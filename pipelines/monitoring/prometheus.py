@@ -44,6 +44,14 @@ class _Counts:
             one,
         )
 
+    def add_part(self, algorithm: str, n_sources: int, summary: PartSummary) -> None:
+        """Count a part that is written."""
+        self.sources.labels(algorithm).inc(n_sources)
+        self.edges.labels(algorithm).inc(summary["edges"])
+        self.bytes.labels(algorithm).inc(summary["bytes"])
+        for phase, seconds in summary["phases"].items():
+            self.seconds.labels(algorithm, phase).inc(seconds)
+
 
 @functools.cache
 def _counts() -> _Counts | None:
@@ -85,11 +93,7 @@ def watched(algorithm: str) -> Iterator[Note]:
         context_meter.digest_metric("traverse", n_sources, "sources")
         context_meter.digest_metric("write", summary["bytes"], "bytes")
         if counts is not None:
-            counts.sources.labels(algorithm).inc(n_sources)
-            counts.edges.labels(algorithm).inc(summary["edges"])
-            counts.bytes.labels(algorithm).inc(summary["bytes"])
-            for phase, seconds in summary["phases"].items():
-                counts.seconds.labels(algorithm, phase).inc(seconds)
+            counts.add_part(algorithm, n_sources, summary)
 
     try:
         yield note

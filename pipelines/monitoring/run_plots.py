@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,10 +86,8 @@ class Bars(NamedTuple):
         for bar in self.bars:
             if bar.left < bar.right:
                 # There may be thousands of bars: only those that the pointer can find have a text.
-                if plane.at_x(bar.right) - plane.at_x(bar.left) >= 1:
-                    tip = bar.tip
-                else:
-                    tip = ""
+                is_wide = plane.at_x(bar.right) - plane.at_x(bar.left) >= 1
+                tip = bar.tip if is_wide else ""
                 plane.bar((bar.left, bar.right), (bar.bottom, bar.top), bar.colour, tip)
         return picture(plane)
 
@@ -119,10 +117,7 @@ def make_rates(stats: RunStats, what: str) -> Bars:
     bottom = np.zeros(begins.size)
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
-        if name == OTHERS:
-            colour = COLOURS[-1]
-        else:
-            colour = COLOURS[i % (len(COLOURS) - 1)]
+        colour = COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
         for k in np.flatnonzero(rate):
             left = begins[k] / second
             right = (begins[k] + stats.width) / second
@@ -160,6 +155,7 @@ def sum_phases(shares: dict[str, Share]) -> Bars:
 
 
 def _row(i: int, count: int) -> tuple[float, float]:
+    """Return where bars of a row begin and end, whose number counts from the top."""
     return count - i - 0.875, count - i - 0.125
 
 
@@ -178,10 +174,9 @@ def make_histogram(distances: Histogram, algorithm: str) -> Bars:
     word, size = large_unit(counts.max())
     bars = []
     for first, last, count in zip(firsts, lasts, counts, strict=True):
-        if first == last:
-            which = f"{first:.10g}"
-        else:
-            which = f"{first:.10g} to {last:.10g}"
+        which = f"{first:.10g}"
+        if first != last:
+            which += f" to {last:.10g}"
         tip = f"distance {which}: {count:,.0f} pairs"
         bars.append(Bar(first - 0.5 * hops, last + 0.5 * hops, 0, count / size, COLOURS[0], tip))
     ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.05 * counts.max() / size)
@@ -222,53 +217,53 @@ def make_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     }
     unit, second = time_unit(stats.ended - stats.started)
     bars = []
-    for bar in _spans(batches, lanes):
-        begin = bar["started"] - stats.started
-        took = bar["ended"] - bar["started"]
-        phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
+    for span in _make_spans(batches, lanes):
+        begin = span.started - stats.started
+        phases = {phase: span.seconds(phase) for phase in PHASES if phase != "load"}
         # what a bar of several lacks is the time between them
-        scale = min(1.0, took / max(sum(phases.values()), 1e-9))
+        scale = min(1.0, (span.ended - span.started) / max(sum(phases.values()), 1e-9))
+        row = _row(names.index(span.lane), len(names))
         for phase, seconds in phases.items():
-            ends = (begin / second, (begin + seconds * scale) / second)
-            row = _row(names.index(bar["lane"]), len(names))
-            bars.append(
-                Bar(
-                    *ends,
-                    *row,
-                    PHASE_COLOURS[phase],
-                    f"{bar['shown']}: {phase} {seconds:.3f} s",
-                    phase,
-                )
-            )
-            begin += seconds * scale
+            end = begin + seconds * scale
+            tip = f"{span.name}: {phase} {seconds:.3f} s"
+            colour = PHASE_COLOURS[phase]
+            bars.append(Bar(begin / second, end / second, *row, colour, tip, phase))
+            begin = end
     x = (0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1)
     y = (0, len(names) or 1)
     return Bars(bars, "timeline of batches", f"{unit} from the start", "", x, y, tuple(names))
 
 
-def _spans(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict[str, Any]]:
+class _Span(NamedTuple):
+    """One batch of a worker, or several that follow each other, as the timeline shows them."""
+
+    lane: str
+    batches: list[dict[str, Any]]
+
+    @property
+    def started(self) -> float:
+        return self.batches[0]["started"]
+
+    @property
+    def ended(self) -> float:
+        return max(batch["ended"] for batch in self.batches)
+
+    @property
+    def name(self) -> str:
+        more = len(self.batches) - 1
+        return f"batch {self.batches[0]['part']}" + (f" and {more} more" if more else "")
+
+    def seconds(self, phase: str) -> float:
+        """Return what a phase took of all batches."""
+        return sum(batch["phases"].get(phase, 0.0) for batch in self.batches)
+
+
+def _make_spans(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> Iterator[_Span]:
+    """Yield the batches by the lanes of their workers, several as one if there are many."""
     by_lane: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):
         by_lane.setdefault(lanes[batch["worker"]], []).append(batch)
     together = -(-len(batches) // MAX_BARS)
-    bars = []
     for lane, row in by_lane.items():
         for begin in range(0, len(row), together):
-            some = row[begin : begin + together]
-            phases = {
-                phase: sum(batch["phases"].get(phase, 0.0) for batch in some) for phase in PHASES
-            }
-            shown = f"batch {some[0]['part']}" + (
-                f" and {len(some) - 1} more" if len(some) > 1 else ""
-            )
-            ended = max(batch["ended"] for batch in some)
-            bars.append(
-                {
-                    "lane": lane,
-                    "started": some[0]["started"],
-                    "ended": ended,
-                    "phases": phases,
-                    "shown": shown,
-                }
-            )
-    return bars
+            yield _Span(lane, row[begin : begin + together])

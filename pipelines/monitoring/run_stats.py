@@ -82,7 +82,9 @@ class RunStats:
         self.kept = kept
         self.whole = Share()  # totals of all workers
         self.workers: dict[str, Share] = {}
-        self.failed_sources = self.failures = self.retries = 0
+        self.failed_sources = 0
+        self.failures = 0
+        self.retries = 0
         self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)  # the newest ones
         self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
         self.distances: Histogram | None = None  # the caller of ``add`` merges it
@@ -153,9 +155,9 @@ class RunStats:
         seconds = min(_LATELY, now - self.started - compiled)
         if seconds <= 0 or not self._arrivals:
             return 0.0, 0.0
-        return sum(n for _, n, _ in self._arrivals) / seconds, sum(
-            edges for _, _, edges in self._arrivals
-        ) / seconds
+        sources = sum(n for _, n, _ in self._arrivals)
+        edges = sum(n for _, _, n in self._arrivals)
+        return sources / seconds, edges / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
         """Return the estimated remaining time at the current rate; None if the rate is 0."""

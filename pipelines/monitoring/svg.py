@@ -127,17 +127,18 @@ class Plane:
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
         """Draw a line across the plane, at one value of an axis."""
+        place = ""
         if y is not None:
-            place = f"M{self.left} {self.at_y(y):.1f}H{self.right}"
-        else:
-            place = ""
-        place += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}" if x is not None else ""
+            place += f"M{self.left} {self.at_y(y):.1f}H{self.right}"
+        if x is not None:
+            place += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}"
         self.parts.append(f'<path class="{kind}" d="{place}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
-        for tick in (
-            make_log_ticks(*self._x) if "x" in self._log else make_ticks(*self._x, whole=whole)
-        ):
+        ticks = make_ticks(*self._x, whole=whole)
+        if "x" in self._log:
+            ticks = make_log_ticks(*self._x)
+        for tick in ticks:
             self.rule(x=tick)
             self.text(self.at_x(tick), self.bottom + 16, f"{tick:,.10g}", "middle")
         self.x_label(label)
@@ -148,13 +149,9 @@ class Plane:
 
     def y_axis(self, label: str, percent: bool = False) -> None:
         for tick in make_log_ticks(*self._y) if "y" in self._log else make_ticks(*self._y):
+            shown = f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}"
             self.rule(y=tick)
-            self.text(
-                self.left - 6,
-                self.at_y(tick) + 4,
-                f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}",
-                "end",
-            )
+            self.text(self.left - 6, self.at_y(tick) + 4, shown, "end")
         middle = (self.top + self.bottom) / 2
         self.text(14, middle, label, "middle", f' transform="rotate(-90 14 {middle:.0f})"')
 

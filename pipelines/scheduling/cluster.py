@@ -178,10 +178,7 @@ def existing(settings: Settings) -> Iterator[Client]:
             f"{where}: there is no such scheduler file; start a "
             "scheduler with --scheduler-file first"
         )
-    if settings.scheduler_file:
-        how = {"scheduler_file": where}
-    else:
-        how = {"address": where}
+    how = {"scheduler_file" if settings.scheduler_file else "address": where}
     try:
         client = Client(
             **how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False
@@ -215,7 +212,7 @@ def _wait_for_a_worker(client: Client, where: str | None) -> None:
 
 
 def _security(settings: Settings) -> Security:
-    """The certificates of the settings, else those of Dask's own configuration."""
+    """Return the certificates of the settings, else those of Dask's own configuration."""
     if settings.tls_ca_file is None:
         return Security()
     files = {
@@ -227,7 +224,7 @@ def _security(settings: Settings) -> Security:
 
 
 def _innermost(error: BaseException) -> str:
-    """What a chain of errors ends with: Dask's own says only that the time is over."""
+    """Return what a chain of errors ends with: Dask's own says only that the time is over."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return str(error) or type(error).__name__

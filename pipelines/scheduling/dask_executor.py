@@ -53,13 +53,12 @@ class DaskExecutor(BatchExecutor):
             events = self._ask(self._scheduler.events, topic=worker)
         except (OSError, TimeoutError):
             return False
-        actions = [event.get("action") for _, event in events if isinstance(event, dict)]
-        return (
-            "closing-worker"
-            in actions[
-                max((i for i, each in enumerate(actions) if each == "add-worker"), default=0) :
-            ]
-        )
+        has_closed = False
+        for _, event in events:
+            action = event.get("action") if isinstance(event, dict) else None
+            if action in ("add-worker", "closing-worker"):
+                has_closed = action == "closing-worker"
+        return has_closed
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
         self._client.cancel(list(futures), force=True)

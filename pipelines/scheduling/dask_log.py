@@ -17,9 +17,7 @@ _LOGGERS_OF_WORKER = (*_LOGGERS, "tornado.application", "asyncio")
 
 def level(debug: bool) -> int:
     """Return the least level that is printed."""
-    if debug:
-        return logging.WARNING
-    return logging.CRITICAL
+    return logging.WARNING if debug else logging.CRITICAL
 
 
 @contextlib.contextmanager

@@ -225,11 +225,10 @@ def _memory(dask_worker: Any) -> WorkerMemory:
     shares = [manager.memory_pause_fraction]
     if dask_worker.nanny:
         shares.append(dask.config.get("distributed.worker.memory.terminate"))
-    shares = [share for share in shares if share]
     return WorkerMemory(
         host=socket.gethostname(),
         limit=limit,
-        usable=int(limit * min(shares)) if limit and shares else 0,
+        usable=int(limit * min(filter(None, shares), default=0)),
         available=min(psutil.virtual_memory().available, MEMORY_LIMIT),
     )
 
@@ -254,10 +253,7 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str
     if url:
         try:
             cache_folder("graphs")
-            if find_object(f"{url}/{MANIFEST}"):
-                problem = ""
-            else:
-                problem = "there is no such object"
+            problem = "" if find_object(f"{url}/{MANIFEST}") else "there is no such object"
         except (OSError, InputError) as error:
             problem = str(error)
         if problem:

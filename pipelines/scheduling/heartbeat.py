@@ -87,6 +87,7 @@ class Mark(TaskProgress):
 
 
 def _place(part: int, source: int | None, last: int | None) -> bytes:
+    """Return where a task is, as its file has it; ``last`` is ``part`` if it is None."""
     return _PLACE.pack(
         part, _NO_SOURCE if source is None else source, part if last is None else last
     )

@@ -109,6 +109,7 @@ class Window:
                 self._executor.cancel(list(self._in_flight))
 
     def _fill(self) -> None:
+        """Submit tasks until each worker has a few."""
         # During a trial a new task may get the slower strategy. So tasks are small then, and none
         # is queued.
         is_trying = self._choice is not None and self._choice.is_trying
@@ -119,22 +120,23 @@ class Window:
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
-                if self._choice is not None:
-                    trial = self._choice.take_trial()
-                else:
-                    trial = None
-                tried, count = trial or (
-                    "",
-                    1
-                    if is_trying
-                    else self._pace.batches(len(self._waiting), self._monitor.n_running),
-                )
-                parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
-                self._start(parts, isolate=False, tried=tried)
+                self._start_waiting(is_trying)
             elif self._retry_alone:
                 self._start([self._retry_alone.popleft()], isolate=True)
             else:
                 return
+
+    def _start_waiting(self, is_trying: bool) -> None:
+        """Submit a task of waiting batches: the next trial of a strategy, if there is one."""
+        left = len(self._waiting)
+        trial = None if self._choice is None else self._choice.take_trial()
+        if trial is not None:
+            tried, count = trial
+        else:
+            tried = ""
+            count = 1 if is_trying else self._pace.batches(left, self._monitor.n_running)
+        parts = [self._waiting.popleft() for _ in range(min(count, left))]
+        self._start(parts, isolate=False, tried=tried)
 
     def _start(
         self, parts: list[int], isolate: bool, halved: bool = False, tried: str = ""
@@ -186,23 +188,26 @@ class Window:
         future.release()
 
     def _on_task_error(self, task: Task, error: Exception) -> None:
+        """Submit the batches of a task again whose worker was lost, count a failure of the task, or
+        raise an error that ends the run.
+        """
         kind = self._executor.classify_error(error)
         if kind in ("worker died", "worker left"):
             self._lost(task, f"its {kind}", is_crash=kind == "worker died")
-        elif isinstance(
-            error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError
-        ):
-            for part in task.parts if isinstance(error, ProcessUnusableError) else ():
+            return
+        if isinstance(error, ProcessUnusableError):
+            for part in task.parts:
                 self._try_again(part, str(error).partition(";")[0])
+        if isinstance(error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError):
             raise error
-        elif isinstance(error, ImportError):
+        if isinstance(error, ImportError):
             raise ClusterError(
                 f"a worker lacks a package that this job has ({error}); install the same where the worker runs, start it "
                 "anew, and run again with --resume"
             )
-        elif kind == "no worker":
+        if kind == "no worker":
             raise self._monitor.no_workers()
-        elif kind == "cancelled":
+        if kind == "cancelled":
             self._monitor.look_for_scheduler()
             self._lost(task, "its result is gone")
         else:
@@ -223,9 +228,9 @@ class Window:
             self._tell(choice.end_trial())
         # A worker runs its tasks in order, so the first tasks in flight are the running ones.
         queued = list(self._in_flight.values())[self._monitor.n_running :]
-        news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
-        if news is not None:
-            self._tell(news)
+        message = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
+        if message is not None:
+            self._tell(message)
             self._recall()
 
     def _recall(self) -> None:
@@ -276,20 +281,9 @@ class Window:
                 self._choice.drop_trial()
             else:
                 self._tell(self._choice.end_trial(lost=True))
-        for part in task.parts:
-            self._losses[part] += 1
-            if self._losses[part] > MAX_LOSSES:
-                raise ClusterError(
-                    f"workers have been lost {MAX_LOSSES} times without finishing anything (the last time: {why}); "
-                    "see the log of a worker, and run again with --resume"
-                )
-        if place is None:  # as they were given out
-            if task.isolate:
-                self._retry_alone.extendleft(task.parts)
-            elif task.halved:
-                self._bisected.appendleft(list(task.parts))
-            else:
-                self._waiting.extendleft(reversed(task.parts))
+        self._count_loss(task, why)
+        if place is None:
+            self._give_back(task)
             return
         begun = task.parts[task.parts.index(place.part) : task.parts.index(place.last) + 1]
         self._waiting.extendleft(part for part in reversed(task.parts) if part not in begun)
@@ -300,6 +294,24 @@ class Window:
         self._bisected += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
         for part in begun:
             self._try_again(part, why)
+
+    def _count_loss(self, task: Task, why: str) -> None:
+        """Count a loss of each batch; raise ClusterError if there were too many."""
+        self._losses.update(task.parts)
+        if any(self._losses[part] > MAX_LOSSES for part in task.parts):
+            raise ClusterError(
+                f"workers have been lost {MAX_LOSSES} times without finishing anything (the last time: {why}); "
+                "see the log of a worker, and run again with --resume"
+            )
+
+    def _give_back(self, task: Task) -> None:
+        """Have the batches of a task that had not begun wait as they were given out."""
+        if task.isolate:
+            self._retry_alone.extendleft(task.parts)
+        elif task.halved:
+            self._bisected.appendleft(list(task.parts))
+        else:
+            self._waiting.extendleft(reversed(task.parts))
 
     def _count_failure(self, part: int, source: int | None, why: str) -> None:
         """Count a failure of a batch at a source; None if the source is not known."""
@@ -334,11 +346,9 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
-        auto = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
-        if self._deadline == "auto":
-            deadline = auto
-        else:
-            deadline = self._deadline
+        deadline = self._deadline
+        if deadline == "auto":
+            deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
 

@@ -53,10 +53,7 @@ class StrategyChoice:
         self._seconds = {each.name: each.seconds for each in candidates}
         self._trial_sizes: dict[str, int] = {}
         for each in candidates:
-            if across_batches:
-                group = each.group
-            else:
-                group = min(each.group, batch_size)
+            group = each.group if across_batches else min(each.group, batch_size)
             self._trial_sizes[each.name] = -(-_TRIED_GROUPS * group // batch_size)
         self._choice = Choice(
             {

@@ -41,10 +41,7 @@ class TaskSizer:
         """Return how many of ``left`` batches the next task gets; fewer towards the end, so that
         workers end together.
         """
-        if workers == 1:
-            fair = left
-        else:
-            fair = -(-left // (2 * max(workers, 1)))
+        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         if not self._seconds:
             return max(1, min(self._first, fair))
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)

@@ -23,8 +23,9 @@ Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with th
 
 def first_names(names: list[str]) -> str:
     """Return the first names for a message, and the number of the others."""
+    shown = ", ".join(names[:_MAX_NAMED])
     more = len(names) - _MAX_NAMED
-    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _named(workers: Iterable[str]) -> str:

@@ -83,15 +83,13 @@ class Prover:
         self.limit = question.limit
         self._limits = question.limits
         self.algorithm = question.algorithm
-        self.form = question.kind
-        self.predecessors = self.form.has_predecessors
-        if self.algorithm == "bfs":
-            self.column_kind = np.dtype(np.int32)
-        else:
-            self.column_kind = graph.distance_dtype
+        self.result_kind = question.kind
+        self.predecessors = self.result_kind.has_predecessors
+        is_bfs = self.algorithm == "bfs"
+        self.column_kind = np.dtype(np.int32) if is_bfs else graph.distance_dtype
         # Integer distances are collected as int64 and certified in the type of the search that
         # found them.
-        self.integers = self.algorithm == "sssp" and graph.returns_integers
+        self.integers = not is_bfs and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
         self.unreached = unreached_value(self.kind)
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
@@ -160,7 +158,7 @@ class Prover:
 class Part:
     """One part file, which is read source by source and passed to a prover.
 
-    The rows must have the ``form`` of the prover, and a source at most ``most_rows`` of them.
+    The rows must be of the ``result_kind`` of the prover, and a source has ``most_rows`` at most.
     """
 
     def __init__(
@@ -194,16 +192,14 @@ class Part:
                 footer = self._footer(file)
                 if footer is None:
                     return
-                wrong = unfit_columns(
-                    file.schema, self._prover.form, self._graph
-                ) or self._unfit_distances(file.schema)
+                wrong = unfit_columns(file.schema, self._prover.result_kind, self._graph)
+                wrong = wrong or self._unfit_distances(file.schema)
                 if wrong:
                     self._add("columns", wrong)
                     return
                 numbers = self._source_numbers(footer)
-                if numbers is None:
-                    checksums = []
-                else:
+                checksums = []
+                if numbers is not None:
                     checksums = self._check_rows(file, footer, numbers)
                 rows = file.n_rows
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
@@ -245,7 +241,7 @@ class Part:
                 "another result",
                 (
                     f"it was written as {footer['result']!r}, and the run is "
-                    f"for {self._prover.form.name!r}"
+                    f"for {self._prover.result_kind.name!r}"
                 ),
             )
             return None
@@ -353,7 +349,7 @@ class Part:
             yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
 
     def _iter_runs(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield a source and its (vertices, distances, predecessors), per table."""
+        """Yield a source and its vertices, distances and predecessors, per table."""
         current: int | None = None
         pieces: list[list[Any]] = []
         for table in tables:
@@ -386,19 +382,17 @@ class Part:
         prover = self._prover
         n = self._graph.n_vertices
         distance = np.full(n, prover.unreached, prover.kind)
+        predecessor = None
         if prover.predecessors:
             predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype)
-        else:
-            predecessor = None
         last = -1
         for vertex, of_distance, *of_predecessor in pieces:
-            steps = np.diff(vertex, prepend=last)
-            if (steps <= 0).any():
-                at = vertex[int((steps <= 0).argmax())]
+            is_wrong = np.diff(vertex, prepend=last) <= 0
+            if is_wrong.any():
+                at = vertex[int(is_wrong.argmax())]
+                what = "stands out of order"
                 if (vertex == at).sum() > 1 or at == last:
                     what = "is there twice"
-                else:
-                    what = "stands out of order"
                 self._add("rows", f"source {prover.name(source)}: vertex {prover.name(at)} {what}")
             last = vertex[-1]
             distance[vertex] = of_distance

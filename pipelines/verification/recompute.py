@@ -35,18 +35,18 @@ class Retraversal:
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph = graph
-        self.form = question.kind
+        self.result_kind = question.kind
         self._findings = findings
         at_once = min(batch_size, SOURCES_PER_PART)
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
-        if self.form.of_labels:
+        if self.result_kind.of_labels:
             proved_labels(graph, request)
         self._traverser = traverser_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(
             graph.n_vertices,
-            cells * self.form.adds_up,
-            self.form.size(question, graph.n_vertices).most,
+            cells * self.result_kind.adds_up,
+            self.result_kind.size(question, graph.n_vertices).most,
         )
 
     def answer_part(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
@@ -94,12 +94,12 @@ class AgainPart(Part):
         for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):
             written = rows.take(right.num_rows)
             if written.num_rows and is_matrix(written.schema) and is_matrix(right.schema):
-                mark, expected = (
+                found, expected = (
                     t.schema.metadata.get(UNREACHED_KEY, b"").decode() for t in (written, right)
                 )
-                if mark != expected:
+                if found != expected:
                     self._add(
-                        "wrong result", f"its unreached vertices are at {mark!r}, not {expected!r}"
+                        "wrong result", f"its unreached vertices are at {found!r}, not {expected!r}"
                     )
                     return
                 # the widest type of the part is that of all of its records
@@ -117,7 +117,7 @@ class AgainPart(Part):
             self._add("rows", "there are rows after those of its last source")
             return
         how = "traversed again"
-        if self._prover.form.of_labels:
+        if self._prover.result_kind.of_labels:
             how = "equal to labels that are proved"
         self._findings.proven[how] += proven
 
@@ -135,10 +135,8 @@ class _Rows:
             table = next(self._tables, None)
             if table is None:
                 break
-            if self._held is None:
-                self._held = table
-            else:
-                self._held = pa.concat_tables([self._held, table])
+            held = [] if self._held is None else [self._held]
+            self._held = pa.concat_tables([*held, table])
         if self._held is None:
             return pa.table({})
         taken = self._held.slice(0, count)

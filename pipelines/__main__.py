@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 from kepler_traverse import __version__
 
@@ -12,49 +13,31 @@ from .cli.own_programs import own_program
 from .cli.terminal import say, show
 
 EXIT_USAGE = 2
-_WATCHED = ("batch_sources",)  # modules whose two processes divide the signals between them
-# For each command its module in this package, the function that returns the exit code, and what it
-# does.
+# For each command its module in this package, and what it does.
 COMMANDS = {
     "run": (
         "batch_sources",
-        "program",
         "search from many sources; results, manifest and report go into a folder",
     ),
-    "plan": ("batch_sources", "program", "print what run would do and how much memory it takes"),
+    "plan": ("batch_sources", "print what run would do and how much memory it takes"),
     "finish": (
         "finish",
-        "main",
         "complete a run whose shards have ended: check all parts, and commit the manifest",
     ),
-    "verify": ("verify", "main", "verify an output folder from its files and the edge list alone"),
-    "compare": (
-        "compare",
-        "main",
-        "compare results and times with cuGraph, or with SciPy on a CPU",
-    ),
+    "verify": ("verify", "verify an output folder from its files and the edge list alone"),
+    "compare": ("compare", "compare results and times with cuGraph, or with SciPy on a CPU"),
     "extremes": (
         "extremes",
-        "main",
         "diameter, radius, center, periphery, or the vertices of the highest closeness",
     ),
     "assignment": (
         "assignment",
-        "main",
         "flows of trips on congested links; run --result assignment is the same",
     ),
-    "serve": ("serve", "main", "answer pairs by Arrow Flight, from the labels that a run wrote"),
-    "warm": ("warm", "main", "compile ahead what runs of this machine need"),
-    "doctor": (
-        "doctor",
-        "main",
-        "report what works on this machine, and what to install for the rest",
-    ),
-    "completion": (
-        "completion",
-        "main",
-        "write the completion of these commands for bash, zsh or tcsh",
-    ),
+    "serve": ("serve", "answer pairs by Arrow Flight, from the labels that a run wrote"),
+    "warm": ("warm", "compile ahead what runs of this machine need"),
+    "doctor": ("doctor", "report what works on this machine, and what to install for the rest"),
+    "completion": ("completion", "write the completion of these commands for bash, zsh or tcsh"),
 }
 
 
@@ -65,14 +48,10 @@ def main() -> int:
         show(
             "usage: kepler-traverse COMMAND ...",
             "",
-            *(f"  {name:<12}{text}" for name, (*_, text) in COMMANDS.items()),
-        )
-        show(
+            *(f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items()),
             "",
-            (
-                "kepler-traverse COMMAND --help lists the options of a command; "
-                "run KIND --help those of a result kind."
-            ),
+            "kepler-traverse COMMAND --help lists the options of a command; "
+            "run KIND --help those of a result kind.",
         )
         return 0
     if command == "--version":
@@ -83,17 +62,19 @@ def main() -> int:
         return EXIT_USAGE
     if command == "run":
         command = own_program(words) or command
-    module, function, _ = COMMANDS[command]
+    if command == "plan":
+        words = ["--plan", *words]
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.
-    sys.argv = [f"kepler-traverse {command}", *(["--plan"] if command == "plan" else []), *words]
+    sys.argv = [f"kepler-traverse {command}", *words]
+    name, _ = COMMANDS[command]
 
-    def program() -> int:
-        return int(getattr(import_module(f".{module}", __package__), function)())
+    def imported() -> Any:
+        return import_module(f".{name}", __package__)
 
-    if module in _WATCHED:
-        return program()
-    return signals.run_heeding(program)
+    if name == "batch_sources":  # whose two processes divide the signals between them
+        return int(imported().program())
+    return signals.run_heeding(lambda: int(imported().main()))
 
 
 if __name__ == "__main__":

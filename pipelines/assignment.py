@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -255,17 +255,11 @@ def _write(given: dict[str, Any]) -> int:
     from kepler_traverse.assignment.cost_functions import LinkTable
     from kepler_traverse.assignment.network import table_columns
     from kepler_traverse.assignment.results import read_skimmed
-    from kepler_traverse.errors import OutputError
     from kepler_traverse.runtime.regular_files import written_whole
 
     folder = Path(given["output"])
     is_resumed = bool(given.get("resume"))
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_resumed)):
-        raise OutputError(
-            f"--output {str(folder)!r} is not empty; name a new folder, or give --resume"
-        )
-    if is_resumed and folder.exists() and any(folder.iterdir()) and not (folder / STATE).exists():
-        raise OutputError(f"--output {str(folder)!r} has no {STATE}: it is no run to resume")
+    _check_folder(folder, is_resumed)
     began = time.perf_counter()
     links, trips, options = _arguments(given)
     read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(given))
@@ -293,6 +287,21 @@ def _write(given: dict[str, Any]) -> int:
         partial.touch()
     say(f"relative gap {result.relative_gap:.2e}, proved; flows of the links: {folder / LINKS}")
     return 0
+
+
+def _check_folder(folder: Path, is_resumed: bool) -> None:
+    """Raise OutputError unless a run may write to a folder, or goes on with the run in it."""
+    from kepler_traverse.errors import OutputError
+
+    if not folder.exists():
+        return
+    has_files = not folder.is_dir() or any(folder.iterdir())
+    if has_files and not (is_resumed and folder.is_dir()):
+        raise OutputError(
+            f"--output {str(folder)!r} is not empty; name a new folder, or give --resume"
+        )
+    if has_files and not (folder / STATE).exists():
+        raise OutputError(f"--output {str(folder)!r} has no {STATE}: it is no run to resume")
 
 
 def _report(iterations: int, gap: float) -> None:
@@ -340,8 +349,6 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
     """Describe what is wrong with an output: files that are not those of the manifest, flows that do
     not follow from the paths or the last step, and a gap that is not the one stated.
     """
-    import pyarrow.parquet
-
     from kepler_traverse.assignment import assign
     from kepler_traverse.assignment.checkpoints import CheckpointError
     from kepler_traverse.errors import CertificateError, InputError
@@ -378,22 +385,32 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
             return [f"{STATE}: {error}"]
         except CheckpointError:
             return [f"{STATE}: it is damaged, or of other links, trips or settings than these"]
-    faults = []
+    return [*_wrong_facts(result, facts), *_wrong_tables(result, facts, folder)]
+
+
+def _wrong_facts(result: Any, facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what the manifest states that is not so of a result."""
     for name in _STATED:
         if name == "shortest_by" and name not in facts:  # in outputs of version 0.1.0
             continue
-        if getattr(result, name) != facts.get(name):
-            faults.append(f"{MANIFEST}: {name} is {facts.get(name)}, not {getattr(result, name)}")
-    tables = _tables(result, settings)
+        right = getattr(result, name)
+        if right != facts.get(name):
+            yield f"{MANIFEST}: {name} is {facts.get(name)}, not {right}"
+
+
+def _wrong_tables(result: Any, facts: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Yield which tables are missing, or have other rows than a result, or belong to another run."""
+    import pyarrow.parquet
+
+    tables = _tables(result, facts["settings"])
     for name in (SKIMS, SELECTED):
         if name not in tables and (folder / name).exists():
-            faults.append(f"{name}: it is of another run, as the settings have none")
+            yield f"{name}: it is of another run, as the settings have none"
     for name, table in tables.items():
         if name not in facts["files"]:
-            faults.append(f"{MANIFEST}: {name} is missing")
+            yield f"{MANIFEST}: {name} is missing"
         elif not pyarrow.parquet.read_table(folder / name).equals(table):
-            faults.append(f"{name}: its rows are not those of the flows")
-    return faults
+            yield f"{name}: its rows are not those of the flows"
 
 
 def _paths(given: dict[str, Any]) -> dict[str, Any]:

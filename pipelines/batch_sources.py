@@ -71,15 +71,10 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     another process takes over if this one dies.
     """
     argv = sys.argv[1:] if argv is None else argv
+    options = options_in(argv)
     try:
-        options = options_in(argv)
         if "-h" in options or "--help" in options:
-            kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
-            # perhaps of a plug-in that cannot be used
-            if kind is None and not argv[0].startswith("-"):
-                refuse_failed_plugins()
-            parser(kind).print_help()
-            _note_failed_plugins()
+            _print_help(argv)
             return 0
         flags, config = parse_flags(argv)
         refuse_failed_plugins()
@@ -112,13 +107,20 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     except Exception as error:
         # no error of it without the module
         errors = sys.modules.get(f"{__package__}.scheduling.errors")
-        if (
-            supervision.is_watched
-            and errors is not None
-            and isinstance(error, errors.ProcessUnusableError)
-        ):
+        is_unusable = errors is not None and isinstance(error, errors.ProcessUnusableError)
+        if is_unusable and supervision.is_watched:
             return supervisor.EXIT_UNUSABLE
-        return report_error(error, debug="--debug" in options_in(argv))
+        return report_error(error, debug="--debug" in options)
+
+
+def _print_help(argv: list[str]) -> None:
+    """Print the options of the job, or those of a result kind that the command line names."""
+    kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
+    # perhaps of a plug-in that cannot be used
+    if kind is None and not argv[0].startswith("-"):
+        refuse_failed_plugins()
+    parser(kind).print_help()
+    _note_failed_plugins()
 
 
 def run_program(
@@ -204,31 +206,26 @@ def report_error(error: Exception, debug: bool) -> int:
 
     if debug:
         say(*without_secrets("".join(traceback.format_exception(error))).splitlines())
+    code = EXIT_UNEXPECTED
+    message = str(error)
+    fault = _fault_of_disk(error)
+    missing = ""
+    if isinstance(error, ModuleNotFoundError):
+        missing = str(error.name).partition(".")[0]
     if isinstance(error, UsageError):
         code = EXIT_USAGE
-        message = with_failed_plugins(str(error))
-    else:
-        code = EXIT_UNEXPECTED
-        # values too large to be added up are bad input, too
-        if isinstance(error, (InputError, PrecisionError)):
-            code = EXIT_USAGE
-        elif isinstance(error, NegativeCycleError):
-            code = EXIT_NEGATIVE_CYCLE
-        message = str(error)
-        disk = _fault_of_disk(error)
-        if disk:
-            code = EXIT_USAGE
-            message = disk
-        if isinstance(error, ModuleNotFoundError):
-            missing = str(error.name).partition(".")[0]
-        else:
-            missing = ""
-        if missing in _OF_EXTRA_JOB:
-            message = f"the job needs {missing}, which is not installed: " + how_to_install("job")
-        elif not (disk or isinstance(error, KeplerError)):
-            message = (
-                f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
-            )
+        message = with_failed_plugins(message)
+    elif fault:
+        code = EXIT_USAGE
+        message = fault
+    elif isinstance(error, (InputError, PrecisionError)):
+        code = EXIT_USAGE  # values too large to be added up are bad input, too
+    elif isinstance(error, NegativeCycleError):
+        code = EXIT_NEGATIVE_CYCLE
+    elif missing in _OF_EXTRA_JOB:
+        message = f"the job needs {missing}, which is not installed: " + how_to_install("job")
+    elif not isinstance(error, KeplerError):
+        message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(without_secrets(f"error: {message}"))
     return code
 

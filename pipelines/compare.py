@@ -136,9 +136,7 @@ def _run(given: Any) -> int:
     with options_spelled(flag_text):
         facts = _compare(given, settings)
     show(*([json.dumps(facts)] if settings.json else _table(facts)))
-    if all(run["equal"] for run in facts["runs"]):
-        return 0
-    return 1
+    return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 
 def _compare(given: Any, settings: Settings) -> dict[str, Any]:
@@ -209,7 +207,7 @@ def _graph(settings: Settings, hash_weights: bool) -> Any:
     return graph
 
 
-def _clock(device: str) -> float:
+def _now(device: str) -> float:
     """Return the time after the GPU has finished its work."""
     if device == "cuda":
         from kepler_traverse.cuda import cp
@@ -235,14 +233,14 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
     theirs: dict[str, list[float]] = {way: [] for way in ways}
     differing = 0
     for source in sources.tolist():
-        began = _clock(graph.device)
+        began = _now(graph.device)
         traversal = plan.run(source)
-        ours.append(_clock(graph.device) - began)
+        ours.append(_now(graph.device) - began)
         certify(graph, traversal).require()
         for way, traverse in ways.items():
-            began = _clock(graph.device)
+            began = _now(graph.device)
             answer = traverse(source)
-            theirs[way].append(_clock(graph.device) - began)
+            theirs[way].append(_now(graph.device) - began)
             expected = in_our_encoding(answer, graph, algorithm)
             refuse_rounded(expected, traversal.distance.dtype)
             differing += int(
@@ -298,8 +296,10 @@ def _table(facts: dict[str, Any]) -> list[str]:
     size = (
         f"{several(graph['vertices'], 'vertex')}, {several(graph['stored_edges'], 'stored edge')}"
     )
-    lines = [f"{size}, {kind}; {several(facts['sources'], 'source')}; {where}"]
-    lines.append(f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}")
+    lines = [
+        f"{size}, {kind}; {several(facts['sources'], 'source')}; {where}",
+        f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}",
+    ]
     for run in facts["runs"]:
         peaks = run.get("peak_rss_bytes", {})
         ours = f"{run['algorithm']} {run['strategy']}"
@@ -310,9 +310,8 @@ def _table(facts: dict[str, Any]) -> list[str]:
         ):
             shown = f"{peak / 2**20:.0f}" if peak else "-"
             lines.append(f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{shown:>10}")
-        if run["equal"]:
-            agree = "all distances equal"
-        else:
+        agree = "all distances equal"
+        if not run["equal"]:
             agree = f"{run['differing_distances']:,} DISTANCES DIFFER"
         lines.append(
             f"  {agree}, {run['certified']} results certified, "

@@ -48,7 +48,7 @@ def _complete(given: argparse.Namespace) -> int:
 
 
 def whole(
-    commands: Mapping[str, tuple[str, str, str]], a_file: object, a_folder: object
+    commands: Mapping[str, tuple[str, str]], a_file: object, a_folder: object
 ) -> argparse.ArgumentParser:
     """Return one command line with those of all commands, whose values are completed as files and
     folders if they are.
@@ -56,7 +56,7 @@ def whole(
     result = argparse.ArgumentParser(prog="kepler-traverse")
     result.add_argument("--version", action="store_true", help="print the version")
     several = result.add_subparsers()
-    for name, (module, _, text) in commands.items():
+    for name, (module, text) in commands.items():
         own = import_module(f".{module}", __package__).parser()
         for action in own._actions:
             values = str(action.metavar).split("|")

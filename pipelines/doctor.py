@@ -118,13 +118,10 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
         return Finding(name, False, "no result within 180 s", advice, needed)
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
-    if lines:
-        detail = lines[-1]
-    else:
-        detail = f"ended with code {done.returncode}"
-    return Finding(
-        name, works, detail if works else in_words(detail), "" if works else advice, needed
-    )
+    detail = lines[-1] if lines else f"ended with code {done.returncode}"
+    if works:
+        return Finding(name, True, detail, needed=needed)
+    return Finding(name, False, in_words(detail), advice, needed)
 
 
 def in_words(line: str) -> str:
@@ -187,16 +184,11 @@ def gpus() -> list[Finding]:
     findings = []
     for line in done.stdout.strip().splitlines():
         name, memory, driver, capability = (part.strip() for part in line.split(","))
-        recent = driver.split(".")[0].isdecimal() and int(driver.split(".")[0]) >= OLDEST_DRIVER
+        series = driver.split(".")[0]
+        is_recent = series.isdecimal() and int(series) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
-        if recent:
-            advice = ""
-        else:
-            advice = (
-                f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 "
-                f"on: {how_to_install('cuda12')}"
-            )
-        findings.append(Finding("GPU", recent, detail, advice))
+        advice = f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 on: {how_to_install('cuda12')}"
+        findings.append(Finding("GPU", is_recent, detail, "" if is_recent else advice))
     return findings
 
 
@@ -235,12 +227,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
     options = parser().parse_args(arguments)
     findings = examine()
-    on_cpu = all(finding.works for finding in findings if finding.needed)
-    on_gpu = on_cpu and all(
-        finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES)
-    )
+    needed = {finding.name for finding in findings if finding.needed}
+    failing = {finding.name for finding in findings if not finding.works}
+    on_cpu = not failing & needed
+    on_gpu = on_cpu and not failing & {"GPU", *GPU_PROBES}
     if options.json:
         rows = [asdict(finding) for finding in findings]
         show(*json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2).splitlines())
@@ -250,15 +243,11 @@ def main(arguments: list[str] | None = None) -> int:
         show(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
         if finding.advice:
             show(f"    {'':<{width}}  -> {finding.advice}")
-    in_python = all(
-        finding.works for finding in findings if finding.needed and finding.name not in OF_JOB
-    )
+    cpu = "not ready"
     if on_cpu:
         cpu = "ready"
-    elif in_python:
+    elif not failing & needed - {*OF_JOB}:
         cpu = "ready in Python, but not for the job"
-    else:
-        cpu = "not ready"
     show("", f"device cpu: {cpu}; device cuda: {'ready' if on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):
         show(

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kepler_traverse.errors import several
 from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, violations
@@ -24,6 +24,9 @@ from .cli.command_line import Once, OnceParser, add_option
 from .cli.options import OPTIONS, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
 from .cli.values import integer
+
+if TYPE_CHECKING:
+    from kepler_traverse.graph import Graph
 
 RESULTS = ("extremes", "top-closeness")
 _SHARED = [
@@ -72,12 +75,13 @@ def _answer(parsed: Any) -> int:
     from kepler_traverse.errors import options_spelled
 
     with options_spelled(flag_text):
-        facts, answer, table = _compute(given)
+        measured = _measure(given)
     if output is None:
-        show(*json.dumps(facts | answer, indent=2).splitlines())
+        show(*measured.as_json().splitlines())
     else:
-        _write(Path(output), facts, answer, table)
-        say(f"{several(facts['searches'], 'search')}; {given['result']} written to {output}")
+        _write(Path(output), measured)
+        searches = several(measured.facts["searches"], "search")
+        say(f"{searches}; {given['result']} written to {output}")
     return 0
 
 
@@ -137,34 +141,33 @@ def _check_output(path: Path) -> None:
         raise OutputError(f"--output {str(path)!r} is in a folder that does not exist")
 
 
-def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Return facts of the run, the answer (numbers and lists of ids, or columns as lists), and the
-    answer as a table.
-    """
-    import pyarrow
+class _Measured(NamedTuple):
+    """What was measured of a graph."""
 
-    from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
-    from kepler_traverse.extremes.eccentricities import make_columns
-    from kepler_traverse.search.frames import arrow_table
+    facts: dict[str, Any]  # of the run
+    answer: dict[str, Any]  # numbers and lists of ids, or columns as lists
+    table: Any  # the answer as a table of Arrow, with a row per vertex
 
+    def as_json(self) -> str:
+        return json.dumps(self.facts | self.answer, indent=2)
+
+
+def _measure(given: dict[str, Any]) -> _Measured:
+    """Read the graph, and measure what is asked of it."""
     from .run.reading import read_and_say
 
-    closeness = given["result"] == "top-closeness"
-    weighted = given["algorithm"] == "sssp"
     columns = edge_columns(given.get("columns"), alone=True)
-    own = {**given, **columns}
     written = {name: flag_text(name) for name, value in columns.items() if value is not None}
     written |= {name: f"--{name}" for name in given}
-    refuse(
-        violations(
-            GivenOptions(kind=None, algorithm=given["algorithm"], written=written, values=own), ROWS
-        )
+    options = GivenOptions(
+        kind=None, algorithm=given["algorithm"], written=written, values={**given, **columns}
     )
+    refuse(violations(options, ROWS))
     graph = read_and_say(
         given["edges"],
         directed=given.get("directed", True),
         device=given["device"],
-        weighted=weighted,
+        weighted=given["algorithm"] == "sssp",
         **columns,
     )
     facts = {
@@ -177,45 +180,60 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
         "n_edges": graph.n_edges,
     }
     started = time.perf_counter()
-    answer: dict[str, Any]
-    if closeness:
-        frame, searches = top_closeness(
-            graph,
-            given.get("k", 10),
-            algorithm=given["algorithm"],
-            direction=given.get("direction", "out"),
-            with_count=True,
-        )
-        if hasattr(frame, "to_pandas"):
-            table = frame.to_pandas()
-        else:
-            table = frame
-        answer = {name: table[name].tolist() for name in table.columns}
-        table = pyarrow.table(answer)
-    else:
-        measured = extremes(
-            graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse")
-        )
-        searches = measured.searches
-        facts["n_vertices_considered"] = measured.n_vertices
-        answer = {name: getattr(measured, name) for name in EXTREMES}
-        answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
-        table = arrow_table(make_columns(graph, measured))
-    return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer, table
+    measure = _find_closest if given["result"] == "top-closeness" else _find_extremes
+    measured = measure(graph, given)
+    facts |= measured.facts
+    facts["seconds"] = time.perf_counter() - started
+    return measured._replace(facts=facts)
 
 
-def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any) -> None:
-    """Write the answer; a table has a row per vertex, and the facts of the run as metadata."""
+def _find_closest(graph: Graph, given: dict[str, Any]) -> _Measured:
+    """Return the vertices of the highest closeness."""
+    import pyarrow
+
+    from kepler_traverse.extremes import top_closeness
+
+    frame, searches = top_closeness(
+        graph,
+        given.get("k", 10),
+        algorithm=given["algorithm"],
+        direction=given.get("direction", "out"),
+        with_count=True,
+    )
+    if hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    answer = {name: frame[name].tolist() for name in frame.columns}
+    return _Measured({"searches": searches}, answer, pyarrow.table(answer))
+
+
+def _find_extremes(graph: Graph, given: dict[str, Any]) -> _Measured:
+    """Return the diameter and the radius of a graph, and the vertices that have these."""
+    from kepler_traverse.extremes import EXTREMES, extremes
+    from kepler_traverse.extremes.eccentricities import make_columns
+    from kepler_traverse.search.frames import arrow_table
+
+    measured = extremes(
+        graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse")
+    )
+    facts = {"n_vertices_considered": measured.n_vertices, "searches": measured.searches}
+    answer = {name: getattr(measured, name) for name in EXTREMES}
+    answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
+    return _Measured(facts, answer, arrow_table(make_columns(graph, measured)))
+
+
+def _write(path: Path, measured: _Measured) -> None:
+    """Write what was measured; a table has the facts of the run as metadata."""
     import pyarrow.parquet
 
     from kepler_traverse.runtime.regular_files import written_whole
 
     with written_whole(path) as partial:
         if path.suffix == ".json":
-            partial.write_text(json.dumps(facts | answer, indent=2) + "\n", encoding="utf-8")
+            partial.write_text(measured.as_json() + "\n", encoding="utf-8")
         else:
-            metadata = {"kepler_traverse": json.dumps(facts)}
-            pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), partial)
+            metadata = {"kepler_traverse": json.dumps(measured.facts)}
+            table = measured.table.replace_schema_metadata(metadata)
+            pyarrow.parquet.write_table(table, partial)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ def parser() -> OnceParser:
 
 
 def _finish(given: Any) -> int:
+    """Complete a run, and print what it has come to."""
     refuse_address("DIR", given.folder, takes_stores=True)
     folder = open_store(given.folder)
     table = getattr(given, "table", None)
@@ -68,49 +69,47 @@ def _finish(given: Any) -> int:
     except IncompleteError as error:
         say(f"not complete: {error}")
         return EXIT_INCOMPLETE
-    store = traffic_of_run(checked_settings(manifest["settings"]), manifest)
-    rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
     facts = {
         "output": given.folder,
         "status": manifest["status"],
         "sources": manifest["sources"],
-        "rows": rows,
-    }
-    facts |= {
-        "bytes": size,
+        "rows": sum(part["rows"] for part in manifest["parts"]),
+        "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "parts": len(manifest["parts"]),
         "digest": manifest["digest"],
         "was_finished": before,
+        **read_estimate(manifest),
     }
-    facts |= read_estimate(manifest) | ({"store": store} if store["requests"] else {})
-    lines = [
-        *estimate_lines(facts),
-        *([f"store: {traffic_text(store)}"] if store["requests"] else []),
-    ]
+    store = traffic_of_run(checked_settings(manifest["settings"]), manifest)
+    if store["requests"]:
+        facts["store"] = store
     if table is not None:
         was_there = register(folder, manifest, table)
-        facts |= {
-            "table": {
-                "format": table,
-                "address": table_address(folder, table),
-                "was_there": was_there,
-            }
-        }
-        lines.append(
-            f"table: {table}, {table_address(folder, table)}"
-            + (", was there before" if was_there else "")
-        )
+        address = table_address(folder, table)
+        facts["table"] = {"format": table, "address": address, "was_there": was_there}
     if getattr(given, "json", False):
         show(json.dumps(facts))
-        return 0
-    show(
-        f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}"
-        + (", was finished before" if before else ""),
-        f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
-        *lines,
-        f"digest: {manifest['digest']}",
-    )
+    else:
+        show(*_summary(facts))
     return 0
+
+
+def _summary(facts: dict[str, Any]) -> list[str]:
+    """Return the facts of a finished run as lines for people."""
+    before = ", was finished before" if facts["was_finished"] else ""
+    size = f"{several(facts['parts'], 'part')}, {in_units(facts['bytes'])}"
+    lines = [
+        f"{several(facts['sources'], 'source')}, {several(facts['rows'], 'row')}{before}",
+        f"results: {facts['output']} ({size})",
+        *estimate_lines(facts),
+    ]
+    if "store" in facts:
+        lines.append(f"store: {traffic_text(facts['store'])}")
+    if "table" in facts:
+        table = facts["table"]
+        there = ", was there before" if table["was_there"] else ""
+        lines.append(f"table: {table['format']}, {table['address']}{there}")
+    return [*lines, f"digest: {facts['digest']}"]
 
 
 if __name__ == "__main__":

@@ -287,13 +287,7 @@ def run_job(
         if names_all:
             source_numbers(graph, ALL)
         if INDEX in tables.get("vertices", {}):
-            import pandas
-
-            labels = pandas.Index(tables["vertices"][INDEX].to_pandas())
-            unknown = np.flatnonzero(find_vertices(graph, labels) < 0)
-            if unknown.size:
-                label = arguments.describe(arguments.plain(labels[unknown[0]]))
-                raise no_ids("vertices", labels, label)
+            _refuse_unknown_labels(graph, tables["vertices"][INDEX])
         # a command line takes texts also for integers, and explains what is no id
         for name, given in ids.items():
             typed = [
@@ -310,13 +304,12 @@ def run_job(
         if client is None:
             settings = read_settings(values, environment={})
         else:
-            address = _find_address(client)
-            settings = read_settings(
-                values | {"scheduler_address": _CHECKED_ADDRESS}, environment={}
-            )
-            settings = replace(settings, scheduler_address=address)
             from .scheduling.cluster import client_in_use
 
+            address = _find_address(client)
+            checked = values | {"scheduler_address": _CHECKED_ADDRESS}
+            settings = read_settings(checked, environment={})
+            settings = replace(settings, scheduler_address=address)
             stack.enter_context(client_in_use(client))
         if graph is not None and settings.engine == MG:
             raise InputError(
@@ -324,10 +317,11 @@ def run_job(
             )
         finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, given=given)
     assert finished is not None  # only the plan of a command line ends without
+    path: Path | str = Path(output).absolute()
+    if URL.match(values["output"]):
+        path = values["output"].rstrip("/")
     result = JobResult(
-        path=values["output"].rstrip("/")
-        if URL.match(values["output"])
-        else Path(output).absolute(),
+        path=path,
         manifest=json.loads(json.dumps(finished.manifest)),  # as a reader of the file has it
         computed=finished.computed,
         total_seconds=finished.seconds,
@@ -342,10 +336,19 @@ def run_job(
     return result
 
 
-def _values(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options as settings take them: without those that are None, paths as texts,
-    ids as lists.
-    """
+def _refuse_unknown_labels(graph: Graph, column: Any) -> None:
+    """Raise InputError if the index of a table of vertices has a label that is no vertex."""
+    import pandas
+
+    labels = pandas.Index(column.to_pandas())
+    unknown = np.flatnonzero(find_vertices(graph, labels) < 0)
+    if unknown.size:
+        label = arguments.describe(arguments.plain(labels[unknown[0]]))
+        raise no_ids("vertices", labels, label)
+
+
+def _refuse_unknown_options(options: Iterable[str]) -> None:
+    """Raise InputError for an option that ``run_job`` does not take."""
     known = {option.key: option.in_python for option in OPTIONS} | {"knobs": True}
     for name in options:
         if not known.get(name, True):
@@ -359,6 +362,13 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
             near = difflib.get_close_matches(name, known, 1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise InputError(with_failed_plugins(f"{name} is no option of the job{meant}"))
+
+
+def _values(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the given options as settings take them: without those that are None, paths as texts,
+    ids as lists.
+    """
+    _refuse_unknown_options(options)
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
@@ -461,15 +471,10 @@ def _name_sources(values: dict[str, Any]) -> bool:
     """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
     if "sources" not in values:
         return False
-    is_file = _is_file(values["sources"])
-    given = [
-        name
-        for name in SOURCE_CHOICES
-        if name != "sources" and values.get(name) not in (None, False)
-    ]
-    if given:
-        raise InputError(f"sources are given more than once, by sources and {given[0]}; take one")
-    if is_file:
+    for name in SOURCE_CHOICES:
+        if name != "sources" and values.get(name) not in (None, False):
+            raise InputError(f"sources are given more than once, by sources and {name}; take one")
+    if _is_file(values["sources"]):
         values["sources"] = _path("sources", values["sources"])
         return False
     sources = given_sources(values["sources"])
@@ -545,10 +550,7 @@ def _read_graph(
 
 def _list_paths(edges: Any) -> list[str]:
     """Return the paths of an edge list; an empty list if the edges are no paths."""
-    if isinstance(edges, (list, tuple)):
-        listed = edges
-    else:
-        listed = [edges]
+    listed = edges if isinstance(edges, (list, tuple)) else [edges]
     are_paths = all(isinstance(path, (str, os.PathLike)) for path in listed)
     if not listed or not are_paths:
         return []
@@ -664,6 +666,7 @@ def _in_words_of_python() -> Iterator[None]:
 
 
 def _spelled(name: str, value: object = None) -> str:
+    """Return an option of the library as an argument of ``run_job``, for messages."""
     flag = flag_text(name, value)
     if flag.startswith("--columns"):
         return _as_arguments(flag)
@@ -672,6 +675,7 @@ def _spelled(name: str, value: object = None) -> str:
 
 
 def _as_arguments(message: str) -> str:
+    """Return a message with arguments in place of flags and of what the command line calls edges."""
     message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
     message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")
     message = re.sub(r"--columns (\w+=[^\s,;]+(,\w+=[^\s,;]+)*)", _as_mapping, message)
@@ -679,16 +683,13 @@ def _as_arguments(message: str) -> str:
 
 
 def _as_mapping(match: re.Match[str]) -> str:
+    """Return ``--columns`` as the argument: src=NAME is {'src': ...}."""
     pairs = (pair.partition("=") for pair in match[1].split(","))
-    return (
-        "columns={"
-        + ", ".join(
-            f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs
-        )
-        + "}"
-    )
+    items = (f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs)
+    return f"columns={{{', '.join(items)}}}"
 
 
 def _as_argument(match: re.Match[str]) -> str:
+    """Return a flag as the argument: --graph-cache is graph_cache, --no-report is report=False."""
     name = match[2].replace("-", "_")
     return f"{name}=False" if match[1] else name

@@ -85,9 +85,7 @@ class LabelServer(flight.FlightServerBase):
         self._lock = threading.Lock()
         self._waiting = 0
         self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
-        kind: Any = pa.int64()
-        if not tables.is_integer:
-            kind = pa.float64()
+        kind: Any = pa.int64() if tables.is_integer else pa.float64()
         self._schema = pa.schema([("distance", kind)])
 
     @_in_sentences
@@ -150,21 +148,24 @@ class LabelServer(flight.FlightServerBase):
     @contextmanager
     def _slot(self) -> Iterator[None]:
         """Let as many calls compute at a time as there are cores, and so many more wait."""
-        with self._lock:
-            is_full = self._waiting >= MAX_WAITING
-            self._waiting += not is_full
-        if is_full or not self._slots.acquire(timeout=MAX_SECONDS):
-            if not is_full:
-                with self._lock:
-                    self._waiting -= 1
+        if not self._take_slot():
             self._count(refused=1)
             raise flight.FlightUnavailableError("too many calls wait; call again in a second")
-        with self._lock:
-            self._waiting -= 1
         try:
             yield
         finally:
             self._slots.release()
+
+    def _take_slot(self) -> bool:
+        """Wait until a call may compute; False if too many wait, or for too long."""
+        with self._lock:
+            if self._waiting >= MAX_WAITING:
+                return False
+            self._waiting += 1
+        is_taken = self._slots.acquire(timeout=MAX_SECONDS)
+        with self._lock:
+            self._waiting -= 1
+        return is_taken
 
     def _count(self, **more: int) -> None:
         with self._lock:
@@ -180,18 +181,15 @@ class _Tokens(flight.ServerMiddlewareFactory):
         self._tokens = tokens
 
     def start_call(self, info: Any, headers: Any) -> None:  # noqa: ARG002
-        given = [
-            value
-            for name, values in headers.items()
-            if name.lower() == "authorization"
-            for value in values
-        ]
-        for value in given:
-            word = value.removeprefix("Bearer ").encode()
-            # each is compared, so that the time says nothing of which
-            if sum(hmac.compare_digest(word, token) for token in self._tokens):
+        for name, values in headers.items():
+            if name.lower() == "authorization" and any(map(self._is_known, values)):
                 return
         raise flight.FlightUnauthenticatedError("the call has no token of this service")
+
+    def _is_known(self, value: str) -> bool:
+        word = value.removeprefix("Bearer ").encode()
+        # each is compared, so that the time says nothing of which
+        return sum(hmac.compare_digest(word, token) for token in self._tokens) > 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -252,9 +250,7 @@ def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> Lab
     if given.get("token_file") is not None:
         options["middleware"] = {"tokens": _Tokens(_read_tokens(given["token_file"]))}
     tables = read_labels(folder, given.get("inward"))
-    at = host
-    if ":" in host:
-        at = f"[{host}]"
+    at = f"[{host}]" if ":" in host else host
     try:
         return LabelServer(f"{scheme}://{at}:{port}", tables, cores=threads.count(), **options)
     except pa.ArrowException:

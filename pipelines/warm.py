@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.runtime.scratch import temporary_folder
@@ -23,8 +24,12 @@ from .batch_sources import EXIT_INTERRUPTED, run_program
 from .cli import signals
 from .cli.terminal import called_as, say, show
 
+if TYPE_CHECKING:
+    from kepler_traverse.search.strategy import MultiSourceStrategy
+
 _N_VERTICES = 64
 _N_SOURCES = 20
+_SOURCES = ["--random-sources", str(_N_SOURCES)]
 _WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
 _FEW = ("distances", "predecessors")
 
@@ -49,16 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _warm(given: argparse.Namespace) -> int:
-    device = given.device
+    """Make the tiny runs, and say how long they took."""
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
-    if device != "auto":
-        devices = [device]
-    elif cuda.available():
-        devices = ["cpu", "cuda"]
-    else:
-        devices = ["cpu"]
+    devices = [given.device]
+    if given.device == "auto":
+        devices = ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()
     started = time.perf_counter()
     n_runs = 0
@@ -88,50 +90,51 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 
+    for algorithm, listed in (("bfs", BFS), ("sssp", SSSP)):
+        strategies = [each for each in listed if each.default and each.device == device]
+        common = ["--algorithm", algorithm, "--device", device, "--json", "--no-report"]
+        for weight in _WEIGHTS[algorithm]:
+            words = [str(_edges(folder, weight)), *common]
+            yield from _few_kinds(words, folder)
+            yield from _other_kinds(words, algorithm, folder)
+            acyclic = [str(_edges(folder, weight, is_acyclic=True)), *common]
+            for strategy in strategies:
+                own = acyclic if "acyclic" in strategy.needs else words
+                yield from _of_strategy(own, strategy)
+
+
+def _few_kinds(words: list[str], folder: Path) -> Iterator[list[str]]:
+    """Yield runs of the kinds that need most code, from one source and from several, and by a graph
+    that is stored.
+    """
+    cache = ["--graph-cache", str(folder / "graphs")]
+    for direction in ("--directed", "--undirected"):
+        for result in _FEW:
+            for count in ("1", str(_N_SOURCES)):
+                yield [*words, direction, "--result", result, "--random-sources", count]
+        for _ in range(2):  # the second one maps the stored graph, as worker processes do
+            yield [*words, direction, *cache, *_SOURCES]
+
+
+def _other_kinds(words: list[str], algorithm: str, folder: Path) -> Iterator[list[str]]:
+    """Yield a run of each other kind of results."""
     from .output.schemas import OUTPUT_SCHEMAS
 
-    for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
-        strategies = [row for row in rows if row.default and row.device == device]
-        for weight in _WEIGHTS[algorithm]:
-            edges = _edges(folder, weight)
-            same = [
-                str(edges),
-                "--algorithm",
-                algorithm,
-                "--device",
-                device,
-                "--json",
-                "--no-report",
-            ]
-            many = ["--random-sources", str(_N_SOURCES)]
-            for direction in ("--directed", "--undirected"):
-                for result in _FEW:
-                    for count in ("1", str(_N_SOURCES)):
-                        yield [*same, direction, "--result", result, "--random-sources", count]
-            for direction in ("--directed", "--undirected"):
-                cache = ["--graph-cache", str(folder / "graphs")]
-                # The second one maps the stored graph, as worker processes do.
-                yield from [[*same, direction, *cache, *many]] * 2
-            for result in OUTPUT_SCHEMAS:
-                kind = OUTPUT_SCHEMAS[result]
-                if result in _FEW or algorithm not in kind.algorithms:
-                    continue
-                if kind.takes_sources and not kind.needs_pairs:
-                    sources = many
-                else:
-                    sources = []
-                yield [*same, "--result", result, *_needed_by(kind, folder), *sources]
-            acyclic = [str(_edges(folder, weight, is_acyclic=True)), *same[1:]]
-            for strategy in strategies:
-                named = [*same, "--strategy", strategy.name, *many]
-                more = []
-                if "acyclic" in strategy.needs:
-                    named = [*acyclic, "--strategy", strategy.name, *many]
-                if "hierarchy" in strategy.needs:
-                    more = ["--undirected", "--hierarchy", "yes"]
-                    yield [*named, "--directed", "--hierarchy", "yes"]
-                for result in (*_FEW, "summary"):
-                    yield [*named, "--result", result, *more]
+    for result, kind in OUTPUT_SCHEMAS.items():
+        if result not in _FEW and algorithm in kind.algorithms:
+            sources = _SOURCES if kind.takes_sources and not kind.needs_pairs else []
+            yield [*words, "--result", result, *_needed_by(kind, folder), *sources]
+
+
+def _of_strategy(words: list[str], strategy: MultiSourceStrategy) -> Iterator[list[str]]:
+    """Yield runs with a strategy."""
+    named = [*words, "--strategy", strategy.name, *_SOURCES]
+    more = []
+    if "hierarchy" in strategy.needs:
+        more = ["--undirected", "--hierarchy", "yes"]
+        yield [*named, "--directed", "--hierarchy", "yes"]
+    for result in (*_FEW, "summary"):
+        yield [*named, "--result", result, *more]
 
 
 def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
@@ -151,7 +154,9 @@ def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
         "along": ["--along", "steps"],
         "unconnected": ["--unconnected", "largest"],
     }
-    needed = {*kind.needs, *({"unconnected"} & {*kind.all_options})}
+    needed = {*kind.needs}
+    if "unconnected" in kind.all_options:
+        needed.add("unconnected")
     return [word for name, words in given.items() if name in needed for word in words]
 
 

@@ -19,12 +19,11 @@ from .values import is_url
 
 def needs_table(option: Option) -> Constraint:
     """Return the rule that an option which reads columns comes with their table."""
-    if option.table == "sources":
+    table = option.table
+    more = ""
+    if table == "sources":
         table = "columns.source"  # sources may also be ids, which have no columns
         more = ", Parquet or CSV with a header"
-    else:
-        table = option.table
-        more = ""
     return Constraint(
         names=(option.key, option.table),
         violated=lambda given: given.is_given(option.key) and given.value(table) is None,
@@ -88,6 +87,8 @@ _NO_WEIGHTS = "bfs counts hops and takes no weights; {algorithm=sssp} does"
 
 
 def _has_no_table(role: str) -> Callable[[Settings], bool]:
+    """Return whether the table with the column of a role is no file."""
+
     def violated(given: Settings) -> bool:
         files = {"sources": given.sources_file, "targets": given.targets_file}
         return files.get(given.find_table(role), given.pairs) is None

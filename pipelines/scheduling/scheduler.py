@@ -346,9 +346,10 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
-        deadline = self._deadline
-        if deadline == "auto":
+        if self._deadline == "auto":
             deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        else:
+            deadline = self._deadline
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
 

@@ -135,8 +135,8 @@ class _Rows:
             table = next(self._tables, None)
             if table is None:
                 break
-            held = [] if self._held is None else [self._held]
-            self._held = pa.concat_tables([*held, table])
+            held = table if self._held is None else pa.concat_tables([self._held, table])
+            self._held = held
         if self._held is None:
             return pa.table({})
         taken = self._held.slice(0, count)

@@ -137,11 +137,11 @@ def put(
         for path, text in texts.items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
-    for path in (*stale, *superfluous) if check else ():
-        what = "of no page" if path in superfluous else "stale"
-        print(f"{path.name} is {what}: run python -m {program}", file=sys.stderr)
     if check:
-        return int(bool(stale or superfluous))
+        wrong = dict.fromkeys(stale, "stale") | dict.fromkeys(superfluous, "of no page")
+        for path, what in wrong.items():
+            print(f"{path.name} is {what}: run python -m {program}", file=sys.stderr)
+        return int(bool(wrong))
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(texts[path], encoding="utf-8")

@@ -141,7 +141,7 @@ def work_of(name: str, graph: str, **given: Any) -> Work:
 
 WORKS = tuple(
     work_of(
-        f"{algorithm}, one source" if count == 1 else f"{algorithm}, {count} sources",
+        f"{algorithm}, {sources}",
         graph,
         size=count,
         case=partial(case_of, graph=graph),
@@ -150,5 +150,5 @@ WORKS = tuple(
     )
     for graph in GRAPHS
     for algorithm, many in MANY.items()
-    for count in (many, 1)
+    for count, sources in ((many, f"{many} sources"), (1, "one source"))
 )

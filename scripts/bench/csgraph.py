@@ -16,12 +16,12 @@ from scripts.measure.work import OURS, Call, Inputs, Prepare, Work, unless
 
 PACKAGES = ("scipy",)
 GRAPHS = ("USA-road-NY", "luxembourg_osm", "soc-Slashdot0902", "dblp-2010")
-SOURCES = (1, 32, 256)
 LIBRARIES = {OURS: "kepler_traverse.csgraph", "SciPy": "scipy.sparse.csgraph"}
 # Functions, and what they are called with.
 CALLS = ("dijkstra", "dijkstra, return_predecessors=True", "dijkstra, unweighted=True")
 OF_ONE = "breadth_first_order"
 OF_SEVERAL = "dijkstra, min_only=True"
+SOURCES = {1: OF_ONE, 32: OF_SEVERAL, 256: OF_SEVERAL}
 
 
 def matrix_of(inputs: Inputs, graph: str) -> Any:
@@ -74,6 +74,6 @@ WORKS = tuple(
         facts=lambda matrix: {"vertices": matrix.shape[0], "edges": int(matrix.nnz)},
     )
     for graph in GRAPHS
-    for count in SOURCES
-    for title in (*CALLS, OF_ONE if count == 1 else OF_SEVERAL)
+    for count, own in SOURCES.items()
+    for title in (*CALLS, own)
 )

@@ -217,9 +217,9 @@ def sweeps(graph: str) -> Iterator[Work]:
 
 
 def builds(graph: str) -> Iterator[Work]:
-    for metric in ("weights", "hops"):
-        one_core = {} if metric == "hops" else {"one core": partial(building, cores=1)}
-        peers = {OURS: building} | one_core
+    on_all = {OURS: building}
+    one_core = {"one core": partial(building, cores=1)}
+    for metric, peers in (("weights", on_all | one_core), ("hops", on_all)):
         yield Work(
             name=f"build, {metric}",
             graph=graph,
@@ -338,10 +338,12 @@ class Compared:
 
     def calling(self, library: str, what: str) -> Call:
         network = self.network(library)
-        count = None if library == OURS else BASELINE_ORIGINS
+        count = BASELINE_ORIGINS
+        if library == OURS:
+            count = PAIRS
         if what == "table":
             return lambda: network.table(self.origins[:count], self.ends)
-        rows = slice(None if count is None else OWN * count)
+        rows = slice(OWN * count)
         return lambda: network.pairs(self.first[rows], self.second[rows])
 
 
@@ -396,17 +398,13 @@ class OnGpu:
         given = {"n_sources": SIDE_BY_SIDE, "result": "distances", "strategy": strategy}
         return REGISTRY.plan_multi_source(self.graph, forms=forms, **given)
 
-    def rows(self, strategy: str) -> Call:
-        plan = self.plan(strategy)
-        return lambda: plan.run(self.sources).distance
-
-    def interleaved(self) -> Call:
-        plan = self.plan(SWEEP, ("interleaved",))
+    def rows(self, strategy: str, *forms: str) -> Call:
+        plan = self.plan(strategy, forms)
         return lambda: plan.run(self.sources).distance
 
     def statistics(self) -> Call:
         """Prepare statistics of interleaved distances, which must be those of rows."""
-        found = self.interleaved()()
+        found = self.rows(SWEEP, "interleaved")()
         offsets = self.graph.offsets
         pairs = zip(
             summary_of_distances(found, offsets, None),
@@ -417,8 +415,8 @@ class OnGpu:
             raise SystemExit("statistics of interleaved distances differ from those of rows")
         return lambda: summary_of_distances(found, offsets, None)
 
-    def certificate(self, is_interleaved: bool) -> Call:
-        found = self.interleaved()() if is_interleaved else self.rows(SWEEP)()
+    def certificate(self, *forms: str) -> Call:
+        found = self.rows(SWEEP, *forms)()
         return lambda: certify_many(self.graph, self.sources, found).require()
 
     def table(self, strategy: str) -> Call:
@@ -483,13 +481,13 @@ ON_GPU: dict[str, tuple[int, dict[str, Prepare]]] = {
         SIDE_BY_SIDE,
         {OURS: prepared(OnGpu.rows, SWEEP), SEARCH_ON_GPU: prepared(OnGpu.rows, SEARCH_ON_GPU)},
     ),
-    "interleaved distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.interleaved)}),
+    "interleaved distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.rows, SWEEP, "interleaved")}),
     "statistics of interleaved distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.statistics)}),
     "certificate of interleaved distances": (
         SIDE_BY_SIDE,
-        {OURS: prepared(OnGpu.certificate, True)},
+        {OURS: prepared(OnGpu.certificate, "interleaved")},
     ),
-    "certificate of distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.certificate, False)}),
+    "certificate of distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.certificate)}),
     "1,000 x 1,000 targets": (
         TARGETS,
         {OURS: prepared(OnGpu.table, SWEEP), SEARCH_ON_GPU: prepared(OnGpu.table, SEARCH_ON_GPU)},
@@ -509,7 +507,7 @@ def on_gpu(graph: str) -> Iterator[Work]:
             size=size,
             case=partial(on_gpu_of, name=graph),
             peers=peers,
-            check=same_on_gpu if len(peers) > 1 else lambda *_: "",
+            check=same_on_gpu,
             facts=lambda case: {"vertices": case.graph.n_vertices},
             repeats=Repeats(most=5),
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs
+from kepler_traverse._arrays import to_host
 from kepler_traverse.hub_labels.build import build_labels
 from kepler_traverse.hub_labels.pruned import build_pruned
 from scripts.bench.libraries import roads_of
@@ -76,8 +77,7 @@ def merging(case: Case, device: str) -> Call:
         numbers = [cupy.asarray(each) for each in numbers]
 
     def run() -> np.ndarray:
-        found = labels.between(*numbers)
-        sums = found.get() if device == "cuda" else found
+        sums = to_host(labels.between(*numbers))
         return np.where(sums == labels.unreached, np.inf, sums * labels.unit)
 
     return run

@@ -126,8 +126,10 @@ def with_traces(levels: dict, about: dict, traces: dict[tuple[str, str], list[di
     """``levels`` with traces by graph and algorithm in place of older ones; ``about`` has date, commit and GPU."""
     merged = {graph: dict(found) for graph, found in levels.items()}
     for (graph, algorithm), iterations in traces.items():
-        found = about | ({"walked": walked(iterations)} if algorithm == "bfs" else {})
-        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(iterations, algorithm)}
+        trace = about | {"rows": thinned(iterations, algorithm)}
+        if algorithm == "bfs":
+            trace["walked"] = walked(iterations)
+        merged.setdefault(graph, {})[algorithm] = trace
     return merged
 
 
@@ -139,8 +141,9 @@ def write_levels(levels: dict) -> None:
             steps = np.diff(at, prepend=0).tolist()
             kinds = map(ITERATIONS.index, what)
             columns = {"rows": [*map(runs_of, (steps, iterations, kinds)), list(microseconds)]}
-            walked = {"walked": trace["walked"]._asdict()} if "walked" in trace else {}
-            content.setdefault(graph, {})[algorithm] = trace | walked | columns
+            if "walked" in trace:
+                columns["walked"] = trace["walked"]._asdict()
+            content.setdefault(graph, {})[algorithm] = trace | columns
     write_record(LEVELS, content)
 
 

@@ -74,6 +74,10 @@ class Rows(NamedTuple):
     def n(self) -> int:
         return self.offsets.size - 1
 
+    def weights_of(self, algorithm: str) -> np.ndarray | None:
+        """Return the weights of an algorithm; a search by hops has none."""
+        return {"bfs": None, "sssp": self.weights}[algorithm]
+
     def graph(self, directed: bool):
         from kepler_traverse.graph import Graph
 
@@ -149,9 +153,8 @@ def scipy(rows: Rows, algorithm: str, _directed: bool):
 def networkit(rows: Rows, algorithm: str, _directed: bool):
     import networkit as nk
 
-    weighted = algorithm == "sssp"
-    graph = networkit_graph(rows.n, *rows.edges(), rows.weights if weighted else None)
-    one = nk.distance.Dijkstra if weighted else nk.distance.BFS
+    graph = networkit_graph(rows.n, *rows.edges(), rows.weights_of(algorithm))
+    one = {"bfs": nk.distance.BFS, "sssp": nk.distance.Dijkstra}[algorithm]
 
     def run(sources):
         if len(sources) == 1:
@@ -167,15 +170,16 @@ def networkit(rows: Rows, algorithm: str, _directed: bool):
 
 def igraph(rows: Rows, algorithm: str, _directed: bool):
     graph = igraph_graph(rows.n, *rows.edges())
-    weights = rows.weights.tolist() if algorithm == "sssp" else None
-    call = partial(graph.distances, weights=weights, mode="out")
+    call = partial(graph.distances, weights=rows.weights_of(algorithm), mode="out")
     return lambda sources: call(source=[int(source) for source in sources])
 
 
 def one_by_one(rows: Rows, algorithm: str, make, search):
     """Return the distances of a library that returns a mapping of them per source."""
     src, dst = rows.edges()
-    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
+    weights = rows.weights_of(algorithm)
+    if weights is None:
+        weights = np.ones(src.size)
     graph = make(rows.n, list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)))
 
     def run(sources):
@@ -338,7 +342,7 @@ def compile_all(algorithm: str) -> None:
             *rng.integers(0, 20000, (2, 40000)), rng.integers(1, 9, 40000), directed=directed
         )
         plan_bfs(graph, predecessors=False).run(0)
-        for row in BFS if algorithm == "bfs" else SSSP:
+        for row in {"bfs": BFS, "sssp": SSSP}[algorithm]:
             if row.device == "cpu" and not row.unsupported_reason(graph):
                 make = planner(algorithm, many=True)
                 for result in ("matrix", "summary"):

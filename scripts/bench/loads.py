@@ -28,12 +28,12 @@ TOLERANCE = 1e-12
 FLOAT_SUMS = 1e-11  # the latter where a peer adds up floats over all sources
 EPSILON = 0.05
 DELTA = 0.1
-# Graph, whether weights count, and the number of sources.
+# Graph, what counts, and the number of sources.
 SAMPLES = (
-    ("soc-Slashdot0902", False, 512),
-    (HUBS, False, 512),
-    ("luxembourg_osm", True, 128),
-    ("as-caida20071105", True, 128),
+    ("soc-Slashdot0902", "hops", 512),
+    (HUBS, "hops", 512),
+    ("luxembourg_osm", "weights", 128),
+    ("as-caida20071105", "weights", 128),
 )
 FLOWS = ((10_000, 100), (1_000, 1_000))  # origins, and destinations of each
 
@@ -41,12 +41,12 @@ FLOWS = ((10_000, 100), (1_000, 1_000))  # origins, and destinations of each
 class Case:
     """One graph in all libraries."""
 
-    def __init__(self, inputs: Inputs, name: str, weighted: bool) -> None:
+    def __init__(self, inputs: Inputs, name: str, metric: str) -> None:
         self.graph = graph_of(inputs, name)
         self.n = self.graph.n_vertices
         self.many = sssp_many
         *self.ends, self.weights = edges_of(self.graph)
-        if not weighted:
+        if metric == "hops":
             self.many = bfs_many
             self.weights = None
 
@@ -119,10 +119,10 @@ def approximate(case: Case) -> Call:
     return partial(case.ours, "all", normalized=True, epsilon=EPSILON, delta=DELTA)
 
 
-def beside(weighted: bool, count: int) -> dict:
+def beside(metric: str, count: int) -> dict:
     """Return the peers of betweenness from some sources."""
     estimate = {"NetworKit EstimateBetweenness": (count, False, True)}
-    if not weighted:  # its parallel estimates are slower than those on one thread
+    if metric == "hops":  # its parallel estimates are slower than those on one thread
         estimate = {"NetworKit EstimateBetweenness, one thread": (count,)} | estimate
     return {
         OURS: partial(of_sources, count=count),
@@ -135,13 +135,13 @@ def beside(weighted: bool, count: int) -> dict:
 
 
 def betweenness() -> Iterator[Work]:
-    for graph, weighted, count in SAMPLES:
+    for graph, metric, count in SAMPLES:
         yield Work(
-            name=f"{count} sources, {'weights' if weighted else 'hops'}",
+            name=f"{count} sources, {metric}",
             graph=graph,
             size=count,
-            case=partial(Case, name=graph, weighted=weighted),
-            peers=beside(weighted, count),
+            case=partial(Case, name=graph, metric=metric),
+            peers=beside(metric, count),
             check=differences,
             clock=with_processor,
         )
@@ -165,7 +165,7 @@ def betweenness() -> Iterator[Work]:
         yield Work(
             name=name,
             graph=graph,
-            case=partial(Case, name=graph, weighted=False),
+            case=partial(Case, name=graph, metric="hops"),
             peers=peers,
             check=partial(differences, tolerance=FLOAT_SUMS),
             facts=lambda case: {"size": case.n},

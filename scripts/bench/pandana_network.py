@@ -145,7 +145,7 @@ def differences(expected: Any, found: Any) -> str:
 
 def facts_of(case: Case, rows: int | None = None) -> dict[str, int]:
     shape = {"vertices": case.graph.n_vertices, "edges": case.graph.n_edges}
-    return shape | {"size": case.graph.n_vertices if rows is None else rows}
+    return shape | {"size": rows or case.graph.n_vertices}
 
 
 def prepare(library: str, asked: Asked) -> Prepare:

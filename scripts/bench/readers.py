@@ -36,11 +36,9 @@ def of_scipy(path: Path) -> None:
     import scipy.sparse
 
     frame = pandas.read_parquet(path)
-    src = frame["src"].to_numpy()
-    dst = frame["dst"].to_numpy()
-    data = frame["weight"].to_numpy() if "weight" in frame else np.ones(src.size, np.float32)
-    n = int(max(src.max(), dst.max())) + 1
-    scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
+    data = np.asarray(frame.get("weight", np.ones(len(frame), np.float32)))
+    n = int(frame[["src", "dst"]].max().max()) + 1
+    scipy.sparse.csr_matrix((data, (frame["src"], frame["dst"])), shape=(n, n))
 
 
 def of_cugraph(path: Path) -> None:
@@ -90,8 +88,11 @@ def check(edges: int, found: int | None) -> str:
 
 
 def works(inputs: Inputs) -> Iterator[Work]:
-    peer = {"cpu": ("pandas + SciPy", of_scipy), "cuda": ("cuDF + cuGraph", of_cugraph)}
-    builds = {OURS: partial(ours, device=inputs.device)} | dict([peer[inputs.device]])
+    peer, build, clock = {
+        "cpu": ("pandas + SciPy", of_scipy, here),
+        "cuda": ("cuDF + cuGraph", of_cugraph, on_a_gpu),
+    }[inputs.device]
+    builds = {OURS: partial(ours, device=inputs.device), peer: build}
     for file in FILES:
         yield Work(
             name="build",
@@ -100,7 +101,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
             peers={name: partial(partial, build) for name, build in builds.items()},
             check=check,
             facts=edges_in,
-            clock=on_a_gpu if inputs.device == "cuda" else here,
+            clock=clock,
             in_a_process=True,
             warm_up=lambda name: warm_up(name, builds[name]),
         )

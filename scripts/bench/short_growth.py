@@ -7,7 +7,7 @@ there, so that each finds less of it in the caches.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,13 @@ SCATTERED = 50_000
 DEPTH = 7
 
 
-class Case(NamedTuple):
-    """A graph, and the sources that are scattered over it."""
+class Case:
+    """A graph, and sources: scattered over it, or all."""
 
-    graph: Graph
-    scattered: np.ndarray
+    def __init__(self, graph: Graph, scattered: np.ndarray) -> None:
+        self.graph = graph
+        self.sources = {"scattered": scattered, "all": "all"}
+        self.counts = {"scattered": scattered.size, "all": graph.n_vertices}
 
 
 def within(graph: Graph, sources: Any) -> np.ndarray:
@@ -63,30 +65,27 @@ def matched(small: Graph, large: Graph) -> tuple[np.ndarray, np.ndarray]:
     return small.ids[chosen[is_there][order]], large.ids[others[places[is_there]][order]]
 
 
-def prepare(case: Case, is_scattered: bool) -> Call:
-    sources = case.scattered if is_scattered else "all"
-
+def prepare(case: Case, where: str) -> Call:
     def run() -> Timed:
-        reached, seconds = timed(within, case.graph, sources)
+        reached, seconds = timed(within, case.graph, case.sources[where])
         return Timed(reached, seconds, {"size": int(reached.sum())})
 
     return run
 
 
-def facts_of(case: Case, is_scattered: bool) -> dict[str, int]:
-    n = case.graph.n_vertices
-    return {"vertices": n, "sources": case.scattered.size if is_scattered else n}
+def facts_of(case: Case, where: str) -> dict[str, int]:
+    return {"vertices": case.graph.n_vertices, "sources": case.counts[where]}
 
 
 WORKS = tuple(
     Work(
-        name=f"from {'scattered' if is_scattered else 'all'} vertices",
+        name=f"from {where} vertices",
         graph=graph,
         case=lambda inputs, graph=graph: cases_of(inputs)[graph],
-        peers={OURS: partial(prepare, is_scattered=is_scattered)},
-        facts=partial(facts_of, is_scattered=is_scattered),
+        peers={OURS: partial(prepare, where=where)},
+        facts=partial(facts_of, where=where),
         repeats=Repeats(most=7, seconds=60.0),
     )
     for graph in (SMALL, LARGE)
-    for is_scattered in (True, False)
+    for where in ("scattered", "all")
 )

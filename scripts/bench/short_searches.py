@@ -221,7 +221,7 @@ def sums(
     graph: Graph, cutoff: int, count: int | None = None, strategy: str = "auto", device: str = ""
 ) -> Call:
     """Prepare sums of an attribute within a cutoff, of all vertices or the first ones."""
-    where = graph.to(device) if device else graph
+    where = graph.to(device or graph.device)
     values = np.random.default_rng(1).integers(0, 100, graph.n_vertices)
     sources = "all" if count is None else where.ids[:count]
     options = {"values": {"jobs": values}, "cutoffs": [cutoff], "strategy": strategy}

@@ -40,8 +40,10 @@ IDENTIFIERS = patterns("identifiers")
 WORDS = patterns("words")
 IDIOMS = patterns("idioms")
 CUDA = (".cu", ".cuh", ".cpp", ".hpp", ".h")
-_CUDA_PARTS = re.compile(r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*)", re.S)
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+# A comment, a text in quotes or the name of a header, a name, or the end of a line.
+_CUDA_PARTS = re.compile(
+    r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*)|([A-Za-z_]\w*)|\n", re.S
+)
 
 
 def files_of_git() -> list[str]:
@@ -55,14 +57,10 @@ def docstrings_of(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield line, kind ``docstring`` and text of the lines of the docstrings of a Python file."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                for i, line in enumerate(first.value.value.split("\n")):
-                    yield first.lineno + i, "docstring", line
+            said = ast.get_docstring(node, clean=False)
+            if said is not None:
+                for number, line in enumerate(said.split("\n"), node.body[0].lineno):
+                    yield number, "docstring", line
 
 
 def python_parts(text: str) -> Iterator[tuple[int, str, str]]:
@@ -77,15 +75,14 @@ def python_parts(text: str) -> Iterator[tuple[int, str, str]]:
 
 def cuda_parts(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the same of a kernel file, without texts in quotes and names of headers."""
-    at = 0
-    for match in [*_CUDA_PARTS.finditer(text), None]:
-        end = len(text) if match is None else match.start()
-        for name in _IDENTIFIER.finditer(text, at, end):
-            yield text.count("\n", 0, name.start()) + 1, "code", name[0]
-        if match is not None:
-            at = match.end()
-            for i, line in enumerate((match[1] or "").split("\n")):
-                yield text.count("\n", 0, match.start()) + 1 + i, "comment", line
+    number = 1
+    for match in _CUDA_PARTS.finditer(text):
+        if match[3]:
+            yield number, "code", match[3]
+        elif match[1]:
+            for i, line in enumerate(match[1].split("\n")):
+                yield number + i, "comment", line
+        number += match[0].count("\n")
 
 
 def parts_of(path: str, text: str) -> Iterator[tuple[int, str, str]]:
@@ -113,10 +110,14 @@ def retired_words(path: str, text: str) -> list[str]:
     text : str
         Content of the file.
     """
-    names = IDENTIFIERS | WORDS if _matches(path, PACKAGES) else IDENTIFIERS
-    idioms = {} if _matches(path, DATED) else IDIOMS
+    names = IDENTIFIERS
+    idioms = IDIOMS
+    if _matches(path, PACKAGES):
+        names = IDENTIFIERS | WORDS
     if _matches(path, ("*check_words.py",)):
         names = {}
+    if _matches(path, DATED):
+        idioms = {}
     found = []
     known = {}
     for line, kind, part in parts_of(path, text):
@@ -140,11 +141,7 @@ def retired_words(path: str, text: str) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Print the retired words of the files given, or of all; return 1 if there are any."""
     given = sys.argv[1:] if argv is None else argv
-    paths = (
-        [Path(name).resolve().relative_to(ROOT).as_posix() for name in given]
-        if given
-        else files_of_git()
-    )
+    paths = [Path(name).resolve().relative_to(ROOT).as_posix() for name in given] or files_of_git()
     found = []
     for path in paths:
         if path.endswith((".py", ".md", *CUDA)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -117,10 +118,10 @@ def machine_of(run: dict) -> str:
     words = host_of(run)
     if machine["memory_gib"]:
         words += f", {machine['memory_gib']} GiB"
-    driver = f" (driver {machine['driver']})" if machine["driver"] else ""
-    if machine["gpu"]:
-        return f"{machine['gpu']}{driver}; {words}"
-    return words
+    gpu = machine["gpu"]
+    if gpu and machine["driver"]:
+        gpu += f" (driver {machine['driver']})"
+    return "; ".join(filter(None, (gpu, words)))
 
 
 def made_by(rows: list[Row]) -> str:
@@ -139,10 +140,10 @@ def made_on(rows: list[Row], where: str = "host") -> str:
 
 def versions(rows: list[Row], packages: Any) -> str:
     """Return packages with their versions in the runs of rows, the first one of each; a dict has their titles."""
-    found = {}
-    for run in reversed(runs_of(rows)):
-        found |= run["versions"]
-    titles = packages if isinstance(packages, dict) else dict(zip(packages, packages, strict=True))
+    found = ChainMap(*(run["versions"] for run in runs_of(rows)))
+    titles = dict(zip(packages, packages, strict=True))
+    if isinstance(packages, dict):
+        titles = packages
     return ", ".join(f"{titles[name]} {found[name]}" for name in titles if name in found)
 
 
@@ -169,9 +170,11 @@ def number(value: Any) -> str:
 
 
 def factor(slow: float | None, fast: float | None) -> str:
-    if slow and fast:
-        return f"{slow / fast:,.{0 if slow >= 100 * fast else 1}f}"
-    return "-"
+    if not slow or not fast:
+        return "-"
+    if slow >= 100 * fast:
+        return f"{slow / fast:,.0f}"
+    return f"{slow / fast:,.1f}"
 
 
 def long(row: Row | None, whole: Row) -> str:
@@ -179,9 +182,11 @@ def long(row: Row | None, whole: Row) -> str:
     if not row:
         return "-"
     taken = seconds_of(row) * whole["size"] / row["size"]
-    words = f"{taken:,.3g} s" if taken < 1000 else f"{taken:,.0f} s"
+    words = f"{taken:,.3g} s"
     if taken >= 7200:
         words = f"{taken / 3600:.1f} h"
+    elif taken >= 1000:
+        words = f"{taken:,.0f} s"
     if row["size"] == whole["size"]:
         return words
     return f"{words} (estimated)"

@@ -55,8 +55,7 @@ def rows_of(comparison: dict) -> Iterator[dict]:
 def command_of(comparison: dict) -> str:
     """Return the command line of a comparison, as far as the comparison records it."""
     flags = [Path(edges).name for edges in comparison["edges"]]
-    for name in ("sources", "seed", "device"):
-        flag = "random-sources" if name == "sources" else name
+    for flag, name in (("random-sources", "sources"), ("seed", "seed"), ("device", "device")):
         flags.append(f"--{flag} {comparison[name]}")
     flags += ["--hash-weights"] * comparison["hash_weights"]
     flags += ["--undirected"] * (not comparison["graph"]["directed"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -29,7 +30,9 @@ def about(packages: Iterable[str], command: str = "", at: str | None = None) -> 
         "machine": machine(),
         "versions": versions(packages),
     }
-    return facts | ({"command": command} if command else {})
+    if command:
+        facts["command"] = command
+    return facts
 
 
 def timed(call: Callable, *arguments: Any) -> tuple[Any, float]:
@@ -75,11 +78,12 @@ def forget_peak() -> None:
 def machine() -> dict:
     """Return this machine as records have it."""
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else ()
-    names = [line.split(":")[1].strip() for line in lines if "model name" in line]
+    name = None
+    if info.exists():
+        name = re.search(r"model name\s*: (.*)", info.read_text())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     found = {
-        "cpu": names[0] if names else platform.processor() or platform.machine(),
+        "cpu": name[1].strip() if name else platform.processor() or platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": round(memory / 2**30),
         "gpu": None,

@@ -42,9 +42,9 @@ class GraphSource:
         made = self.file or f"{self.generator}{tuple(self.arguments)}"
         if self.keeps_loops:
             made += ", a self-loop per vertex"
-        return made + (
-            f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else ""
-        )
+        if self.max_potential:
+            made += f", weights w + h[u] - h[v], h to {self.max_potential}"
+        return made
 
 
 @dataclass(frozen=True)

@@ -108,9 +108,9 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
         except LEFT_OUT as reason:
             calls.pop(name, None)
             log.write("left", **about, peer=name, **work.peer(name).facts, why=str(reason))
-    expected = next(iter(first.values()), None)
-    for name, each in first.items():
-        wrong = work.check(expected.found, each.found) if work.peer(name).is_compared else ""
+    compared = [name for name in first if work.peer(name).is_compared]
+    for name in compared[1:]:
+        wrong = work.check(first[compared[0]].found, first[name].found)
         if wrong:
             raise DifferentResultsError(f"{work.graph}, {work.name}: {name}: {wrong}")
     facts = {} if case is None else work.facts(case)
@@ -172,8 +172,9 @@ def more_of(work: Work, times: list[Timed]) -> dict:
 
 def in_a_process(suite: str, work: Work, name: str, inputs: Inputs) -> Timed:
     """Make a call in a process of its own; ModuleNotFoundError: its package is not installed."""
-    folder = [] if inputs.graphs is None else ["--graphs", str(inputs.graphs)]
-    given = [*folder, "--device", inputs.device, "--seed", str(inputs.seed), *inputs.settings]
+    given = ["--device", inputs.device, "--seed", str(inputs.seed), *inputs.settings]
+    if inputs.graphs is not None:
+        given += ["--graphs", str(inputs.graphs)]
     command = [sys.executable, "-m", "scripts.measure", "one", suite, work.graph, work.name, name]
     cores = work.peer(name).cores
     threads = {key: str(cores) for key in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS") if cores}

@@ -14,7 +14,8 @@ class Log:
     def __init__(self, path: Path, key: tuple[str, ...]):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.key = key
-        self.done = read_whole_lines(path) if path.exists() else []
+        path.touch()
+        self.done = read_whole_lines(path)
         self.known = {self.key_of(line) for line in self.done if self.is_keyed(line)}
         self.errors = sum(line["kind"] == "error" for line in self.done)
         self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115

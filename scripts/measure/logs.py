@@ -81,9 +81,10 @@ def index(record: Record) -> str:
         f"- [{log['date']}: {log['title']}]({log['file']}), commit `{log['commit']}`\n"
         for log in reversed(record.logs)
     ]
-    notes = []
-    for path in sorted(LOG.glob("*.md")):
-        if path.name not in known:
-            title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-            notes.append(f"- [{title}]({path.name})\n")
-    return HEAD + "".join(lines) + ("\nNotes:\n\n" + "".join(notes) if notes else "")
+    notes = [path for path in sorted(LOG.glob("*.md")) if path.name not in known]
+    if notes:
+        lines.append("\nNotes:\n\n")
+    for path in notes:
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"- [{title}]({path.name})\n")
+    return HEAD + "".join(lines)

@@ -8,10 +8,11 @@ import numpy as np
 
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
-from .link_costs import cost_and_slope
+from .link_costs import BPR, cost_and_slope
 from .trees import choose_paths, find_tree
 
 NO_PATH = -1
+_HALVINGS = 60  # of a shift between paths with concave costs
 
 
 class Demand(NamedTuple):
@@ -155,6 +156,62 @@ def _set_flow(link, flow, loads, costs):
 
 
 @njit(cache=True, nogil=True)
+def _is_concave(ends, links, marked, costs):
+    """Return whether a link of only one of two paths is steepest where it is empty."""
+    begin, end, base_begin, base_end = ends
+    mark, stamp = marked
+    for i in range(begin, end):
+        link = links[i]
+        if mark[link] != stamp + 1 and costs.kind[link] == BPR and costs.power[link] < 1.0:
+            return True
+    for i in range(base_begin, base_end):
+        link = links[i]
+        if mark[link] == stamp and costs.kind[link] == BPR and costs.power[link] < 1.0:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _difference_after(moved, ends, links, marked, loads, costs, k):
+    """Return how much more a path costs than its base once so many vehicles have left it."""
+    begin, end, base_begin, base_end = ends
+    mark, stamp = marked
+    change = loads.per_vehicle[k] * moved
+    difference = 0.0
+    for i in range(begin, end):
+        link = links[i]
+        if mark[link] != stamp + 1:
+            after = max(loads.flow[link] - change, 0.0)
+            difference += cost_and_slope(link, after, costs)[0] + loads.fixed[k, link]
+    for i in range(base_begin, base_end):
+        link = links[i]
+        if mark[link] == stamp:
+            after = loads.flow[link] + change
+            difference -= cost_and_slope(link, after, costs)[0] + loads.fixed[k, link]
+    return difference
+
+
+@njit(cache=True, nogil=True)
+def _equalized(moved, ends, links, marked, loads, costs, k):
+    """Return the part of a shift after which a path costs as much as its base, or still more.
+
+    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes too
+    far, and the next one as far back.
+    """
+    low = 0.0
+    high = moved
+    for _ in range(_HALVINGS):
+        if _difference_after(moved, ends, links, marked, loads, costs, k) >= 0.0:
+            low = moved
+        else:
+            high = moved
+        if low == high:
+            break
+        moved = 0.5 * (low + high)
+    return low
+
+
+@njit(cache=True, nogil=True)
 def _shift(path, base, k, paths, loads, costs, mark, stamp):
     """Shift flow from a path to another one, until both cost the same or none is left.
 
@@ -190,6 +247,10 @@ def _shift(path, base, k, paths, loads, costs, mark, stamp):
         moved = min(flow, difference / (slope * weight))
     if moved <= 0.0:
         return flow * difference
+    ends = (begin, end, base_begin, base_end)
+    marked = (mark, stamp)
+    if _is_concave(ends, links, marked, costs):
+        moved = _equalized(moved, ends, links, marked, loads, costs, k)
     paths.flow[path] = flow - moved
     paths.flow[base] += moved
     for i in range(begin, end):

@@ -126,6 +126,16 @@ def test_any_power_gives_equal_costs_on_used_routes(method, power):
     assert result.links.time[0] == pytest.approx(result.links.time[1], rel=1e-3)
 
 
+@pytest.mark.parametrize("power", [0.3, 0.5])
+def test_concave_costs_reach_small_gaps(power):
+    for seed in range(4):
+        links, trips = networks.grid(side=5, seed=seed, n_zones=6)
+        links["power"] = np.where(np.arange(len(links)) % 3, power, 1.0)
+        links["b"] = 2.0
+        result = assign(links, trips, gap=1e-9, max_iterations=300)
+        assert result.is_converged, (seed, result)
+
+
 def test_powers_beyond_float64_end_as_those_of_python():
     for exponent in (1e-300, 0.5, 70.5, 1e3, 1e12, 1.7e308):
         for base in (5e-324, 1e-200, 0.5, 1 - 2**-53, 1.0, 1 + 2**-52, 3.0, 1e300, math.inf):

@@ -92,9 +92,11 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
     if "toll" in table.column_names:
         columns["toll"] = _numbers(links, table, "toll", empty=0.0)
     for name, written in (("b", "VDF_alpha"), ("power", "VDF_beta")):
-        for each in (written, f"{written}1"):
-            if each in table.column_names:
-                columns[name] = _numbers(links, table, each)
+        there = [each for each in (written, f"{written}1") if each in table.column_names]
+        if len(there) > 1:
+            raise EdgeListError(f"{links}: it has {' and '.join(there)}; remove one of the columns")
+        if there:
+            columns[name] = _numbers(links, table, there[0])
     if "link_id" in table.column_names:
         columns["link_id"] = _ids(links, table, "link_id")[0]
     back = np.flatnonzero(~is_directed)
@@ -205,6 +207,9 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
         table = csv.read_csv(path, convert_options=convert)
     except (OSError, ValueError) as error:
         raise EdgeListError(f"{path}: it cannot be read: {one_line(error)}") from None
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise EdgeListError(f"{path}: two columns are called {name!r}; rename one")
     for name in needed:
         if name not in table.column_names:
             raise EdgeListError(f"{path}: no column {name!r}; GMNS has it in {path.name}")
@@ -217,6 +222,8 @@ def _numbers(
     path: Path, table: Any, name: str, above: float | None = None, empty: float | None = None
 ) -> np.ndarray:
     column = table[name].combine_chunks()
+    if pyarrow.types.is_boolean(column.type):
+        raise EdgeListError(f"{path}: column {name!r} holds true and false, not numbers")
     if empty is not None:
         column = column.fill_null(empty) if column.null_count < len(column) else column
         if column.null_count == len(column):

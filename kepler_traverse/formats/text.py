@@ -30,7 +30,7 @@ SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names a
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 # Each way to match takes time linear in the text: no digit can be taken by two parts.
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +312,7 @@ def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: 
         elif names.index(name) < len(row):
             values[role] = row[names.index(name)].strip()
     for role, value in values.items():
-        if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
+        if NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if re.fullmatch(r"[+-]?[0-9]+\.0*", value):
                 advice = (
@@ -334,7 +334,7 @@ def is_plain_integer(text: str) -> bool:
 
 def is_number(text: str) -> bool:
     """Whether a value is written as a number."""
-    return _NUMBER.fullmatch(text.strip()) is not None
+    return NUMBER.fullmatch(text.strip()) is not None
 
 
 def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[str]:

@@ -20,7 +20,7 @@ from .column_names import choose_columns
 from .edge_list import EdgeList, ReadOptions
 from .files import DataFile, find_files
 from .ids import integer_id
-from .text import CleanedLines, TextLayout, read_texts
+from .text import NUMBER, CleanedLines, TextLayout, read_texts
 
 LINK_COLUMNS = (
     "init_node",
@@ -93,7 +93,8 @@ class _LinkRows(CleanedLines):
             if text.startswith(b"~"):
                 _check_order(self._file, self._line, line.decode("utf-8", "replace"))
             if self._in_header:
-                self._in_header = not text.startswith(f"<{_END}>".encode())
+                match = _HEADER.match(text.decode("utf-8", "replace"))
+                self._in_header = match is None or _header_name(match) != _END
                 if text and not text.startswith((b"<", b"~")):
                     raise _error(
                         self._file, self._line, line.decode("utf-8", "replace"), _NO_HEADER
@@ -138,16 +139,26 @@ def _read_text(file: DataFile) -> str:
         return b"".join(pieces).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
 
+def _header_name(match: re.Match[str]) -> str:
+    """Return the name of a line of the header in the usual spelling."""
+    return " ".join(match[1].upper().replace("THROUGH", "THRU").split())
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a file: a comment may hold other marks, at which ``splitlines`` breaks."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
     """Return what the header says, and the number of its lines."""
     header: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         match = _HEADER.match(line)
         if match is None:
             if line.strip() and not line.lstrip().startswith("~"):
                 raise _error(file, number, line, _NO_HEADER)
             continue
-        name = match[1].strip().upper()
+        name = _header_name(match)
         if name == _END:
             return header, number
         value = match[2].strip()
@@ -181,7 +192,7 @@ def read_link_table(path: Any) -> LinkTable:
     first_through = _first_through(file, header)
     rows = []
     lines = []
-    for number, line in enumerate(text.splitlines()[n_before:], n_before + 1):
+    for number, line in enumerate(_lines(text)[n_before:], n_before + 1):
         if line.lstrip().startswith("~"):
             _check_order(file, number, line)
         values = line.rstrip("; \t\r").split()
@@ -198,7 +209,7 @@ def read_link_table(path: Any) -> LinkTable:
     for at, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
         try:
-            columns[name] = np.array([row[at] for row in rows], dtype=np.str_).astype(kind)
+            columns[name] = np.array([_number(kind, row[at]) for row in rows], kind)
             if not np.isfinite(columns[name]).all():
                 raise ValueError
         except (ValueError, OverflowError):
@@ -212,10 +223,21 @@ def read_link_table(path: Any) -> LinkTable:
 
 def _is(kind: Any, text: str) -> bool:
     try:
-        value = np.array([text], dtype=np.str_).astype(kind)
+        return bool(np.isfinite(np.array(_number(kind, text), kind)))
     except (ValueError, OverflowError):
         return False
-    return bool(np.isfinite(value).all())
+
+
+def _number(kind: Any, text: str) -> int | float:
+    """Return a number; ValueError for words that Python takes for one, such as ``1_0``."""
+    if kind is np.int64:
+        number = integer_id(text)
+        if number is None:
+            raise ValueError
+        return number
+    if not NUMBER.fullmatch(text):
+        raise ValueError
+    return float(text)
 
 
 _ORIGIN = re.compile(r"^\s*Origin\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -232,9 +254,7 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
     file = _one_file(path)
     text = _read_text(file)
     header, n_before = _parse_header(file, text)
-    body = "\n".join(
-        line for line in text.splitlines()[n_before:] if not line.lstrip().startswith("~")
-    )
+    body = "\n".join(line for line in _lines(text)[n_before:] if not line.lstrip().startswith("~"))
     before, *blocks = _ORIGIN.split(body)
     if before.strip() or not blocks:
         raise EdgeListError(f"{file}: the trips do not begin with a line 'Origin n'")
@@ -258,11 +278,11 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
 def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarray, np.ndarray]:
     parts = [entry.split(":") for entry in entries.split(";") if entry.strip()]
     try:
-        np.int64(int(origin))
+        np.int64(_number(np.int64, origin))
         if any(len(part) != 2 for part in parts):
             raise ValueError
-        destination = np.array([int(part[0]) for part in parts], np.int64)
-        volume = np.array([float(part[1]) for part in parts], np.float64)
+        destination = np.array([_number(np.int64, part[0].strip()) for part in parts], np.int64)
+        volume = np.array([_number(np.float64, part[1].strip()) for part in parts], np.float64)
         if not np.isfinite(volume).all():
             raise ValueError
     except (ValueError, OverflowError):

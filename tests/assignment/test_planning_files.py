@@ -127,6 +127,61 @@ def test_networks_that_contradict_themselves_are_refused(tntp, text, message):
             kt.read_graph(path)
 
 
+@pytest.mark.parametrize(
+    "name", ["first thru node", " FIRST  THRU\tNODE ", "FIRST THROUGH NODE", "First Through Node"]
+)
+def test_closed_vertices_follow_from_each_spelling_of_the_header(tntp, name):
+    path = tntp / "net.tntp"
+    closed = read_network(path).closed
+    assert closed
+    text = NETWORK.replace("FIRST THRU NODE", name)
+    path.write_text(text.replace("<END OF METADATA>", "< End  of metadata >"))
+    assert read_network(path).closed == closed
+    with pytest.warns(EdgeListWarning, match="by FIRST THRU NODE"):
+        kt.read_graph(path, weight_column="length")
+
+
+# Python takes all of these for numbers. In edge lists they are words.
+@pytest.mark.parametrize("word", ["1_0", "٣", "+7", "007", "1e1"])
+def test_whole_numbers_of_tntp_are_those_of_edge_lists(tntp, word):
+    path = tntp / "net.tntp"
+    row = NETWORK.splitlines()[-1]
+    ends = row.split()
+    path.write_text(NETWORK.replace(row, row.replace(ends[0], word, 1)), encoding="utf-8")
+    with pytest.raises(EdgeListError, match=r"has the init_node .* which is no number"):
+        read_network(path)
+    path = tntp / "trips.tntp"
+    for old, new in (("Origin 	1", f"Origin 	{word}"), ("2 :    8.5;", f"{word} :    8.5;")):
+        assert old in TRIPS
+        path.write_text(TRIPS.replace(old, new), encoding="utf-8")
+        with pytest.raises(EdgeListError, match="are not all 'destination : volume;'"):
+            read_trips(path)
+
+
+@pytest.mark.parametrize("word", ["1_0.5", "٣.5", "inf", "nan", "0x10", "1.5D0"])
+def test_numbers_of_tntp_are_plain_digits(tntp, word):
+    path = tntp / "net.tntp"
+    path.write_text(NETWORK.replace("	10.5	", f"	{word}	"), encoding="utf-8")
+    with pytest.raises(EdgeListError, match=r"has the capacity .* which is no number"):
+        read_network(path)
+    path = tntp / "trips.tntp"
+    path.write_text(TRIPS.replace("8.5;", f"{word};"), encoding="utf-8")
+    with pytest.raises(EdgeListError, match="are not all 'destination : volume;'"):
+        read_trips(path)
+
+
+@pytest.mark.filterwarnings("ignore:by FIRST THRU NODE")
+@pytest.mark.parametrize("mark", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_comments_may_hold_any_text(tntp, mark):
+    path = tntp / "net.tntp"
+    expected = read_network(path).links
+    lines = NETWORK.splitlines()
+    lines.insert(-1, f"~ one{mark}two 3")
+    for end in ("\n", "\r\n", "\r"):
+        path.write_text("".join(line + end for line in lines), encoding="utf-8", newline="")
+        pd.testing.assert_frame_equal(read_network(path).links, expected)
+
+
 @pytest.mark.filterwarnings("ignore:by FIRST THRU NODE")
 def test_byte_order_marks_and_other_headings_change_no_network(tntp):
     path = tntp / "net.tntp"
@@ -207,6 +262,9 @@ def test_gmns_links_have_minutes_lanes_and_both_directions(gmns):
         ("link.csv", "true", "maybe", "row 0: directed is 'maybe'"),
         ("link.csv", ",900,", ",,", "row 0 has no capacity"),
         ("link.csv", "lanes", "tracks", "no column 'lanes'"),
+        ("link.csv", "lanes", "length", "two columns are called 'length'"),
+        ("link.csv", ",toll", ",VDF_alpha", "has VDF_alpha and VDF_alpha1; remove one"),
+        ("link.csv", ",0.5,", ",true,", "'toll' holds true and false, not numbers"),
         ("link.csv", ",30,", ",0,", "row 0: 0 is no free_speed"),
         ("node.csv", "1,0,", "3,0,", None),
     ],

@@ -101,14 +101,14 @@ SUMMARY = batch(1, "tcp://127.0.0.1:1") | {"sources": [1, 2, 3, 4], "distances":
 
 def test_progress_without_a_terminal_is_an_occasional_line(capsys, monkeypatch):
     monkeypatch.setattr(monitoring_progress, "_LINE_EVERY", 0.0)
-    with monitoring_progress.Progress(FACTS | {"started": time.time() - 10}) as progress:
+    with monitoring_progress.Progress(FACTS) as progress:  # rates are those of the last minute
         progress.advance(1, SUMMARY)
         progress.retried(2, "its worker died")
         progress.failed(3, [5, 6], "MemoryError: no memory")
         progress.advance(4, SUMMARY)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("12/40 sources, 0.4 sources/s, 20 edges/s, about ")
+    assert lines[0].startswith("12/40 sources, 0.0667 sources/s, 3.33 edges/s, about 7 min ")
     assert lines[1] == "batch 3 failed: MemoryError: no memory"
     assert lines[2].endswith("2 sources failed, 1 retries")
     assert all("\x1b" not in line and len(line) < 120 for line in lines)

@@ -58,6 +58,7 @@ _NOT_OF_RUN = ("output", "resume", "debug", "verify")  # options that are no set
 
 
 def _only_with(name: str, cost: str) -> Constraint:
+    """Return the rule that a flag is for one kind of costs."""
     return Constraint(
         names=(name, "cost"),
         violated=lambda given: given.is_given(name) and given.value("cost") != cost,
@@ -180,6 +181,7 @@ def parser() -> OnceParser:
 
 
 def _answer(parsed: Any) -> int:
+    """Check a command line, and write or verify an output."""
     from kepler_traverse.errors import options_spelled
 
     given = {"result": "assignment", "cost": "bpr"} | vars(parsed)
@@ -229,6 +231,7 @@ def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def _name_or_number(text: str) -> str | float:
+    """Return the number that a text is, or the text: the name of a column."""
     try:
         return number(text)
     except ArgumentTypeError:
@@ -236,6 +239,7 @@ def _name_or_number(text: str) -> str | float:
 
 
 def _rows(text: str | None) -> list[int | None] | None:
+    """Return the rows of links that a text lists."""
     from kepler_traverse.errors import InputError
 
     if text is None:
@@ -249,6 +253,7 @@ def _rows(text: str | None) -> list[int | None] | None:
 
 
 def _write(given: dict[str, Any]) -> int:
+    """Assign the trips, prove the gap, and write the files; return the exit code."""
     import pyarrow.parquet
 
     from kepler_traverse.assignment import assign
@@ -314,6 +319,7 @@ def _skim_names(given: dict[str, Any]) -> list[str]:
 
 
 def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of an output by the names of their files."""
     from kepler_traverse.search.frames import arrow_table
 
     tables = {LINKS: arrow_table(result.link_columns())}
@@ -325,6 +331,7 @@ def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -> dict[str, Any]:
+    """Return the manifest of an output."""
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
@@ -339,6 +346,7 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
 
 
 def _verify(given: dict[str, Any], written: dict[str, str]) -> int:
+    """Verify an output and print its faults; return the exit code."""
     faults = _faults(given, Path(given["verify"]), written)
     show(*faults)
     show(f"{given['verify']}: {'WRONG' if faults else 'verified'}")

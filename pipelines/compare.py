@@ -130,6 +130,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(given: Any) -> int:
+    """Compare, print the outcome, and return the exit code."""
     settings = _settings(given)
     from kepler_traverse.errors import options_spelled
 
@@ -140,6 +141,7 @@ def _run(given: Any) -> int:
 
 
 def _compare(given: Any, settings: Settings) -> dict[str, Any]:
+    """Return what was compared, by algorithm, and where."""
     from kepler_traverse.errors import InputError
 
     from .comparison import peak_memory
@@ -264,6 +266,7 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
 
 
 def _times(seconds: list[float]) -> dict[str, Any]:
+    """Return the median and the sum of seconds, in milliseconds."""
     return {
         "median": round(1e3 * statistics.median(seconds), 4),
         "total": round(1e3 * sum(seconds), 3),
@@ -271,6 +274,7 @@ def _times(seconds: list[float]) -> dict[str, Any]:
 
 
 def _machine(device: str) -> dict[str, Any]:
+    """Return what the comparison ran on, and the versions of packages."""
     import os
 
     from .run.environment import versions

@@ -51,6 +51,7 @@ def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseli
 
 
 def _scipy(graph: Graph, algorithm: str) -> Baseline:
+    """Return the traversal of SciPy, for a graph in the types that it computes with."""
     try:
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import dijkstra
@@ -80,6 +81,7 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
 
 
 def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
+    """Return the traversals of cuGraph by their names."""
     cp = cuda.cp
     try:
         import pylibcugraph
@@ -216,6 +218,7 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
 
 
 def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: str) -> int:
+    """Traverse by one library from the listed sources; return the peak of this process in bytes."""
     graph = load_graph(folder, verify=False)
     traverse: Callable[[int], object]
     if side == "ours":

@@ -36,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _complete(given: argparse.Namespace) -> int:
+    """Print the completion for a shell; return the exit code."""
     try:
         import shtab
     except ModuleNotFoundError:

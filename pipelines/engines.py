@@ -35,6 +35,7 @@ def open_engine(
 def _kepler_engine(
     settings: Settings, supervision: Supervision, given: Given, ahead: WorkerProcesses | None
 ) -> Iterator[KeplerEngine]:
+    """Yield the engine of this library, with the worker processes that start already."""
     starts = started_ahead(settings) if ahead is None else contextlib.nullcontext(ahead)
     with starts as processes:
         yield KeplerEngine(settings, supervision, given, processes)

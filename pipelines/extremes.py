@@ -68,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(parsed: Any) -> int:
+    """Measure the graph, and print or write the answer."""
     given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parsed)
     output = given.get("output")
     if output is not None:

@@ -126,6 +126,7 @@ class LabelServer(flight.FlightServerBase):
         raise InputError("the actions are health and stats")
 
     def _answered(self, batch: Any) -> Any:
+        """Return the distances of the pairs in a batch."""
         if tuple(batch.schema.names) != _COLUMNS:
             raise InputError("a batch has the columns source and target, in this order")
         if batch.num_rows > MAX_ROWS:
@@ -140,6 +141,7 @@ class LabelServer(flight.FlightServerBase):
         return pa.record_batch([column], schema=self._schema)
 
     def _numbers(self, batch: Any, name: str) -> Any:
+        """Return the vertex numbers of a column of ids."""
         column = batch.column(name)
         if column.null_count:
             raise InputError(f"{name}: a row holds no id")
@@ -187,6 +189,7 @@ class _Tokens(flight.ServerMiddlewareFactory):
         raise flight.FlightUnauthenticatedError("the call has no token of this service")
 
     def _is_known(self, value: str) -> bool:
+        """Whether a header has one of the tokens."""
         word = value.removeprefix("Bearer ").encode()
         # each is compared, so that the time says nothing of which
         return sum(hmac.compare_digest(word, token) for token in self._tokens) > 0
@@ -262,6 +265,7 @@ def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> Lab
 
 
 def _is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -269,6 +273,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _bytes(path: str) -> bytes:
+    """Read a small file; raise InputError if it cannot be read."""
     from kepler_traverse.runtime.regular_files import read_regular
 
     try:
@@ -278,6 +283,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _read_tokens(path: str) -> list[bytes]:
+    """Return the tokens of a file, one per line."""
     tokens = [line.strip() for line in _bytes(path).splitlines() if line.strip()]
     if not tokens or any(len(token) > _MAX_TOKEN_BYTES for token in tokens):
         raise InputError(f"{path}: it holds no token, or one of more than {_MAX_TOKEN_BYTES} bytes")
@@ -285,6 +291,7 @@ def _read_tokens(path: str) -> list[bytes]:
 
 
 def _serve(parsed: Any) -> int:
+    """Serve until a signal ends the program."""
     from kepler_traverse.errors import options_spelled
 
     given = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)

@@ -70,6 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _verify(given: Any) -> int:
+    """Verify an output, print what was found, and return the exit code."""
     started = time.perf_counter()
     refuse_address("DIR", given.folder, takes_stores=True)
     findings = prove_output(
@@ -104,6 +105,7 @@ def parser() -> OnceParser:
 
 
 def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> None:
+    """Print the faults and what was proven."""
     if as_json:
         show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return

@@ -54,6 +54,7 @@ class OnceParser(argparse.ArgumentParser):
         return given
 
     def error(self, message: str) -> Any:
+        """Raise UsageError, which says what to do with a value that looks like a flag."""
         option = re.match(r"argument (--\S+): expected one argument$", message)
         if option:
             message += f"; a value that begins with - is given as {option[1]}=VALUE"

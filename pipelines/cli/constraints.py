@@ -34,6 +34,7 @@ def needs_table(option: Option) -> Constraint:
 
 
 def _keeps_cache_in_output(given: Settings) -> bool:
+    """Whether graphs would be kept in the output folder."""
     if given.output is None or given.graph_cache is None:
         return False
     cache = _whole_path(given.graph_cache)

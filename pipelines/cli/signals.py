@@ -85,6 +85,7 @@ def _end_soon(number: Any, frame: Any) -> None:
 
 
 def _end_late() -> None:
+    """End this process if it has not ended by itself in a few seconds."""
     time.sleep(_HURRY_SECONDS)
     if not _has_ended:
         say("interrupted")
@@ -111,6 +112,7 @@ def held() -> Iterator[None]:
 
 
 def interrupt(_number: Any, _frame: Any) -> None:
+    """Handle a signal: raise KeyboardInterrupt, unless a first one is held."""
     global _requested
     is_first = not _requested
     _requested = True

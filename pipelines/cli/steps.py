@@ -50,6 +50,7 @@ class _Steps:
         self._has_ended = True
 
     def _watch(self) -> None:
+        """Name each step that takes long, and compiling once."""
         compiled_before = _compile_seconds()
         while not (self._said_compiling and self._has_ended):  # the first batch may compile, too
             time.sleep(_TICK)
@@ -62,6 +63,7 @@ class _Steps:
 
 
 def _compile_seconds() -> float:
+    """Return how long this process has compiled; 0 if it has not imported Numba."""
     clock = sys.modules.get("kepler_traverse.cpu.compile_clock")
     seconds = getattr(clock, "seconds", None)  # another thread may be importing the module
     return 0.0 if seconds is None else seconds()

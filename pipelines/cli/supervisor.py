@@ -144,6 +144,7 @@ class _Child:
                 signal.signal(number, handler)
 
     def _forward(self, _number: int, _frame: Any) -> None:
+        """Handle a signal to end: interrupt the child, and kill it after the second one."""
         self._requests += 1
         if self._requests == 2:  # a kernel may keep the child from hearing it
             start(self._kill_late, "kepler-end")

@@ -181,6 +181,7 @@ def _expected_text(expected: Expectation | str) -> str:
 
 
 def _building(settings: Settings, prepared: Prepared) -> str:
+    """Return how the graph is built, or that it was stored before."""
     if prepared.reused:
         return f"no more: {settings.graph_cache} has the graph"
     if prepared.graph.report.in_files:
@@ -219,6 +220,7 @@ def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
 
 
 def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
+    """Add the cost of requests and bytes, if the settings name prices."""
     if settings.price_requests is None and settings.price_gb is None:
         return traffic
     cost = traffic["requests"] / 1000 * (settings.price_requests or 0) + traffic["sent"] / 10**9 * (
@@ -238,6 +240,7 @@ def traffic_text(traffic: dict[str, Any]) -> str:
 
 
 def _dropped(built: BuildReport) -> str:
+    """Return how many rows became no edge, and why."""
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
     if built.filtered_rows:
         return f"{built.filtered_rows:,} by filters, {loops}"
@@ -415,6 +418,7 @@ def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
 
 
 def _kind(graph: Graph) -> str:
+    """Return whether a graph is directed, and which weights it has."""
     if graph.weights is None:
         weights = "unweighted"
     else:
@@ -425,6 +429,7 @@ def _kind(graph: Graph) -> str:
 
 
 def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[str, str]]:
+    """Return the lines on what is searched from."""
     if not settings.kind.takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [

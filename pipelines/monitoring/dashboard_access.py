@@ -58,6 +58,7 @@ def is_allowed(
 
 
 def _is_address_or(host: str, names: Collection[str]) -> bool:
+    """Whether a host is an IP address, or one of some names."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name in names or bool(ipaddress.ip_address(name))
@@ -90,6 +91,7 @@ def require_token(application: web.Application, token: str) -> None:
 
 
 def _guard(application: web.Application, is_right: Callable[[Any], bool]) -> None:
+    """Make an application refuse the requests that are not right."""
     find = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:

@@ -39,6 +39,7 @@ class Page(web.RequestHandler):
         self.write(template.render({} if shown is None else self._facts(*shown)))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
+        """Return what the template of the page shows of a run."""
         stats = run.stats
         now = time.time() if run.state == "running" else run.updated_at
         rate, edges = stats.rates(now)

@@ -174,11 +174,13 @@ class PageUpdates:
             )
 
     async def _finish(self) -> None:
+        """Wait until all messages are sent."""
         while self._sending or (self._waiting is not None and not self._broken):
             await self._send()
             await asyncio.sleep(0.01)
 
     async def _send(self) -> None:
+        """Send what waits, two messages per second at most while the run goes on."""
         if self._sending or self._broken:
             return
         self._sending = True

@@ -86,6 +86,7 @@ def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
+    """Return the statistics of a run, by its manifest."""
     timed = sum(batch["sources"] for batch in batches)
     there = sum(len(part["sources"]) for part in manifest["parts"])
     stats = RunStats(batches[0]["started"] if batches else 0.0, manifest["sources"], there - timed)
@@ -101,6 +102,7 @@ def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
 
 
 def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+    """Return the names and values of the numbers at the top."""
     whole = stats.whole
     took = max(stats.ended - stats.started, 1e-9)
     parts = manifest["parts"]
@@ -234,6 +236,7 @@ def _say_proven(manifest: Manifest) -> tuple[str, str]:
 
 
 def _times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+    """Return the seconds of each step, and of the phases of workers."""
     seconds = manifest["seconds"]
     whole = stats.whole
     named = {key: text for key, (_, text) in STEPS.items()}

@@ -142,6 +142,7 @@ class Progress:
 
 
 def _workers_table(stats: RunStats) -> Table:
+    """Return a line per worker with what it has done."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("worker", "batches", "sources", "edges/s"):
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")

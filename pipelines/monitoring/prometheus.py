@@ -55,6 +55,7 @@ class _Counts:
 
 @functools.cache
 def _counts() -> _Counts | None:
+    """Return the metrics of this process; None without the package."""
     try:
         return _Counts()
     except ModuleNotFoundError:

@@ -73,6 +73,7 @@ class Bars(NamedTuple):
     hops: bool = False  # whether the horizontal axis is that of whole hops
 
     def drawn(self) -> Markup:
+        """Return the plot as an image."""
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
             height = TOP + BOTTOM + _ROW * len(self.rows)

@@ -135,6 +135,7 @@ class Plane:
         self.parts.append(f'<path class="{kind}" d="{place}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
+        """Draw the ticks and the label of the horizontal axis."""
         ticks = make_ticks(*self._x, whole=whole)
         if "x" in self._log:
             ticks = make_log_ticks(*self._x)
@@ -148,6 +149,7 @@ class Plane:
         self.parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
 
     def y_axis(self, label: str, percent: bool = False) -> None:
+        """Draw the ticks and the label of the vertical axis."""
         for tick in make_log_ticks(*self._y) if "y" in self._log else make_ticks(*self._y):
             shown = f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}"
             self.rule(y=tick)
@@ -163,6 +165,7 @@ class Plane:
     def bar(
         self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = ""
     ) -> None:
+        """Draw a rectangle between values of the axes."""
         left = self.at_x(x[0])
         right = self.at_x(x[1])
         low = self.at_y(y[0])
@@ -171,6 +174,7 @@ class Plane:
         self._shape("rect", place, colour, title)
 
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
+        """Draw a line through points of the plane."""
         corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
         self.parts.append(
             f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>'
@@ -182,6 +186,7 @@ class Plane:
     def _mark(
         self, x: float, y: float, colour: str, shape: str = "square", title: str = ""
     ) -> None:
+        """Draw a mark at a place in pixels."""
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
@@ -229,6 +234,7 @@ def _legend_width(name: str) -> int:
 
 
 def _legend_rows(legend: Iterable[tuple[str, ...]], available: int) -> list[list[tuple[str, ...]]]:
+    """Divide the entries of a legend into rows that are not too wide."""
     rows: list[list[tuple[str, ...]]] = []
     used = available
     for entry in legend:

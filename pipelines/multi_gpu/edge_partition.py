@@ -118,6 +118,7 @@ _WHY = {
 
 
 def _refuse(bad: np.ndarray, files: str, what: str) -> None:
+    """Raise EdgeListError if there are bad weights."""
     if bad.size:
         raise EdgeListError(
             f"{files}: weight {bad[0]:g} ({what}; {bad.size} such rows in one block): {_WHY[what]}"
@@ -272,6 +273,7 @@ class _Edges(NamedTuple):
 
 
 def _look_up(part: Part, distance: np.ndarray) -> _Edges:
+    """Return the distances that belong to each edge of a partition."""
     xp = namespace(part.src)
     there = xp.asarray(distance)
     tail = there[part.src]
@@ -283,6 +285,7 @@ def _look_up(part: Part, distance: np.ndarray) -> _Edges:
 
 
 def _bits(vertices: Any, n_vertices: int) -> np.ndarray:
+    """Return a bitmap of some vertices."""
     xp = namespace(vertices)
     marked = xp.zeros(n_vertices, bool)
     marked[vertices] = True

@@ -148,6 +148,7 @@ class _BatchTraverser(BatchTraverser):
     _graph: PartitionedGraph
 
     def _try(self, group: Group, firsts: set[int], context: BatchContext) -> Attempt:
+        """Traverse from a group; errors of one source alone are survived."""
         try:
             return Attempt(*self._traverse(group, firsts, context))
         except (CertificateError, PrecisionError) as error:
@@ -248,6 +249,7 @@ class MgEngine:
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
     def _run_batches(self, run: BatchRun) -> None:
+        """Search from the sources of each batch, and write its part."""
         traverser = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
             self._together.load(self._graph)

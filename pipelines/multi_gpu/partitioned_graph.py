@@ -290,6 +290,7 @@ def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dic
 
 
 def _id_kind(kinds: dict[str, np.dtype], files: str) -> np.dtype:
+    """Return the type that holds the ids of both ends."""
     kind = np.result_type(kinds["src"], kinds["dst"])
     if kind.kind not in "iu":
         raise EdgeListError(

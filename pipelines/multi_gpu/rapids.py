@@ -96,6 +96,7 @@ def _rapids() -> SimpleNamespace:
 
 
 def _n_workers(settings: Settings) -> int:
+    """Return the number of workers, one per GPU; raise InputError for too many."""
     n_gpus = cuda.cp.cuda.runtime.getDeviceCount()
     wanted = n_gpus if settings.workers == "auto" else settings.workers
     if wanted > n_gpus:
@@ -159,6 +160,7 @@ class Cugraph:
         )
 
     def _built(self) -> PartitionedGraph:
+        """Have the workers read the edge list, and build the graph of it."""
         settings = self._settings
         found = _find_parquet(settings)
         paths = found.paths
@@ -180,6 +182,7 @@ class Cugraph:
         return replace(graph, report=graph.report.with_columns(found.columns))
 
     def _load(self, graph: PartitionedGraph) -> None:
+        """Build cuGraph's graph of the edges."""
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
         # with both directions of each edge: see partitioned_graph
         loaded = self._rapids.cugraph.Graph(directed=True)
@@ -196,6 +199,7 @@ class Cugraph:
     def _searched(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Search by hops, or by weights, from one source."""
         if kind.kind == "i":
             return self._count_hops(graph, source, limit)
         if graph.edges.heaviest == 0:
@@ -213,6 +217,7 @@ class Cugraph:
     def _count_hops(
         self, graph: PartitionedGraph, source: int, limit: float | None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Search by hops from one source."""
         depth = None
         # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices are
         # removed later.
@@ -283,6 +288,7 @@ class Cugraph:
 
 
 def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
+    """Return the value of work, or its error."""
     try:
         return context.run(work), None
     except BaseException as error:  # an error of the other thread, which is raised again here

@@ -141,6 +141,7 @@ class CommitLog:
         return max((int(name[1]) + 1 for name in names if name), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
+        """Yield the commits below a number, whole blocks as one."""
         for first in range(0, count, _BLOCK):
             with contextlib.suppress(FileNotFoundError):
                 if first + _BLOCK <= count:
@@ -155,6 +156,7 @@ class CommitLog:
             raise ValueError(f"commit {number} of the run is missing") from None
 
     def _get(self, name: str, schema: type[T]) -> T:
+        """Read a file of the log, and check it."""
         try:
             return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), schema)
         except ValueError as error:

@@ -169,6 +169,7 @@ class _Added(NamedTuple):
 
 
 def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
+    """Return the statistics that an action has of its file, as JSON."""
     where = f"add of {shown(add.get('path'))}: stats"
     try:
         stats = read_json(str(add.get("stats")).encode())
@@ -245,6 +246,7 @@ class _Facts(NamedTuple):
 
 
 def column_facts(store: Store, name: str) -> dict[str, _Facts]:
+    """Return what the footer of a part says of its columns, by their names."""
     footer = store.parquet_footer(name)
     groups = read_chunks(footer, lambda _: True)
     return {

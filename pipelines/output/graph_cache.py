@@ -174,6 +174,7 @@ def copied_graph(place: str, origin: str) -> Path:
 
 @contextlib.contextmanager
 def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a graph, which is waited for, in a cache that is made if need be."""
     try:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_private(cache)

@@ -106,6 +106,7 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
 
 
 def _manifest(store: Store, direction: str) -> Manifest:
+    """Return the manifest of a finished run of labels in one direction."""
     try:
         manifest = read_manifest(store)
     except (OSError, ValueError) as error:
@@ -186,6 +187,7 @@ def _checked_distances(where: str, column: Any) -> np.ndarray:
 
 
 def _narrowed(distances: np.ndarray) -> np.ndarray:
+    """Return integers in 32 bits if sums of two fit."""
     if distances.max(initial=0) < _MAX_NARROW:
         return distances.astype(np.int32)
     return distances.astype(np.int64)
@@ -210,6 +212,7 @@ def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 
 def _lists(place: str, rows: _Rows, unit: float) -> LabelLists:
+    """Return labels with distances as multiples of a unit."""
     distances = rows.distances
     if distances.dtype.kind == "f":
         distances = distances / unit

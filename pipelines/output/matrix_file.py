@@ -60,6 +60,7 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
 
 
 def _narrowest(largest: int) -> np.dtype:
+    """Return the narrowest type of integers, of 2 bytes or more, that holds a number."""
     return next(
         np.dtype(kind) for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max
     )

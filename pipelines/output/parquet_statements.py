@@ -73,6 +73,7 @@ class Statements:
             return f"what it states cannot be read ({type(error).__name__})"
 
     def _faults(self, file: BinaryIO, group: Struct, rows: pa.Table) -> Iterator[str]:
+        """Yield what a row group states falsely, the group first and then its columns."""
         yield from _unknown("the footer", self._footer, _FIELDS_OF_FILE)
         yield from _unknown("the row group", group, _FIELDS_OF_GROUP)
         entries = _value(group, parquet.GROUP_COLUMNS).values
@@ -101,6 +102,7 @@ class Statements:
 def _faults_of_column(
     file: BinaryIO, name: str, entry: Struct, column: Struct, values: pa.ChunkedArray
 ) -> Iterator[str]:
+    """Yield what is stated falsely of a column in a row group."""
     yield from _unknown("it", entry, _FIELDS_OF_ENTRY)
     yield from _unknown("it", column, _FIELDS_OF_COLUMN)
     path = [part.decode() for part in _value(column, parquet.PATH).values]
@@ -138,6 +140,7 @@ def _faults_of_column(
 def _faults_of_indexes(
     file: BinaryIO, entry: Struct, pages: list[_Page], of_pages: list[_Values], kind: pa.DataType
 ) -> Iterator[str]:
+    """Yield what the page index of a column states falsely."""
     offsets, values = [
         Reader(_bytes_at(file, _value(entry, at), _value(entry, size))).struct()
         if at in entry
@@ -189,6 +192,7 @@ def _pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tuple[i
 
 
 def _bytes_at(file: BinaryIO, offset: int, size: int) -> bytes:
+    """Read bytes of a file; raise ValueError for a place outside of it."""
     end = file.seek(0, os.SEEK_END)
     if not 0 <= offset <= end or size < 0:
         raise ValueError("a place is outside the file")
@@ -215,12 +219,14 @@ def _unknown(what: str, struct: Struct, known: frozenset[int]) -> Iterator[str]:
 
 
 def _differences(stated: dict[str, int], right: dict[str, int]) -> Iterator[str]:
+    """Yield which numbers are stated as others than they are."""
     for what, value in right.items():
         if stated[what] != value:
             yield f"{what} is stated as {stated[what]}, and it is {value}"
 
 
 def _values_of(values: pa.ChunkedArray, n_rows: int) -> _Values:
+    """Return what is true of the values of a column, or of a page of it."""
     known = pc.min_max(values).as_py()
     return _Values(known["min"], known["max"], values.null_count, n_rows)
 

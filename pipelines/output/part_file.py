@@ -165,6 +165,7 @@ class _PartResults:
             yield answer
 
     def footer(self) -> dict[bytes, str]:
+        """Return the metadata of the file that say what is in it."""
         footer = {
             "format": FORMAT,
             "version": __version__,
@@ -291,6 +292,7 @@ def _writer(file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders) 
 
 
 def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:
+    """Write held tables as one row group or several, and hold no more."""
     if held:
         writer.write(pa.concat_tables(held))
         held.clear()

@@ -102,6 +102,7 @@ class GroupStats:
                 self.histograms.append(make_histogram(traversal.cut(query.limit, targets)))
 
     def _add_all_vertices(self, graph: Graph, query: Query, group: Traversals) -> None:
+        """Add sources with distances of all vertices, or counts per level."""
         if ALGORITHMS[group.algorithm].counts_hops:
             for levels in iter_level_counts(graph, group, query.limit):
                 self.add_levels(*levels)
@@ -111,6 +112,7 @@ class GroupStats:
         self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
 
     def _add_sparse(self, graph: Graph, query: Query, group: Traversals) -> None:
+        """Add sources with distances of some vertices."""
         rows: Any = group.distance
         self.edges.append(rows.edges(graph.offsets))
         rows = rows.at(query.targets)
@@ -282,6 +284,7 @@ class _Place(NamedTuple):
 
 
 def _place_in_bins(histogram: Histogram, width: float) -> _Place:
+    """Find the place of a histogram among bins of a width."""
     # the quotient of two powers of two may exceed 64 bits
     ratio = 1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1])
     first, skipped = divmod(histogram["first"], ratio)

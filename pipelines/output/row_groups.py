@@ -225,6 +225,7 @@ class RowGroupWriter:
         return []
 
     def _add(self, group: EncodedGroup) -> None:
+        """Write an encoded row group, and enter its positions into footer and index."""
         begin = self._at
         entries = []
         uncompressed = 0

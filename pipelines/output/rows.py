@@ -73,6 +73,7 @@ def on_host(traversals: Traversals) -> Traversals:
 
 
 def _moved(array: Any) -> Any:
+    """Return an array in host memory of its own, which is lent from a pool."""
     if array is None:
         return None
     if namespace(array) is np:

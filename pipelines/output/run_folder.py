@@ -259,6 +259,7 @@ def _refuse_other_formats(path: str, content: dict[str, Any]) -> None:
 
 
 def _manifest_data(store: Store) -> bytes:
+    """Read the file of the manifest; raise OutputError if it cannot be read."""
     try:
         return store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError as error:

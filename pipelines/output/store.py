@@ -231,6 +231,7 @@ class ObjectStore(Store):
                 return read_footer(io.BytesIO(tail))
 
     def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
+        """Return the last bytes of an object."""
         start = max(0, size - n_bytes)
         return bytes(
             send(

@@ -106,6 +106,7 @@ def _refuse_others_files(store: Store, log: str) -> None:
 
 
 def _refuse_irregular(store: Store, name: str, expected: str) -> None:
+    """Raise DifferenceError for what is neither a regular file nor what is expected."""
     if store.is_local:
         what = irregular(store.path / name)
     else:
@@ -150,6 +151,7 @@ def compare_files(named: Iterable[NamedFile], manifest: Manifest) -> None:
 
 
 def _listed(verb: str, files: Counter[NamedFile]) -> str:
+    """Name the first files that a table lacks, or has too many."""
     if not files:
         return ""
     texts = [

@@ -48,12 +48,14 @@ class TableFormat(NamedTuple):
         return self.log.partition("/")[0]
 
     def is_there(self, store: Store) -> bool:
+        """Whether a store has a table of this format."""
         with contextlib.suppress(NotADirectoryError):
             return any(map(self.mark.fullmatch, store.names(self.log)))
         return False
 
 
 def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -> None:
+    """Make a Delta table of the parts in a root, with their partitions."""
     from deltalake import Schema, convert_to_deltalake
 
     column, values = layout.partition_values()
@@ -67,6 +69,7 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
 
 
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
+    """Make an Iceberg table of the parts in a root, which a hint makes known last."""
     hint = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
     store.put_new(f"{ICEBERG_LOG}/{HINT}", hint.encode())
 
@@ -83,6 +86,7 @@ def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> s
 
 
 def _compare_iceberg(store: Store, manifest: Manifest) -> None:
+    """Compare an Iceberg table with one that is made again elsewhere."""
     root = _root_url(store)
     schema = _make_schema(store, manifest, "iceberg")
     layout = read_layout(manifest)

@@ -199,6 +199,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
 
 
 def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
+    """Return the table of pairs with the distance of each row."""
     table, names = read_pair_table(settings)
     rows = rows_by_pair(parts)
     for name, role in zip(names, ("source", "target"), strict=True):
@@ -213,6 +214,7 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
+    """Return the table of sources, each row once per row of its result."""
     table, column = read_source_table(settings)
     rows = rows_of_parts(parts)
     known = []
@@ -273,6 +275,7 @@ def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
 
 
 def _changed(path: str) -> InputError:
+    """Return the error for a table that is not what it was."""
     return InputError(
         f"{path}: the table has changed since the run began; run again with the one as it was"
     )

@@ -75,6 +75,7 @@ def _is_of_planners(path: str) -> bool:
 def _choose_ends(
     path: str, what: str, names: list[str], ends: tuple[str | None, str | None]
 ) -> tuple[str, str]:
+    """Return the columns with the ends of links or trips; InputError if it is not sure."""
     if (ends[0] is None) != (ends[1] is None):
         raise InputError("--src and --dst belong together; name both columns of the links")
     if ends[0] is not None and ends[1] is not None:

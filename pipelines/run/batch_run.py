@@ -83,6 +83,7 @@ class BatchRun:
         self.computed = self.kept = 0
 
     def _names(self, part: int) -> Ids:
+        """Return the ids of the sources of a part."""
         return self.prepared.names[slice(*self._bounds[part])]
 
     def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
@@ -147,6 +148,7 @@ class BatchRun:
         return any(entry["file"] == table for entry in self.folder.manifest["tables"])
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
+        """Record a part that is written."""
         numbers = self.batches[part]
         names = self._names(part)
         sources = [
@@ -161,6 +163,7 @@ class BatchRun:
         self._progress.advance(part, entry)
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
+        """Record sources that are given up, each once."""
         numbers = self.batches[part]
         names = self._names(part)
         known = {name for entry in self.folder.manifest["failed"] for name in entry["sources"]}

@@ -139,6 +139,7 @@ def _execute(
     supervision: Supervision,
     given: Given,
 ) -> Finished | None:
+    """Prepare the run, and print its plan or compute what is missing."""
     place = None if output is None else _Place.of(settings, output)
     with open_engine(settings, supervision, given) as engine:
         started = time.perf_counter()
@@ -323,6 +324,7 @@ def suggesting_mg(settings: Settings) -> Iterator[None]:
 
 
 def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
+    """Return the manifest of a run that begins."""
     graph = prepared.graph
     sizing = prepared.sizing
     choice = prepared.choice

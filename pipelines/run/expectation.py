@@ -229,6 +229,7 @@ def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
 
 
 def _estimate(plan: MultiSourcePlan, name: str, n_sources: int) -> float:
+    """Return the estimated seconds of searches with a strategy of a plan."""
     return next(each.seconds for each in plan.ranked(n_sources) if each.name == name)
 
 

@@ -109,6 +109,7 @@ def _put_report(store: Store, manifest: Manifest) -> None:
 
 
 def _read(store: Store, log: CommitLog) -> Manifest:
+    """Read the manifest of the run; raise OutputError if there is none."""
     manifest = check_folder(store, resume=True, shared=True, log=log)
     if manifest is None:
         raise OutputError(

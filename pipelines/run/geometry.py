@@ -134,6 +134,7 @@ def _places_for(settings: Settings, table: pa.Table) -> Places:
 
 
 def _tables(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the tables of parts, without metadata."""
     for part in parts:
         with open_part(part) as file:
             for table in file.tables():

@@ -104,6 +104,7 @@ def _is_typed(path: str) -> bool:
 
 
 def _is_parquet(path: str) -> bool:
+    """Whether a file begins as Parquet does."""
     with open_regular(local_path(path), follow=True) as file:
         return bool(file.read(4) == b"PAR1")
 

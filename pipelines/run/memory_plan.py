@@ -280,6 +280,7 @@ def sources_per_part(
 
 
 def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
+    """Return the bytes that each worker takes for itself, by item."""
     most = ROWS_PER_GROUP
     if load.is_sorted:  # twice, before and after
         sources = load.per_part if batch_size == "auto" else batch_size
@@ -296,6 +297,7 @@ def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, in
 
 
 def _memory(load: Load, device: str, share: dict[str, int], workers: int) -> dict[str, int]:
+    """Return the bytes of a run by item, with their total: of a GPU, or of all workers of a host."""
     if device == "cuda":
         memory = {"graph": load.graph_bytes, **share}
     else:

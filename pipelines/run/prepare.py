@@ -318,6 +318,7 @@ def stream_edges(settings: Settings, prepared: Prepared) -> None:
 
 
 def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int | None) -> None:
+    """Plan for the device of the graph, and note for how many threads."""
     graph = prepared.graph
     request = prepared.request
     n_sources = prepared.n_sources
@@ -519,6 +520,7 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
 
 
 def _sources(graph: Graph, settings: Settings) -> np.ndarray:
+    """Return the numbers of the sources as they are given; InputError if there are none."""
     if settings.all_sources:
         numbers = where_paths_begin(graph)
     elif settings.random_sources:

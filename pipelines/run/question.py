@@ -104,6 +104,7 @@ def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
 
 
 def _integer(value: object, role: str) -> int:
+    """Return an id as an integer; the error says what else the text may be."""
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number

@@ -85,6 +85,7 @@ def obtain_graph(
 def _find_or_read(
     settings: Settings, origin: str, stored: Path | None, given: Graph | None
 ) -> PlacedGraph:
+    """Return a stored graph of the inputs, or else read these."""
 
     def read() -> Graph:
         if given is None:

@@ -123,6 +123,7 @@ def _size_by_workers(
 
 
 def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
+    """Raise InputError if there are fewer GPUs than workers asked for."""
     wanted = settings.workers
     if machine.device == "cpu" or settings.scheduler or wanted == "auto":
         return

@@ -254,6 +254,7 @@ COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 
 def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
+    """Return a column of numbers; InputError, which names it, for one of another type."""
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         # as a column of CSV with a number that int64 and float64 do not keep
         if is_text(column.type):
@@ -362,6 +363,7 @@ def read_column(graph: Graph, settings: Settings, name: str, what: str = "source
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:
+    """Return a column of a table; InputError, which names the row, for a null."""
     column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()

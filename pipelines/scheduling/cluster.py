@@ -199,6 +199,7 @@ def existing(settings: Settings) -> Iterator[Client]:
 
 
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
+    """Wait until the scheduler has a worker; raise InputError if none comes."""
     # Also one that Dask has paused, which it would not count: such a worker is named later, with
     # the reason.
     until = time.monotonic() + CONNECT_SECONDS

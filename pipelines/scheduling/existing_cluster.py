@@ -199,6 +199,7 @@ def _other_versions(client: Client, workers: list[str] | None = None) -> dict[st
 
 
 def _too_small(memory: WorkerMemory, needed: int) -> str | None:
+    """Say why a worker may not take so much memory; None if it may."""
     if not memory.usable or needed <= memory.usable:
         return None
     enough = in_units(-(-needed * memory.limit // memory.usable))

@@ -60,6 +60,7 @@ class LocalFuture:
         return self._end.take()
 
     def add_done_callback(self, call: Callable[[LocalFuture], object], /) -> None:
+        """Call a function once the task has ended, at once if it has."""
         self._calls.append(call)
         if self.done():
             self._call()
@@ -72,6 +73,7 @@ class LocalFuture:
         self._call()
 
     def _call(self) -> None:
+        """Call what waits for the end of the task."""
         with contextlib.suppress(IndexError):  # when each has been called, once
             while True:
                 self._calls.popleft()(self)

@@ -141,6 +141,7 @@ class Window:
     def _start(
         self, parts: list[int], isolate: bool, halved: bool = False, tried: str = ""
     ) -> None:
+        """Submit a task of some batches."""
         self._given_out += 1
         task = Task(
             number=self._given_out,
@@ -169,6 +170,7 @@ class Window:
         return [future for future in ended if future in self._in_flight]
 
     def _on_task_done(self, future: BatchFuture) -> None:
+        """Record the outcomes of a task that has ended, or what to do again."""
         task = self._in_flight.pop(future)
         outcomes = self._executor.get_outcomes(future)
         if outcomes is not None:
@@ -217,6 +219,7 @@ class Window:
                 self._tell(self._choice.end_trial())
 
     def _settle_batches(self, task: Task, outcomes: list[BatchOutcome]) -> None:
+        """Record the outcomes of the batches of a task."""
         for outcome in outcomes:
             if self._choice is not None:
                 self._choice.note(task.strategy, outcome.get("measured"))
@@ -259,6 +262,7 @@ class Window:
             self._observer.notice(message)
 
     def _on_batch_done(self, outcome: BatchOutcome) -> None:
+        """Report the outcome of a batch, and remember which sources are given up."""
         part = outcome["part"]
         summary = outcome["summary"]
         for source, reason in outcome["failed"]:
@@ -343,6 +347,7 @@ class Window:
         self._again.clear()
 
     def _look_after_workers(self) -> None:
+        """Report changes of the workers, and restart those that hang."""
         if not self._monitor.is_due():
             return
         self._report_retries()

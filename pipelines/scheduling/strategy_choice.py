@@ -200,6 +200,7 @@ def _per_source(seconds: float) -> str:
 
 
 def _rounded(seconds: float) -> float:
+    """Return seconds with four digits; a large number for those that are not known."""
     if math.isfinite(seconds):
         return float(f"{min(seconds, 1e12):.4g}")
     return 1e12

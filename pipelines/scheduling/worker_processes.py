@@ -228,6 +228,7 @@ class WorkerProcesses(BatchExecutor):
                     os.kill(process.pid, signal.SIGKILL)
 
     def _are_ready(self) -> bool:
+        """Whether all workers have loaded the graph; ClusterError if they keep dying."""
         with self._lock:
             self._refuse_many_deaths()
             return all(process.is_ready for process in self._processes)
@@ -264,6 +265,7 @@ class WorkerProcesses(BatchExecutor):
         process.reader = _uninterrupted.start(read, "kepler-worker-reader")
 
     def _end_template(self) -> None:
+        """Kill the template, and the workers with it."""
         if self._template is not None:
             self._control.close()
             self._template.kill()
@@ -271,6 +273,7 @@ class WorkerProcesses(BatchExecutor):
             self._template = None
 
     def _start_template(self) -> None:
+        """Start a template in place of the one that was there."""
         self._end_template()
         self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
@@ -302,11 +305,13 @@ class WorkerProcesses(BatchExecutor):
             self._on_death(process)
 
     def _on_alive(self, process: _Process, pid: int) -> None:
+        """Give a worker that begins what it loads."""
         process.pid = pid
         if self._worker is not None:
             _send(process, self._worker)
 
     def _on_ready(self, process: _Process, error: BaseException | None) -> None:
+        """Note that a worker has loaded the graph, or its error, and give it tasks."""
         process.is_ready = True
         self._deaths = 0
         if error is not None:
@@ -317,6 +322,7 @@ class WorkerProcesses(BatchExecutor):
     def _on_ended(
         self, process: _Process, key: int, outcomes: Any, error: BaseException | None
     ) -> None:
+        """End the future of a task, unless it was cancelled."""
         future = process.tasks.pop(key, None)
         if future is not None:
             future.end(outcomes, error)
@@ -339,6 +345,7 @@ class WorkerProcesses(BatchExecutor):
             say("a worker process has died while it started; another one takes its place")
 
     def _refuse_many_deaths(self) -> None:
+        """Raise ClusterError if workers keep dying before they are ready."""
         if self._deaths >= _MAX_DEATHS:
             raise ClusterError(
                 f"the workers do not start: {_MAX_DEATHS} processes have died, one after another; "

@@ -53,6 +53,7 @@ class Findings:
     proven: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, kind: str, file: str, message: str) -> None:
+        """Add a fault; of many, those beyond the first are only counted."""
         if len(self.faults) < MAX_FAULTS:
             self.faults.append(Fault(kind, file, message))
         else:
@@ -144,6 +145,7 @@ class Prover:
     def _conclude(
         self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str
     ) -> None:
+        """Count a source as proven, or add its failures."""
         if not failures:
             self._findings.proven[how] += 1
             return
@@ -222,6 +224,9 @@ class Part:
         self._findings.add(kind, self._path.name, message)
 
     def _footer(self, file: PartReader) -> Footer | None:
+        """Return the footer of the part, with faults where it is not that of the run; None if it
+        cannot be used.
+        """
         try:
             footer = read_footer(file)
         except ValueError as error:
@@ -250,6 +255,7 @@ class Part:
         return footer
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
+        """Describe a column of distances of the wrong type."""
         kind = schema.field("distance").type
         if kind == pa.from_numpy_dtype(self._prover.column_kind):
             return ""
@@ -310,6 +316,7 @@ class Part:
         return checksums
 
     def _check_checksum(self, name: object, checksum: int, stated: str) -> None:
+        """Add a fault unless a checksum is the one in the footer."""
         if f"{checksum:016x}" != stated:
             self._add(
                 "checksum", f"source {name}: the checksum of its rows is not the one in the footer"
@@ -371,6 +378,7 @@ class Part:
             yield current, pieces
 
     def _numbers(self, column: pa.ChunkedArray) -> np.ndarray:
+        """Return the vertex numbers of a column of ids; raise ValueError for an id that is none."""
         if column.null_count:
             raise ValueError("an id is null")
         return self._graph.to_numbers(

@@ -89,6 +89,7 @@ class AgainPart(Part):
         return checksums
 
     def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
+        """Compare rows of a part with recomputed ones, up to the first difference."""
         answers = self._prover.answer_part(self._number, numbers)
         proven = 0
         for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):

@@ -41,6 +41,7 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         self._sends_marks = False
 
     async def setup(self, worker: Worker) -> None:
+        """Load the graph in a worker, with scratch space of its own where no folder is shared."""
         self.address = worker.address
         self._threads = self.work.threads or worker.state.nthreads
         if self.work.output is None:
@@ -111,6 +112,7 @@ class EventMark(Mark):
         return is_there and task is not None and task.state in ("executing", "long-running")
 
     def _send(self, place: _Place | None, reason: str = "") -> None:
+        """Send the place of the task to the driver, None at its end."""
         # a worker that has lost its scheduler ends
         with contextlib.suppress(OSError, TimeoutError):
             log_event = self._worker.scheduler.log_event

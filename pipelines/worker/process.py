@@ -94,6 +94,7 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
 
 
 def _answer(driver: Connection) -> NoReturn:
+    """Load the graph, say whether that worked, and run tasks."""
     worker = driver.recv()
     error = None
     try:

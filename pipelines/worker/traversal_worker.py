@@ -148,12 +148,14 @@ class TraversalWorker:
         self._load()
 
     def close(self) -> None:
+        """Release the graph, and end the threads that write."""
         loaded = self.loaded
         self.loaded = None
         if loaded is not None and loaded.writers is not None:
             loaded.writers.close()
 
     def _load(self) -> Loaded:
+        """Load the stored graph, once this package is known to be the driver's version."""
         started = time.perf_counter()
         # joined after the check of the others
         if self.work.version and self.work.version != version_here():
@@ -168,6 +170,7 @@ class TraversalWorker:
         return self._hold(graph, None, started)
 
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
+        """Plan for a graph unless there is a plan, and start the threads that write."""
         compile_clock.listen()
         compiled = compile_clock.thread_seconds()
         self._take_fair_share()
@@ -231,6 +234,7 @@ class TraversalWorker:
         return loaded
 
     def _take_fair_share(self) -> None:
+        """Limit the threads of kernels to those of this worker."""
         # Numba keeps the number of threads per calling thread, so each thread that traverses must
         # set it.
         import numba
@@ -267,6 +271,7 @@ class TraversalWorker:
         begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]:
+        """Search from the sources of batches, and write their parts, here or in the background."""
         # a plan runs one traversal at a time; an external worker may have several threads
         with self._lock:
             self._take_fair_share()

@@ -395,6 +395,7 @@ class BatchTraverser:
         return traversals, traversing.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:
+        """Search from the sources of a group, each with its targets if there are pairs."""
         pairs = self._request.pairs
         if pairs is None:
             return self._plan.run(np.array(sources), cut=False)

@@ -275,6 +275,7 @@ class PartEncoders:
             yield self._next()
 
     def _next(self) -> EncodedGroup:
+        """Wait for the first row group that has begun."""
         first = self._begun.popleft()
         try:
             with self._clock(""):

@@ -10,7 +10,8 @@ unit. Which way is taken depends on the network and the trips alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -34,7 +35,7 @@ from ..hierarchy.customizable import (
     part_above,
 )
 from . import searched_loads, swept_loads
-from .link_costs import sum_products
+from .link_costs import round_down, sum_up_to
 from .path_flows import Demand
 from .problem import Problem
 from .trees import NO_LINK
@@ -42,6 +43,7 @@ from .trees import NO_LINK
 _MAX_BLOCKS = 32  # of origins, whose flows are added up apart
 _MAX_SHARES = 16  # the same over a hierarchy, where a block has several origins
 _MAX_SHIFT = 1074  # of the unit, which is then the smallest float
+_FAR_BELOW = 128  # powers of two that costs are divided by, of which the sum is beyond float64
 FAULT = "the distances of an assignment are not proved; report this fault of the library"
 
 
@@ -77,20 +79,6 @@ class Loader(Prover, Protocol):
     def load(self, cost: np.ndarray) -> Loaded:
         """Return the flows at costs of shape (n_classes, n_links)."""
         ...
-
-
-def make_loader(problem: Problem, is_selected: np.ndarray | None) -> Loader:
-    """Return the way that takes less time.
-
-    New weights take one pass over the triangles of a hierarchy per class, and searches visit all links
-    per origin and class. A visit of a link takes as long as several triangles.
-    """
-    n_groups = problem.demand.origin.size
-    n_visits = n_groups * problem.network.n_links // len(problem.classes)
-    ground = Ground.of(problem, most_triangles=n_visits)
-    if ground is None:
-        return SearchLoader(problem, is_selected)
-    return SweepLoader(problem, ground, is_selected)
 
 
 class SearchProver:
@@ -168,40 +156,29 @@ def sum_along(
 
 
 class WholeCosts(NamedTuple):
-    """Costs of links as whole numbers.
-
-    ``values`` (n_links,) int64: the costs rounded down to multiples of 2**-shift. ``n_bits`` more
-    bits below count the links on cycles without a cost, so that shortest paths pass no vertex twice.
+    """Costs rounded down to multiples of ``2 ** -shift``, int64; ``UNREACHED`` where a link is left
+    out.
     """
 
-    values: np.ndarray
+    costs: np.ndarray
     shift: int
-    n_bits: int
-
-    def distances(self, sums: np.ndarray) -> np.ndarray:
-        """Return sums of values along shortest paths as sums of the costs."""
-        return np.ldexp((sums >> self.n_bits).astype(float), -self.shift)
+    leaves_out: bool
 
 
-def whole_costs(cost: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> WholeCosts:
-    """Return the costs of links as whole numbers, which all together stay below ``MAX_SUM``."""
-    n_bits = 0
-    while True:
-        values, shift = _round_down(cost, n_bits)
-        n_passed, is_on_cycle = _find_free_cycles(values, tails, heads)
-        needed = n_passed.bit_length()
-        if needed <= n_bits:
-            return WholeCosts((values << n_bits) + is_on_cycle, shift, n_bits)
-        n_bits = needed
-
-
-def _round_down(cost: np.ndarray, n_bits: int) -> tuple[np.ndarray, int]:
-    """Return costs in units of 2**-shift, and the largest shift at which ``n_bits`` more bits fit."""
-    n = cost.size
-    mean = float(sum_products(cost, np.full(n, 1.0 / n)))  # the sum itself may be beyond float64
-    shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(mean)[1] - math.frexp(float(n))[1]
-    shift = min(shift - n_bits, _MAX_SHIFT)
-    return np.floor(np.ldexp(cost, shift)).astype(np.int64), shift
+def whole_costs(cost: np.ndarray) -> Iterator[WholeCosts]:
+    """Yield costs rounded down to multiples of ``2 ** -shift``, the largest shift at which all of them
+    together stay below ``MAX_SUM``.
+    """
+    total = sum_up_to(cost, np.inf)
+    down = 0
+    if not math.isfinite(total):
+        down = _FAR_BELOW
+        total = sum_up_to(np.ldexp(cost, -down), np.inf)
+    shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1] - down
+    shift = min(shift, _MAX_SHIFT)
+    costs = np.empty(cost.size, np.int64)
+    round_down(cost, np.inf, shift, UNREACHED, costs)
+    yield WholeCosts(costs, shift, leaves_out=False)
 
 
 def _find_free_cycles(
@@ -280,17 +257,89 @@ def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(is_there, at, -1).astype(np.int32)
 
 
-class SweepLoader:
+class HierarchyLoader(ABC):
     """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs."""
 
     name = "hierarchy"
 
-    def __init__(
-        self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, ground: Ground, is_selected: np.ndarray | None) -> None:
         self._problem = problem
         self._ground = ground
         self._is_selected = is_selected
+        class_of = problem.demand.user_class
+        self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
+
+    def load(self, cost: np.ndarray) -> Loaded:
+        distance = np.empty(self._problem.demand.volume.size)
+        flow = np.empty(cost.shape)
+        if self._is_selected is None:
+            result = Loaded(distance, flow)
+        else:
+            result = Loaded(distance, flow, np.empty(cost.shape), np.zeros(distance.size))
+        for k in range(len(self._problem.classes)):
+            for whole in whole_costs(cost[k]):
+                for each in (result.flow, result.selected_flow):
+                    if each is not None:
+                        each[k] = 0.0
+                near = self._load_class(k, whole.costs, result)
+                if self._set_distances(k, near, whole, distance):
+                    break
+        return result
+
+    def prove(self, cost: np.ndarray) -> np.ndarray:
+        distance = np.empty(self._problem.demand.volume.size)
+        for k in range(len(self._problem.classes)):
+            for whole in whole_costs(cost[k]):
+                near = self._prove_class(k, whole.costs)
+                if self._set_distances(k, near, whole, distance):
+                    break
+        return distance
+
+    @abstractmethod
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
+        """Write the flows of a class; return the distances of its pairs, int64, proved by the
+        hierarchy.
+        """
+
+    @abstractmethod
+    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
+        """Return the distances of the pairs of a class, int64, proved by the links."""
+
+    def _n_blocks(self, k: int) -> int:
+        """Return how many blocks the groups of a class are."""
+        n_groups = int(self._first_group[k + 1] - self._first_group[k])
+        return -(-n_groups // swept_loads.WIDTH)
+
+    def _first_blocks(self, k: int, n_shares: int) -> np.ndarray:
+        """Return the first block of each share of the groups of a class, and one more."""
+        return np.arange(n_shares + 1) * self._n_blocks(k) // max(n_shares, 1)
+
+    def _n_shares(self, k: int) -> int:
+        """Return of how many shares of the groups what they carry is added up apart."""
+        return min(_MAX_SHARES, self._n_blocks(k))
+
+    def _pairs(self, k: int) -> slice:
+        """Return where the pairs of a class are."""
+        first_pair = self._problem.demand.first_pair
+        return slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
+
+    def _set_distances(
+        self, k: int, near: np.ndarray, whole: WholeCosts, distance: np.ndarray
+    ) -> bool:
+        """Write the distances of a class. Return whether they are those of all links."""
+        is_reached = near < UNREACHED
+        far = np.ldexp(near.astype(np.float64), -whole.shift)
+        distance[self._pairs(k)] = np.where(is_reached, far, np.inf)
+        return not whole.leaves_out or bool(is_reached.all())
+
+
+class SweepLoader(HierarchyLoader):
+    """The loader of a CPU."""
+
+    def __init__(
+        self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
+    ) -> None:
+        super().__init__(problem, ground, is_selected)
         topology = ground.customizable.topology
         self._arcs = new_arcs(topology)
         self._first_rank = equal_shares(topology, _MAX_SHARES)
@@ -298,29 +347,11 @@ class SweepLoader:
             swept_loads.new_scratch(ground.searches, is_selected is not None)
             for _ in range(threads.count())
         ]
-        class_of = problem.demand.user_class
-        self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
 
-    def load(self, cost: np.ndarray) -> Loaded:
-        distance = np.empty(self._problem.demand.volume.size)
-        flow = np.zeros(cost.shape)
-        if self._is_selected is None:
-            result = Loaded(distance, flow)
-        else:
-            result = Loaded(distance, flow, np.zeros(cost.shape), np.zeros(distance.size))
-        for k in range(len(self._problem.classes)):
-            self._load_class(k, cost[k], result)
-        return result
-
-    def _load_class(self, k: int, cost: np.ndarray, result: Loaded) -> None:
-        whole = whole_costs(cost, self._ground.tails, self._ground.heads)
-        costs = whole.values
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
         weights = self._weights_at(costs, self._ground.searches)
-        n_blocks = self._n_blocks(k)
-        if not n_blocks:
-            return
-        n_shares = min(_MAX_SHARES, n_blocks)
         near = np.full(result.distance.size, UNREACHED)
+        n_shares = self._n_shares(k)
         is_proved = np.zeros(n_shares, np.bool_)
         carried = self._new_carried(n_shares)
         if result.selected_volume is None:
@@ -343,17 +374,12 @@ class SweepLoader:
             is_right &= self._hand_down(costs, selected[1], result.selected_flow[k])
         if not is_right:
             raise CertificateError(FAULT)
-        self._set_distances(k, near, whole, result.distance)
-
-    def _n_blocks(self, k: int) -> int:
-        """Return how many blocks the groups of a class are."""
-        n_groups = int(self._first_group[k + 1] - self._first_group[k])
-        return -(-n_groups // swept_loads.WIDTH)
+        return near[self._pairs(k)]
 
     def _trips(self, k: int, n_items: int) -> swept_loads.Trips:
         """Return the trips of a class, in some items of work."""
-        first_block = np.arange(n_items + 1) * self._n_blocks(k) // max(n_items, 1)
-        return swept_loads.Trips(self._first_group[k : k + 2], first_block, self._problem.demand)
+        groups = self._first_group[k : k + 2]
+        return swept_loads.Trips(groups, self._first_blocks(k, n_items), self._problem.demand)
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
         """Customize the hierarchy, and return the weights of both parts."""
@@ -396,37 +422,25 @@ class SweepLoader:
             loads[sides] = _sum_rows(rows)
         return hand_down(costs, self._arcs, loads, flow)
 
-    def _set_distances(
-        self, k: int, near: np.ndarray, whole: WholeCosts, distance: np.ndarray
-    ) -> None:
-        first_pair = self._problem.demand.first_pair
-        pairs = slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
-        own = near[pairs]
-        distance[pairs] = np.where(own < UNREACHED, whole.distances(own), np.inf)
-
-    def prove(self, cost: np.ndarray) -> np.ndarray:
+    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
-        distance = np.empty(self._problem.demand.volume.size)
-        for k in range(len(self._problem.classes)):
-            whole = whole_costs(cost[k], self._ground.tails, self._ground.heads)
-            n_blocks = self._n_blocks(k)
-            near = np.full(distance.size, UNREACHED)
-            is_proved = np.zeros(n_blocks, np.bool_)
-            threads.run(
-                swept_loads.prove_distances,
-                n_blocks,
-                self._trips(k, n_blocks),
-                searches,
-                self._weights_at(whole.values, searches),
-                (self._ground.tails, self._ground.heads, whole.values),
-                (near, is_proved),
-                own=[scratches],
-            )
-            if not is_proved.all():
-                raise CertificateError(FAULT)
-            self._set_distances(k, near, whole, distance)
-        return distance
+        n_blocks = self._n_blocks(k)
+        near = np.full(self._problem.demand.volume.size, UNREACHED)
+        is_proved = np.zeros(n_blocks, np.bool_)
+        threads.run(
+            swept_loads.prove_distances,
+            n_blocks,
+            self._trips(k, n_blocks),
+            searches,
+            self._weights_at(costs, searches),
+            (self._ground.tails, self._ground.heads, costs),
+            (near, is_proved),
+            own=[scratches],
+        )
+        if not is_proved.all():
+            raise CertificateError(FAULT)
+        return near[self._pairs(k)]
 
 
 def _sum_rows(rows: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..cpu.compiled import njit
 from ..errors import CertificateError
-from .all_or_nothing import FAULT, Loader, SweepLoader
+from .all_or_nothing import FAULT, HierarchyLoader, Loader
 from .link_costs import sum_products
 from .problem import Bound, Problem
 
@@ -73,7 +73,7 @@ class BiconjugateFrankWolfe:
 
     def confirm(self, bound: Bound) -> None:
         """Raise CertificateError unless the links alone prove the bound; a search has proved it so."""
-        if isinstance(self.prover, SweepLoader):
+        if isinstance(self.prover, HierarchyLoader):
             distance = self.prover.prove(self.loads.cost)
             if self.problem.bound(self.class_flow, self.loads.cost, distance) != bound:
                 raise CertificateError(FAULT)

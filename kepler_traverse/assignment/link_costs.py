@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
@@ -226,3 +227,39 @@ def sum_products(x, y):
         rest += (total - (after - added)) + (product - added)
         total = after
     return total + rest
+
+
+@njit(cache=True, nogil=True)
+def sum_up_to(values, limit):
+    """Return the sum of the values that are no larger than a limit, added as ``sum_products`` does."""
+    total = 0.0
+    rest = 0.0
+    for value in values:
+        if value <= limit:
+            after = total + value
+            added = after - total
+            rest += (total - (after - added)) + (value - added)
+            total = after
+    return total + rest
+
+
+def round_down(
+    values: np.ndarray, limit: float, shift: int, beyond: int, whole: np.ndarray
+) -> None:
+    """Write values times ``2 ** shift`` without their fractions, and ``beyond`` above a limit."""
+    half = shift // 2  # two factors, since one of 2 ** 1074 is beyond float64
+    factors = 2.0**half, 2.0 ** (shift - half)
+    threads.run(_round_blocks, -(-values.size // BLOCK), values, limit, factors, beyond, whole)
+
+
+@njit(cache=True, nogil=True)
+def _round_blocks(next_item, n_items, values, limit, factors, beyond, whole):
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
+            if values[i] <= limit:
+                whole[i] = np.int64(values[i] * factors[0] * factors[1])
+            else:
+                whole[i] = beyond

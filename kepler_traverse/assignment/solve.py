@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments
+from .. import arguments, cuda
 from ..errors import InputError
-from .all_or_nothing import SearchLoader, SweepLoader, make_loader
+from .all_or_nothing import HierarchyLoader, SearchLoader
 from .checkpoints import Checkpoint
 from .cost_functions import BPR, Conical, CostFunction
 from .equilibration import PathEquilibration
 from .frank_wolfe import BiconjugateFrankWolfe
+from .loaders import make_loader
 from .network import Network, VehicleClass, read_network, read_trips
 from .problem import Problem
 from .results import Equilibrium
 
 METHODS = (PathEquilibration.name, BiconjugateFrankWolfe.name)
+DEVICES = ("cpu", "cuda")
 Report = Callable[[int, float], object]
 
 
@@ -37,6 +39,7 @@ def assign(
     select_link: Any = None,
     checkpoint: Any = None,
     progress: bool | Report | None = None,
+    device: str = "cpu",
     src_column: str | None = None,
     dst_column: str | None = None,
 ) -> Equilibrium:
@@ -74,6 +77,9 @@ def assign(
     progress : bool or callable, optional
         True writes a line per iteration to stderr; a function is called with the number of
         iterations and the relative gap.
+    device : {"cpu", "cuda"}
+        Where ``"frank_wolfe"`` finds shortest paths and loads the trips. A GPU needs a hierarchy, which
+        roads have, and takes no ``select_link``. All else is computed on the CPU.
     src_column, dst_column : str, optional
         Columns of the links.
 
@@ -99,7 +105,10 @@ def assign(
     traffic assignment. Spiess (1990): Conical volume-delay functions.
     """
     arguments.choice("method", method, METHODS)
+    arguments.choice("device", device, DEVICES)
     arguments.whole("max_iterations", max_iterations, 1)
+    if device == "cuda":
+        _require_gpu(method, select_link)
     report = _reporter(progress)
     network = read_network(links, (src_column, dst_column), closed)
     problem = _problem(network, trips, cost, classes)
@@ -111,7 +120,7 @@ def assign(
         solver = PathEquilibration(problem)
         kept = Checkpoint(checkpoint, problem.fingerprint(method))
     else:
-        solver, kept = _frank_wolfe(problem, is_selected, checkpoint)
+        solver, kept = _frank_wolfe(problem, is_selected, checkpoint, device)
     state = kept.read({**solver.state(), "gaps": np.zeros(0)})
     if state:
         gaps = state["gaps"].tolist()
@@ -150,8 +159,19 @@ def assign(
     )
 
 
+def _require_gpu(method: str, select_link: Any) -> None:
+    """Raise DeviceError if no GPU answers, and InputError for what none computes."""
+    if method != BiconjugateFrankWolfe.name:
+        raise InputError(
+            f"device='cuda' is for method='{BiconjugateFrankWolfe.name}'; name it, or leave device out"
+        )
+    if select_link is not None:
+        raise InputError("device='cuda' takes no select_link; leave one of them out")
+    cuda.require()
+
+
 def _frank_wolfe(
-    problem: Problem, is_selected: np.ndarray | None, checkpoint: Any
+    problem: Problem, is_selected: np.ndarray | None, checkpoint: Any, device: str
 ) -> tuple[BiconjugateFrankWolfe, Checkpoint]:
     """Return the solver and its file. The file is of one way to shortest paths, since both may take
     other paths where several are equal.
@@ -161,8 +181,8 @@ def _frank_wolfe(
         selected = np.flatnonzero(is_selected)
     question = f"{BiconjugateFrankWolfe.name} {selected}"  # the state has the flows of select link
     kept = Checkpoint(checkpoint, problem.fingerprint(question))
-    loader = make_loader(problem, is_selected)
-    if isinstance(loader, SweepLoader):
+    loader = make_loader(problem, is_selected, device)
+    if isinstance(loader, HierarchyLoader):
         if kept.is_there():  # version 0.1.0 searched, and its file goes on so
             loader = SearchLoader(problem, is_selected)
         else:

@@ -7,6 +7,12 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
+from kepler_traverse.assignment import BPR, VehicleClass
+from kepler_traverse.assignment.network import read_network, read_trips
+from kepler_traverse.assignment.problem import Problem
+
+CLASSES = [VehicleClass(), VehicleClass(volume="trucks", passenger_cars=2.5)]
+
 
 def grid(side=6, seed=1, n_zones=8, volume=60.0):
     """Return links and trips of a grid with parallel links, a detour and random demand."""
@@ -91,3 +97,27 @@ def textbook(links, trips, cost_of, n_iterations):
                 low = step
         flow = flow + low * (target - flow)
     return flow
+
+
+def problem_of(seed, n_zones=20, side=7):
+    """Return a grid in two parts with closed zones, each with two connectors, and costs of both
+    classes: many are 0, many paths tie.
+    """
+    rng = np.random.default_rng(seed)
+    links, _ = grid(side, seed, n_zones=2)
+    apart = links.assign(src=links.src + 10_000, dst=links.dst + 10_000)
+    zones = np.arange(n_zones)
+    inner = rng.choice(links.src.unique(), (2, n_zones)) + 10_000 * (zones % 2)
+    ways = [(zones, each) for each in inner] + [(each, zones) for each in inner]
+    ways.append((zones[:4], zones[[2, 3, 0, 1]]))  # from zone to zone
+    connectors = pd.DataFrame(np.hstack(ways).T, columns=["src", "dst"])
+    connectors = connectors.assign(free_flow_time=1.0, capacity=50.0, b=0.15, power=4.0)
+    links = pd.concat([links, apart, connectors], ignore_index=True)
+    pairs = [(a, b) for a in zones for b in zones if a % 2 == b % 2]
+    trips = pd.DataFrame(pairs, columns=["origin", "destination"])
+    for name in ("volume", "trucks"):
+        trips[name] = rng.integers(0, 4, len(pairs)).astype(float)
+    network = read_network(links, (None, None), zones)
+    problem = Problem(network, read_trips(trips, network, CLASSES), CLASSES, BPR())
+    cost = rng.integers(0, 4, (2, len(links))) * rng.choice([1.0, 0.1], (2, 1))
+    return problem, cost

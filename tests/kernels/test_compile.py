@@ -17,6 +17,7 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse import _arrays
+from kepler_traverse.assignment import swept_loads_gpu
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs import persistent
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
@@ -41,6 +42,7 @@ from kepler_traverse.cuda import (
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
+from kepler_traverse.hierarchy import customizable_gpu
 from kepler_traverse.hub_labels import on_gpu as labels_gpu
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu, k_nearest_gpu, opportunities_gpu
 from kepler_traverse.published.bfs import (
@@ -90,6 +92,8 @@ MODULES = (
         betweenness_gpu,
         flows_gpu,
         labels_gpu,
+        customizable_gpu,
+        swept_loads_gpu,
     ),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )

@@ -1,0 +1,95 @@
+"""All-or-nothing flows by sweeps over a hierarchy on a GPU, with the bits of the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..cuda import cp
+from ..errors import CertificateError, InputError
+from ..hierarchy.customizable import DOWN, UP
+from ..hierarchy.customizable_gpu import MOST_LEVELS, CustomizableOnGpu, levels_of
+from .all_or_nothing import FAULT, Ground, HierarchyLoader, Loaded
+from .problem import Problem
+from .swept_loads_gpu import CarriedOnGpu, GroundOnGpu, Sweeps
+
+
+class SweepLoaderOnGpu(HierarchyLoader):
+    """The loader of the current GPU; without select link."""
+
+    def __init__(self, problem: Problem, ground: Ground) -> None:
+        """Copy the hierarchy to the GPU; InputError if it has too many levels."""
+        super().__init__(problem, ground, None)
+        topology = ground.customizable.topology
+        levels = levels_of(topology.offsets, topology.heads)
+        if int(levels.max(initial=0)) >= MOST_LEVELS:
+            raise InputError(
+                f"device='cuda': the hierarchy of these links has {int(levels.max()) + 1:,} levels, "
+                f"and a GPU takes {MOST_LEVELS:,}; leave device out"
+            )
+        self._is_wrong = cp.zeros(1, np.int32)
+        self._arcs = CustomizableOnGpu(topology, levels, self._is_wrong)
+        self._searches = GroundOnGpu(ground.searches)
+        demand = problem.demand
+        self._demand = cp.asarray(demand.first_pair), cp.asarray(demand.volume)
+
+    @cached_property
+    def _all_ranks(self) -> GroundOnGpu:
+        return GroundOnGpu(self._ground.with_all_ranks(), self._searches.rise)
+
+    @cached_property
+    def _ends(self) -> tuple[Any, Any]:
+        return cp.asarray(self._ground.tails), cp.asarray(self._ground.heads)
+
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
+        costs_there = cp.asarray(costs)
+        sweeps = self._sweeps(costs_there, self._searches)
+        carried = CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
+        near = cp.empty(result.distance.size, np.int64)
+        begin = int(self._first_group[k])
+        for first, last in self._batches(k, self._searches):
+            lines = sweeps.search(first, last, near)
+            sweeps.carry(first, lines)
+            carried.add(first - begin, lines)
+        self._arcs.prove(costs_there)
+        flow = self._arcs.hand_down(costs_there, carried.volumes())
+        self._require_proof()
+        result.flow[k] = flow.get()
+        return near[self._pairs(k)].get()
+
+    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
+        costs_there = cp.asarray(costs)
+        sweeps = self._sweeps(costs_there, self._all_ranks)
+        near = cp.empty(self._problem.demand.volume.size, np.int64)
+        for first, last in self._batches(k, self._all_ranks):
+            lines = sweeps.search(first, last, near, carries=False)
+            sweeps.check_links(first, lines, (*self._ends, costs_there))
+        self._require_proof()
+        return near[self._pairs(k)].get()
+
+    def _sweeps(self, costs: Any, ground: GroundOnGpu) -> Sweeps:
+        """Customize the hierarchy, and return sweeps with the weights of both parts."""
+        self._is_wrong.fill(0)
+        self._arcs.customize(costs)
+        weights = (
+            self._arcs.weights_of(ground.rise.arcs, UP),
+            self._arcs.weights_of(ground.fall.arcs, DOWN),
+        )
+        return Sweeps(ground, self._demand, weights, self._is_wrong)
+
+    def _batches(self, k: int, ground: GroundOnGpu) -> Iterator[tuple[int, int]]:
+        """Yield the groups of a class, as many at a time as fit the memory: the first and the last, and
+        one more.
+        """
+        begin = int(self._first_group[k])
+        end = int(self._first_group[k + 1])
+        at_once = ground.lanes_at_once(end - begin)
+        for first in range(begin, end, at_once):
+            yield first, min(first + at_once, end)
+
+    def _require_proof(self) -> None:
+        if int(self._is_wrong[0]):
+            raise CertificateError(FAULT)

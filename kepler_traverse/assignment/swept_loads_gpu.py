@@ -1,0 +1,270 @@
+"""All-or-nothing flows over a customizable hierarchy on a GPU; see swept_loads.cu, and ``swept_loads``
+for the CPU.
+
+All origins of a class are lanes of lines, or as many at a time as fit the memory. Volumes are added up
+in the order of the CPU: at a vertex those from below in ascending order, on an arc those of the origins
+in their order, by shares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..cuda import cp
+from ..cuda.kernel_spec import WARP, make_entries
+from ..hierarchy.customizable import DOWN, UNREACHED, UP
+from ..hierarchy.customizable_gpu import PartOnGpu, run, run_together
+from .swept_loads import NO_ARC, WIDTH, Ground
+
+_BLOCK = 256
+_MOST_BYTES = 1 << 33  # of the lines of the lanes that are loaded at a time
+_PER_LANE = 8 + 4 + 8  # bytes per number: a distance, an arc and a volume
+_entry = make_entries(Path(__file__).parent / "kernels" / "swept_loads.cu", _BLOCK)
+_RISE = _entry("swept_rise_warp", item_threads=WARP)
+_PARENTS = _entry("swept_parents_warp", item_threads=WARP)
+_DISTANCES = _entry("swept_distances_warp", item_threads=WARP)
+_CLIMB = _entry("swept_climb")
+_ADD_FLOW = _entry("swept_add_flow_warp", item_threads=WARP)
+_CLOSE = _entry("swept_close_shares")
+_CHECK_LINKS = _entry("swept_check_links_warp", item_threads=WARP)
+_FALL = _entry("swept_fall", is_cooperative=True)
+_CARRY = _entry("swept_carry", is_cooperative=True)
+ENTRIES = (
+    *(_RISE, _FALL, _PARENTS, _DISTANCES, _CARRY, _CLIMB),
+    *(_ADD_FLOW, _CLOSE, _CHECK_LINKS),
+)
+
+
+class GroundOnGpu:
+    """What the searches of all groups of trips share, on the current GPU; see ``Ground``."""
+
+    def __init__(self, ground: Ground, rise: PartOnGpu | None = None) -> None:
+        """``rise``: that of another ground with the same origins."""
+        self.rise = rise or PartOnGpu(ground.rise)
+        self.fall = PartOnGpu(ground.fall)
+        self.meets = cp.asarray(ground.meets)
+        is_met = np.flatnonzero(ground.meets >= 0)
+        from_rise = np.full(ground.fall.ranks.size, -1, np.int32)
+        from_rise[ground.meets[is_met]] = is_met
+        self.from_rise = cp.asarray(from_rise)
+        self.start = cp.asarray(ground.start)
+        self.list_offsets = cp.asarray(ground.list_offsets)
+        self.lists = cp.asarray(ground.lists)
+        self.end = cp.asarray(ground.end)
+        origins = ground.lists[ground.list_offsets[:-1]]
+        self.origins = cp.asarray(ground.meets[origins][ground.start])
+
+    def lanes_at_once(self, n_lanes: int) -> int:
+        """Return how many lanes are loaded at a time: whole warps."""
+        per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
+        free, _ = cp.cuda.runtime.memGetInfo()
+        fitting = min(_MOST_BYTES, free // 2) // per_lane
+        return min(_whole_warps(max(n_lanes, 1)), max(WARP, fitting // WARP * WARP))
+
+
+def _whole_warps(n_lanes: int) -> int:
+    return -(-n_lanes // WARP) * WARP
+
+
+class Sweeps:
+    """Sweeps for the groups of one class."""
+
+    def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
+        """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the arcs
+        of ``rise``, upward, and of ``fall``, downward.
+        """
+        self._ground = ground
+        self._demand = demand
+        self._weights = weights
+        self._is_wrong = is_wrong
+
+    def search(self, first: int, last: int, distances: Any, carries: bool = True) -> Lines:
+        """Write the distances of the pairs of some groups; return their lines, which ``carry`` needs with
+        volumes.
+        """
+        ground = self._ground
+        lines = Lines(ground, last - first, carries)
+        run(
+            _RISE,
+            lines.n_lanes,
+            **lines.lists(first),
+            offsets=ground.rise.offsets,
+            heads=ground.rise.heads,
+            weights=self._weights[0],
+            far=lines.far,
+            entries=lines.entries,
+            is_wrong=self._is_wrong,
+        )
+        run_together(
+            _FALL,
+            pitch=lines.pitch,
+            **ground.fall.levels.arguments(),
+            **self._of_fall(lines),
+        )
+        run(
+            _DISTANCES,
+            lines.n_lanes,
+            n_lanes=np.int64(lines.n_lanes),
+            pitch=lines.pitch,
+            first_group=np.int64(first),
+            first_pair=self._demand[0],
+            ends=ground.end,
+            volumes=self._demand[1],
+            lines=lines.distance,
+            distances=distances,
+            waiting=lines.waiting,
+        )
+        return lines
+
+    def _of_fall(self, lines: Lines) -> dict[str, Any]:
+        ground = self._ground
+        return {
+            "offsets": ground.fall.offsets,
+            "heads": ground.fall.heads,
+            "weights": self._weights[1],
+            "from_rise": ground.from_rise,
+            "far": lines.far,
+            "lines": lines.distance,
+        }
+
+    def carry(self, first: int, lines: Lines) -> None:
+        """Carry what waits at the destinations to the origins, and prove the distances."""
+        ground = self._ground
+        fall = ground.fall
+        run(
+            _PARENTS,
+            fall.n_numbers * int(lines.pitch) // WARP,
+            n_numbers=np.int64(fall.n_numbers),
+            pitch=lines.pitch,
+            **self._of_fall(lines),
+            parents=lines.parents,
+            is_wrong=self._is_wrong,
+        )
+        run_together(
+            _CARRY,
+            pitch=lines.pitch,
+            **fall.levels.arguments(),
+            below_offsets=fall.below_offsets,
+            below=fall.below,
+            below_tails=fall.below_tails,
+            parents=lines.parents,
+            waiting=lines.waiting,
+            is_wrong=self._is_wrong,
+        )
+        run(
+            _CLIMB,
+            lines.n_lanes,
+            **lines.lists(first),
+            tails=ground.rise.tails,
+            meets=ground.meets,
+            entries=lines.entries,
+            parents=lines.parents,
+            waiting=lines.waiting,
+            climb=lines.climb,
+        )
+
+    def check_links(self, first: int, lines: Lines, links: tuple[Any, Any, Any]) -> None:
+        """Prove distances of all ranks by the links: tails, heads and costs, CuPy."""
+        tails, heads, costs = links
+        run(
+            _CHECK_LINKS,
+            costs.size,
+            n_links=np.int64(costs.size),
+            n_lanes=np.int64(lines.n_lanes),
+            pitch=lines.pitch,
+            tails=tails,
+            heads=heads,
+            costs=costs,
+            origins=self._ground.origins[first : first + lines.n_lanes],
+            lines=lines.distance,
+            is_wrong=self._is_wrong,
+        )
+
+
+class Lines:
+    """Distances of some lanes, and the arcs and the volumes of their paths unless these carry nothing."""
+
+    def __init__(self, ground: GroundOnGpu, n_lanes: int, carries: bool) -> None:
+        self._ground = ground
+        self.n_lanes = n_lanes
+        self.pitch = np.int64(_whole_warps(n_lanes))
+        above = (ground.rise.n_numbers, int(self.pitch))
+        below = (ground.fall.n_numbers, int(self.pitch))
+        self.far = cp.full(above, UNREACHED, np.int64)
+        self.entries = cp.full(above, NO_ARC, np.int32)
+        self.distance = cp.empty(below, np.int64)
+        self.waiting = None
+        if carries:
+            self.climb = cp.zeros(above, np.float64)
+            self.parents = cp.empty(below, np.int32)
+            self.waiting = cp.zeros(below, np.float64)
+
+    def lists(self, first: int) -> dict[str, Any]:
+        """Return the lists of numbers above the origins of the groups from ``first`` on."""
+        ground = self._ground
+        return {
+            "n_lanes": np.int64(self.n_lanes),
+            "pitch": self.pitch,
+            "start": ground.start[first : first + self.n_lanes],
+            "list_offsets": ground.list_offsets,
+            "lists": ground.lists,
+        }
+
+
+class CarriedOnGpu:
+    """What the arcs carry of one class: ``rise`` upward, ``fall`` downward, by shares of the groups."""
+
+    def __init__(self, ground: GroundOnGpu, first_block: np.ndarray) -> None:
+        """``first_block``: the first block of each share of the groups, and one more."""
+        self._ground = ground
+        blocks = np.repeat(np.arange(first_block.size - 1), np.diff(first_block))
+        self._shares = np.repeat(blocks, WIDTH).astype(np.int32)
+        self._sums = [
+            (cp.zeros(part.arcs.size, np.float64), cp.zeros(part.arcs.size, np.float64))
+            for part in (ground.rise, ground.fall)
+        ]
+
+    def add(self, first: int, lines: Lines) -> None:
+        """Add what some lanes carry; ``first``: the group of the first one, of those of the class."""
+        ground = self._ground
+        shares = cp.asarray(self._shares[first : first + lines.n_lanes])
+        before = self._shares[max(first - 1, 0)]
+        choices = (
+            (ground.rise.heads, lines.entries, lines.climb),
+            (ground.fall.tails, lines.parents, lines.waiting),
+        )
+        for (at, chosen, volumes), (open_sums, closed) in zip(choices, self._sums, strict=True):
+            run(
+                _ADD_FLOW,
+                at.size,
+                n_arcs=np.int64(at.size),
+                n_lanes=np.int64(lines.n_lanes),
+                pitch=lines.pitch,
+                at=at,
+                chosen=chosen,
+                volumes=volumes,
+                shares=shares,
+                share=before,
+                open=open_sums,
+                closed=closed,
+            )
+
+    def volumes(self) -> list[tuple[Any, int, Any]]:
+        """Return the arcs of both parts, their direction, and what they carry."""
+        ground = self._ground
+        found = []
+        for part, way, (open_sums, closed) in zip(
+            (ground.rise, ground.fall), (UP, DOWN), self._sums, strict=True
+        ):
+            run(
+                _CLOSE,
+                closed.size,
+                n_arcs=np.int64(closed.size),
+                open=open_sums,
+                closed=closed,
+            )
+            found.append((part.arcs, way, closed))
+        return found

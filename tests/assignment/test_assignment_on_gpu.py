@@ -1,0 +1,98 @@
+"""Assignments on a GPU, or on the host harness: the bits of a CPU, and the proof of distances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_traverse.assignment import assign, swept_loads_gpu
+from kepler_traverse.assignment.all_or_nothing import Ground, SweepLoader
+from kepler_traverse.assignment.sweep_loader_gpu import SweepLoaderOnGpu
+from kepler_traverse.errors import CertificateError, InputError
+from kepler_traverse.hierarchy.customizable import UNREACHED
+from tests.assignment import networks
+from tests.support.devices import FIRST, MODES, in_each, in_one, on_a_device
+
+pytestmark = on_a_device
+
+mode, one_order = in_each(MODES), in_one(FIRST)
+ANY = 10**9
+
+
+def problem_of(seed, n_zones):
+    """Return a problem whose volumes have sums that depend on their order."""
+    problem, cost = networks.problem_of(seed, n_zones, side=4)
+    rng = np.random.default_rng(seed)
+    problem.demand.volume[:] = rng.random(problem.demand.volume.size)
+    return problem, cost
+
+
+def loaders_of(problem):
+    ground = Ground.of(problem, ANY)
+    return SweepLoader(problem, ground), SweepLoaderOnGpu(problem, ground)
+
+
+@pytest.mark.usefixtures("mode")
+@pytest.mark.parametrize("n_zones", [6, 40])
+def test_loads_have_the_bits_of_a_cpu(n_zones):
+    problem, cost = problem_of(n_zones, n_zones)
+    on_cpu, on_gpu = loaders_of(problem)
+    expected = on_cpu.load(cost)
+    found = on_gpu.load(cost)
+    assert np.array_equal(found.distance, expected.distance)
+    assert np.array_equal(found.flow, expected.flow)
+    assert np.array_equal(on_gpu.prove(cost), expected.distance)
+
+
+@pytest.mark.usefixtures("one_order")
+def test_lanes_that_do_not_fit_are_loaded_one_after_another(monkeypatch):
+    problem, cost = problem_of(
+        3, 100
+    )  # shares of the origins end within a warp, and go on in the next one
+    monkeypatch.setattr(swept_loads_gpu, "_MOST_BYTES", 1)
+    on_cpu, on_gpu = loaders_of(problem)
+    assert np.array_equal(on_gpu.load(cost).flow, on_cpu.load(cost).flow)
+
+
+@pytest.mark.usefixtures("one_order")
+@pytest.mark.parametrize(("name", "change"), [("load", 1), ("load", -1), ("prove", 1)])
+def test_wrong_weights_are_reported(monkeypatch, name, change):
+    problem, cost = problem_of(4, 6)
+    on_gpu = loaders_of(problem)[1]
+    customize = on_gpu._arcs.customize
+
+    def change_weights(costs):
+        customize(costs)
+        weights = on_gpu._arcs.weights
+        weights[(weights > 0) & (weights < UNREACHED)] += change
+
+    monkeypatch.setattr(on_gpu._arcs, "customize", change_weights)
+    with pytest.raises(CertificateError, match="not proved"):
+        getattr(on_gpu, name)(cost)
+
+
+@pytest.mark.usefixtures("one_order")
+def test_assignment_has_the_bits_of_a_cpu():
+    links, trips = networks.grid(side=4, n_zones=5)
+    options = {"method": "frank_wolfe", "gap": 1e-3, "closed": [5]}
+    expected = assign(links, trips, **options)
+    found = assign(links, trips, **options, device="cuda")
+    assert expected.shortest_by == found.shortest_by == "hierarchy"
+    pd.testing.assert_frame_equal(found.links, expected.links, check_exact=True)
+    assert found.gaps == expected.gaps
+    assert found.certify() == expected.bound
+
+
+@pytest.mark.usefixtures("one_order")
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "name it, or leave device out"),
+        ({"method": "frank_wolfe", "select_link": [1]}, "leave one of them out"),
+    ],
+)
+def test_what_no_gpu_computes_is_refused(options, says):
+    links, trips = networks.grid()
+    with pytest.raises(InputError, match=says):
+        assign(links, trips, device="cuda", **options)

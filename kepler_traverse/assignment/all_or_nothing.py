@@ -43,7 +43,9 @@ from .trees import NO_LINK
 _MAX_BLOCKS = 32  # of origins, whose flows are added up apart
 _MAX_SHARES = 16  # the same over a hierarchy, where a block has several origins
 _MAX_SHIFT = 1074  # of the unit, which is then the smallest float
-_FAR_BELOW = 128  # powers of two that costs are divided by, of which the sum is beyond float64
+_USUAL = 16.0  # costs are no larger than so many times their mean, except one of so many
+_HUGE = 2.0**900  # costs of which sums may be beyond float64
+_FAR_BELOW = 128  # powers of two that these are divided by
 FAULT = "the distances of an assignment are not proved; report this fault of the library"
 
 
@@ -166,19 +168,45 @@ class WholeCosts(NamedTuple):
 
 
 def whole_costs(cost: np.ndarray) -> Iterator[WholeCosts]:
-    """Yield costs rounded down to multiples of ``2 ** -shift``, the largest shift at which all of them
-    together stay below ``MAX_SUM``.
+    """Yield the costs as whole numbers, of which those that are not left out add up to less than
+    ``MAX_SUM``. Where a pair has no path without the links that are left out, the next ones count; the
+    last ones leave out none.
+
+    A unit is a part of the sum of all costs. So a link that costs more than all others together would
+    cost these their digits. It is on no shortest path between two vertices that the others join: a
+    path visits no link twice, and costs at most what the others cost together. Hence distances stay if
+    links are left out of which each costs more than the sum of those that are not, unless a pair needs
+    one. Each costs more than twice the sum here, which is more than rounding hides. Where a pair needs
+    one, its own cost is as large, and so is that of all trips, of which the gap is a part.
     """
-    total = sum_up_to(cost, np.inf)
-    down = 0
-    if not math.isfinite(total):
-        down = _FAR_BELOW
-        total = sum_up_to(np.ldexp(cost, -down), np.inf)
-    shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1] - down
-    shift = min(shift, _MAX_SHIFT)
-    costs = np.empty(cost.size, np.int64)
-    round_down(cost, np.inf, shift, UNREACHED, costs)
-    yield WholeCosts(costs, shift, leaves_out=False)
+    largest = float(cost.max())
+    down = _FAR_BELOW if largest > _HUGE else 0  # so that no sum is beyond float64
+    scaled = np.ldexp(cost, -down) if down else cost
+    limit = _usual(scaled)
+    leaves_out = True
+    while leaves_out:
+        total = sum_up_to(scaled, limit)
+        while 2.0 * total > limit:
+            limit = 2.0 * total
+            total = sum_up_to(scaled, limit)
+        leaves_out = math.ldexp(largest, -down) > limit
+        shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
+        shift = min(shift, _MAX_SHIFT)
+        costs = np.empty(cost.size, np.int64)
+        round_down(scaled, limit, shift, UNREACHED, costs)
+        yield WholeCosts(costs, shift - down, leaves_out)
+        if leaves_out:
+            limit = float(scaled[scaled > limit].min())
+
+
+def _usual(cost: np.ndarray) -> float:
+    """Return a limit that few costs exceed: some times the mean of those that do not, nearly."""
+    limit = math.inf
+    while True:
+        lower = _USUAL * sum_up_to(cost, limit) / cost.size
+        if lower >= limit / 2 or np.count_nonzero(cost > lower) * _USUAL > cost.size:
+            return limit
+        limit = lower
 
 
 def _find_free_cycles(

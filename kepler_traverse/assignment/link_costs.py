@@ -6,6 +6,7 @@ computed by ``_power`` from additions, multiplications and divisions, and none o
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -229,18 +230,26 @@ def sum_products(x, y):
     return total + rest
 
 
+def sum_up_to(values: np.ndarray, limit: float) -> float:
+    """Return the sum of the values that are no larger than a limit, in an order that does not depend on
+    the number of threads.
+    """
+    sums = np.empty(-(-values.size // BLOCK))
+    threads.run(_sum_blocks, sums.size, values, limit, sums)
+    return math.fsum(sums)
+
+
 @njit(cache=True, nogil=True)
-def sum_up_to(values, limit):
-    """Return the sum of the values that are no larger than a limit, added as ``sum_products`` does."""
-    total = 0.0
-    rest = 0.0
-    for value in values:
-        if value <= limit:
-            after = total + value
-            added = after - total
-            rest += (total - (after - added)) + (value - added)
-            total = after
-    return total + rest
+def _sum_blocks(next_item, n_items, values, limit, sums):
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        total = 0.0
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
+            if values[i] <= limit:
+                total += values[i]
+        sums[block] = total
 
 
 def round_down(

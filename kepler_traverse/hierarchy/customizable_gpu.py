@@ -66,7 +66,7 @@ class Levels(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def levels_of(offsets, heads):
+def levels_of(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return the level of each rank, int32: 0 without an arc from below, else above all of these."""
     n = offsets.size - 1
     level = np.zeros(n, np.int32)

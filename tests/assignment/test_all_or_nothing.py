@@ -110,6 +110,55 @@ def test_costs_are_rounded_down_by_less_than_a_unit(factor):
     assert below.sum() <= 1e-12 * cost.sum()
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1.0, 1e250])
+def test_links_are_left_out_that_cost_more_than_all_others_together(factor):
+    cost = np.random.default_rng(1).random(1000)
+    cost[[5, 7]] = 1e9
+    cost[9] = 1e18
+    cost *= factor
+    roundings = list(whole_costs(cost))
+    left_out = [np.flatnonzero(each.costs == all_or_nothing.UNREACHED) for each in roundings]
+    assert [each.tolist() for each in left_out] == [[5, 7, 9], [9], []]
+    assert [each.leaves_out for each in roundings] == [True, True, False]
+    for each in roundings:
+        is_kept = each.costs < all_or_nothing.UNREACHED
+        assert each.costs[is_kept].sum() < all_or_nothing.MAX_SUM
+        below = cost[is_kept] - np.ldexp(each.costs[is_kept].astype(float), -each.shift)
+        assert (below >= 0).all()
+        assert below.max() <= 2.0**-56 * cost[is_kept].sum()
+
+
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_a_link_that_costs_far_more_than_others_leaves_them_their_digits(is_needed):
+    links, _ = networks.grid(side=6)
+    links = links[["src", "dst"]]
+    cost = 1 + np.random.default_rng(3).random(len(links))
+    end = 5
+    unit = 0.0
+    if is_needed:  # by the other pair, whose cost the gap is a part of
+        cost[links.dst == end] = 1e14
+        unit = 2.0**-56 * 4e14
+    cost[20] = 1e16
+    trips = pd.DataFrame({"origin": [355, 115], "destination": [end, 215], "volume": 1.0})
+    network = read_network(
+        links.assign(free_flow_time=cost, capacity=1, b=0, power=1), (None, None), None
+    )
+    problem = Problem(
+        network, read_trips(trips, network, [VehicleClass()]), [VehicleClass()], BPR()
+    )
+    ids, distance, _ = networks.distances(links, cost)
+    expected = [
+        distance[np.searchsorted(ids, pair)[0], np.searchsorted(ids, pair)[1]]
+        for pair in ((115, 215), (355, end))
+    ]
+    loader = loader_of(problem)
+    by_link = network.by_link(cost[None])
+    found = loader.load(by_link)
+    assert found.distance == pytest.approx(expected, rel=1e-14, abs=20 * unit)
+    assert found.flow[0] @ by_link[0] == pytest.approx(sum(expected), rel=1e-14)
+    assert np.array_equal(loader.prove(by_link), found.distance)
+
+
 def test_weights_that_are_not_those_of_the_costs_are_reported(monkeypatch):
     problem, cost = networks.problem_of(6)
     loader = loader_of(problem)

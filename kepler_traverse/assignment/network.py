@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
+from .._arrays import sort_distinct
 from .._uninterrupted import load
 from ..cpu.breadth_first_order import breadth_first_order
 from ..errors import InputError, option_text
@@ -182,7 +183,7 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     if closed is not None:
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
     place = _local_order(n, tails, heads)
-    order = np.lexsort((np.arange(tails.size), tails, place[heads]))
+    order = np.argsort(place[heads] * n + tails, kind="stable")
     in_offsets = _offsets(place[heads], n)
     by_tail = np.argsort(place[tails][order], kind="stable").astype(np.int32)
     closed_here = np.empty_like(is_closed)
@@ -213,7 +214,7 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
         names = sorted({*columns[0], *columns[1]}, key=str.encode)
         array = load("pyarrow").array(names, load("pyarrow").string())
     else:
-        array = np.unique(np.concatenate(columns))
+        array = sort_distinct(np.concatenate(columns))
     ids = VertexIds(array, limited_by=ENDS_OF_LINKS)
     tails, heads = (ids.to_numbers(each, "end of a link") for each in columns)
     return ids, tails, heads
@@ -228,7 +229,9 @@ def _local_order(n: int, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
     out = (_offsets(tails, n), heads[np.argsort(tails, kind="stable")].astype(np.int32))
     back = (_offsets(heads, n), tails[np.argsort(heads, kind="stable")].astype(np.int32))
     order, _ = breadth_first_order([out, back], 0)
-    rest = np.setdiff1d(np.arange(n), order)
+    is_rest = np.ones(n, np.bool_)
+    is_rest[order] = False
+    rest = np.flatnonzero(is_rest)
     place = np.empty(n, np.int64)
     place[np.concatenate([order, rest])] = np.arange(n)
     return place

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import sort_distinct
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from .elimination import eliminate
@@ -63,11 +64,10 @@ def make_customizable(
     """
     low = np.minimum(tails, heads).astype(np.int64)
     high = np.maximum(tails, heads).astype(np.int64)
-    keys = np.unique((low * n + high)[low < high])
-    ends = np.concatenate([keys // n, keys % n]), np.concatenate([keys % n, keys // n])
-    order = np.lexsort((ends[1], ends[0]))
+    keys = sort_distinct((low * n + high)[low < high])
+    both = np.sort(np.concatenate([keys, keys % n * n + keys // n]))
     elimination = eliminate(
-        _offsets(ends[0], n), ends[1][order].astype(np.int32), is_end, most_triangles
+        _offsets(both // n, n), (both % n).astype(np.int32), is_end, most_triangles
     )
     if elimination is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
-from .._arrays import to_host
+from .._arrays import sort_distinct, to_host
 from ..errors import EdgeListError, InputError, listed, option_text
 from ..formats import gmns, omx, tntp
 from ..formats.column_names import end_pairs
@@ -66,7 +66,9 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
                 f"{option_text('use', use)} is for GMNS; TNTP files have no uses of links"
             )
         table = tntp.read_link_table(path)
-        ends = np.unique([table.columns["init_node"], table.columns["term_node"]])
+        ends = sort_distinct(
+            np.concatenate([table.columns["init_node"], table.columns["term_node"]])
+        )
         return RoadNetwork(_frame(table.columns), ends[ends < table.first_through].tolist())
     return RoadNetwork(_frame(gmns.read_link_table(path, use)), [])
 
@@ -141,7 +143,7 @@ def write_omx(
     rows, cells = np.split(places, 2)
     flat = rows * zones.size + cells
     omx.require_memory(path, zones.size**2, len(names))
-    if np.unique(flat).size < flat.size:
+    if sort_distinct(flat).size < flat.size:
         again = np.sort(flat)
         pair = again[np.flatnonzero(again[1:] == again[:-1])[0]]
         raise InputError(

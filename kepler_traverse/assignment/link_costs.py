@@ -142,16 +142,21 @@ def cost_and_slope(link, flow, costs):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(flow, costs, cost, slope):
-    """Write the cost and the slope of each link at its flow."""
-    for link in range(flow.size):
-        cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
+def evaluate(next_item, n_items, flow, costs, cost, slope):
+    """Write the cost and the slope of each link at its flow, per block of ``BLOCK`` links."""
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for link in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
+            cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
 
 
 @njit(cache=True, nogil=True)
-def add_up_change(next_item, n_items, flow, change, step, costs, sums):
-    """Write, per block of ``BLOCK`` links, what the costs after a step add up to along a change of
-    the flow, and their slopes: the derivatives of the objective by the step, ``sums`` (n_items, 2).
+def add_up_change(next_item, n_items, links, flow, change, step, costs, sums):
+    """Write, per block of ``BLOCK`` of some links, what the costs after a step add up to along a change
+    of their flow, and their slopes: the derivatives of the objective by the step, ``sums``
+    (n_items, 2).
     """
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -160,17 +165,15 @@ def add_up_change(next_item, n_items, flow, change, step, costs, sums):
         total = 0.0
         rest = 0.0
         slopes = 0.0
-        for link in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
-            if change[link] == 0.0:
-                continue
-            after_step = max(flow[link] + step * change[link], 0.0)
-            cost, slope = cost_and_slope(link, after_step, costs)
-            product = cost * change[link]
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
+            after_step = max(flow[i] + step * change[i], 0.0)
+            cost, slope = cost_and_slope(links[i], after_step, costs)
+            product = cost * change[i]
             after = total + product
             added = after - total
             rest += (total - (after - added)) + (product - added)
             total = after
-            slopes += change[link] * slope * change[link]
+            slopes += change[i] * slope * change[i]
         sums[block, 0] = total + rest
         sums[block, 1] = slopes
 

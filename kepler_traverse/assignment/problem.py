@@ -110,38 +110,44 @@ class Problem:
         """Return the costs that all classes share at a flow, and their slopes."""
         time = np.empty(flow.size)
         slope = np.empty(flow.size)
-        link_costs.evaluate(flow, self.arrays_at(flow), time, slope)
+        n_blocks = -(-flow.size // link_costs.BLOCK)
+        threads.run(link_costs.evaluate, n_blocks, flow, self.arrays_at(flow), time, slope)
         if self.is_linearized:  # the values themselves: a line may round them
             time = self.network.by_link(self.cost.values(self.network.by_row(flow)))
         return time, slope
 
-    def derivatives(self, flow: np.ndarray, change: np.ndarray, step: float) -> tuple[float, float]:
+    def derivatives(
+        self, links: np.ndarray, flow: np.ndarray, change: np.ndarray, step: float
+    ) -> tuple[float, float]:
         """Return the first and the second derivative by the step of the integrals of the common costs
-        at ``flow + step * change``.
+        at ``flow + step * change``, the flow and its change on some links; all others carry nothing.
         """
         if self.is_linearized:
-            time, slope = self.times(np.maximum(flow + step * change, 0.0))
+            of_all = np.zeros(self.network.n_links)
+            of_all[links] = np.maximum(flow + step * change, 0.0)
+            time, slope = (each[links] for each in self.times(of_all))
             return sum_products(time, change), sum_products(change * slope, change)
-        n_blocks = -(-flow.size // link_costs.BLOCK)
+        n_blocks = -(-links.size // link_costs.BLOCK)
         sums = np.empty((n_blocks, 2))
-        threads.run(link_costs.add_up_change, n_blocks, flow, change, step, self._arrays, sums)
+        threads.run(
+            link_costs.add_up_change, n_blocks, links, flow, change, step, self._arrays, sums
+        )
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
 
     def common_flow(self, class_flow: np.ndarray) -> np.ndarray:
         """Return the flow of all classes together, added in their order."""
-        flow = np.zeros(class_flow.shape[1])
-        for k, weight in enumerate(self.per_vehicle):
-            flow += weight * class_flow[k]
+        flow = self.per_vehicle[0] * class_flow[0]
+        for weight, of_class in zip(self.per_vehicle[1:], class_flow[1:], strict=True):
+            flow += weight * of_class
         return flow
 
     def loads_at(self, flow: np.ndarray) -> Loads:
         """Return what a flow makes of the links."""
         time, slope = self.times(flow)
         cost = time + self.fixed
-        wrong = np.flatnonzero(~np.isfinite(cost).all(axis=0))
-        if wrong.size:
-            link = wrong[0]
+        if not np.isfinite(cost.max()):  # NaN is the largest number for NumPy
+            link = np.flatnonzero(~np.isfinite(cost).all(axis=0))[0]
             raise InputError(
                 f"links, row {self.network.row[link]}: the cost at flow {flow[link]:g} is beyond "
                 "float64; choose a smaller power or factor, a larger capacity, or other units"

@@ -169,6 +169,9 @@ def parser() -> OnceParser:
     )
     add("--gap", "relative gap to reach (default: 1e-6)", type=number, metavar="X")
     add("--method", "how (default: paths)", choices=("paths", "frank_wolfe"))
+    add(
+        "--device", "where --method frank_wolfe loads trips (default: cpu)", choices=("cpu", "cuda")
+    )
     add("--max-iterations", "most searches (default: 1000)", type=integer, metavar="N")
     add(
         "--skims",
@@ -224,7 +227,7 @@ def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         "dst_column": links.ends[1],
         "select_link": _rows(given.get("select_link")),
     }
-    for name in ("gap", "method", "max_iterations"):
+    for name in ("gap", "method", "device", "max_iterations"):
         if given.get(name) is not None:
             options[name] = given[name]
     return links.table, read_trips(given["trips"], links.has_string_ids), options
@@ -335,7 +338,11 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
-    settings = {name: value for name, value in given.items() if name not in _NOT_OF_RUN}
+    settings = {
+        name: value
+        for name, value in given.items()
+        if name not in ("output", "resume", "debug", "verify", "device")  # on each the same bits
+    }
     return {
         "result": "assignment",
         "version": __version__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, option_text
 from .all_or_nothing import Ground, Loader, SearchLoader, SweepLoader
 from .problem import Problem
 from .sweep_loader_gpu import SweepLoaderOnGpu
@@ -22,8 +22,8 @@ def make_loader(problem: Problem, is_selected: np.ndarray | None, device: str) -
     if device == "cuda":
         if ground is None:
             raise InputError(
-                "device='cuda': a GPU needs a hierarchy, and searches take less time on these links and "
-                "trips; leave device out"
+                f"{option_text('device', 'cuda')}: a GPU needs a hierarchy, and searches take less time "
+                f"on these links and trips; leave {option_text('device')} out"
             )
         return SweepLoaderOnGpu(problem, ground)
     if ground is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, cuda
-from ..errors import InputError
+from ..errors import InputError, option_text
 from .all_or_nothing import HierarchyLoader, SearchLoader
 from .checkpoints import Checkpoint
 from .cost_functions import BPR, Conical, CostFunction
@@ -163,10 +163,14 @@ def _require_gpu(method: str, select_link: Any) -> None:
     """Raise DeviceError if no GPU answers, and InputError for what none computes."""
     if method != BiconjugateFrankWolfe.name:
         raise InputError(
-            f"device='cuda' is for method='{BiconjugateFrankWolfe.name}'; name it, or leave device out"
+            f"{option_text('device', 'cuda')} is for {option_text('method', 'frank_wolfe')}; "
+            f"name that, or leave {option_text('device')} out"
         )
     if select_link is not None:
-        raise InputError("device='cuda' takes no select_link; leave one of them out")
+        raise InputError(
+            f"{option_text('device', 'cuda')} takes no {option_text('select_link')}; "
+            "leave one of them out"
+        )
     cuda.require()
 
 

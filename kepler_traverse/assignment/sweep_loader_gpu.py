@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..cuda import cp
-from ..errors import CertificateError, InputError
+from ..errors import CertificateError, InputError, option_text
 from ..hierarchy.customizable import DOWN, UP
 from ..hierarchy.customizable_gpu import MOST_LEVELS, CustomizableOnGpu, levels_of
 from .all_or_nothing import FAULT, Ground, HierarchyLoader, Loaded
@@ -27,8 +27,9 @@ class SweepLoaderOnGpu(HierarchyLoader):
         levels = levels_of(topology.offsets, topology.heads)
         if int(levels.max(initial=0)) >= MOST_LEVELS:
             raise InputError(
-                f"device='cuda': the hierarchy of these links has {int(levels.max()) + 1:,} levels, "
-                f"and a GPU takes {MOST_LEVELS:,}; leave device out"
+                f"{option_text('device', 'cuda')}: the hierarchy of these links has "
+                f"{int(levels.max()) + 1:,} levels, and a GPU takes {MOST_LEVELS:,}; "
+                f"leave {option_text('device')} out"
             )
         self._is_wrong = cp.zeros(1, np.int32)
         self._arcs = CustomizableOnGpu(topology, levels, self._is_wrong)

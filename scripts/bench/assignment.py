@@ -1,4 +1,4 @@
-"""What planners compute on a CPU: equilibria of trips beside PyTraf, with as many threads, and skims beside plain tables.
+"""What planners compute: equilibria of trips beside PyTraf, with as many threads, and skims beside plain tables.
 
 Each call builds its network from arrays or tables in memory and ends at a relative gap. Flows of links are compared: both
 are within the gap, so that the sums of differences are small parts of the sums of flows. ``processor`` is the time of the
@@ -6,10 +6,13 @@ processor, which other programs do not lengthen as much. The networks are those 
 
 A skim has the seconds and the metres of all pairs of some zones of a road network. Each arc has one of seven speeds, by its
 ends. The plain table has the seconds alone. All have their hierarchy, and the skim has been asked for once.
+
+Equilibria of a thousand zones are measured on a GPU, too, beside the first iterations on the CPU, with the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +21,7 @@ import pandas as pd
 
 from kepler_traverse import Graph, graph_from_edges, sssp_many
 from kepler_traverse.cpu import threads
+from pipelines.comparison import hashed_weights
 from scripts.measure.clock import with_processor
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
@@ -109,6 +113,7 @@ def facts(case: tuple[Any, Any, Network]) -> dict[str, int]:
 # --- skims
 
 ROAD = "USA-road-d.NY"
+LARGE_ROAD = "USA-road-NE-topology"
 ZONES = 1000
 WALKED = 50
 SPEEDS = np.array([8, 10, 12, 14, 20, 28, 33])  # metres per second
@@ -121,9 +126,15 @@ class Skims(NamedTuple):
     destinations: np.ndarray
 
 
-def arcs(inputs: Inputs) -> pd.DataFrame:
-    """Return the arcs of the road network with the seconds that they take."""
-    table = pd.read_parquet(inputs.file(ROAD))
+def arcs(inputs: Inputs, name: str = ROAD) -> pd.DataFrame:
+    """Return the arcs of a road network with the seconds that they take; metres that its file lacks are hashed ones."""
+    table = pd.read_parquet(inputs.file(name))
+    if "weight" not in table:
+        table = table[table["src"] != table["dst"]]
+        metres = hashed_weights(table["src"].to_numpy(), table["dst"].to_numpy(), False)
+        table = table.assign(weight=metres)
+        back = table.rename(columns={"src": "dst", "dst": "src"})
+        table = pd.concat([table, back], ignore_index=True)
     ends = np.sort(table[["src", "dst"]].to_numpy(np.int64), axis=1)
     speed = SPEEDS[(ends[:, 0] * 1_000_003 + ends[:, 1] * 7919) % SPEEDS.size]
     return table.assign(seconds=np.maximum(1, (table["weight"] / speed).round()).astype(np.int64))
@@ -178,27 +189,70 @@ LARGE_ZONES = 1000
 ITERATIONS = 50
 
 
-def large_case(inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
+ON_CPU = 5  # iterations of the CPU beside a GPU
+
+
+class Large(NamedTuple):
+    links: pd.DataFrame
+    trips: pd.DataFrame
+
+
+def large_case(inputs: Inputs, name: str) -> Large:
     """Return links and trips of a road network: each zone sends 250 vehicles."""
-    table = arcs(inputs)
+    table = arcs(inputs, name)
     links = table[["src", "dst"]].assign(
         free_flow_time=table["seconds"] / 60, capacity=60.0 * table["weight"] / table["seconds"]
     )
     zones = np.random.default_rng(inputs.seed).choice(table["src"].unique(), LARGE_ZONES, False)
     ends = pd.MultiIndex.from_product([zones, zones], names=["origin", "destination"])
     trips = ends.to_frame(index=False).assign(volume=250.0 / LARGE_ZONES)
-    return links[links["capacity"] > 0], trips
+    return Large(links[links["capacity"] > 0], trips)
 
 
-def large(case: tuple[pd.DataFrame, pd.DataFrame]) -> Call:
+def large(case: Large, device: str = "cpu", iterations: int = ITERATIONS) -> Call:
+    """Prepare an equilibrium, of which the gaps are compared after each iteration: they have the same bits."""
     from kepler_traverse.assignment import BPR, assign
 
-    given = {"cost": BPR(b=0.15, power=4), "gap": 1e-9, "method": "frank_wolfe"}
-    assign(*case, max_iterations=3, **given)  # compiles
-    return lambda: assign(*case, max_iterations=ITERATIONS, **given).relative_gap
+    given = {"cost": BPR(b=0.15, power=4), "method": "frank_wolfe", "device": device}
+    side = np.arange(50)
+    ring = pd.DataFrame({"src": side, "dst": np.roll(side, 1)})
+    ring = pd.concat([ring, ring.rename(columns={"src": "dst", "dst": "src"})])
+    one = pd.DataFrame({"origin": side[:25], "destination": side[25:], "volume": 1.0})
+    assign(
+        ring.assign(free_flow_time=1.0, capacity=1.0), one, max_iterations=4, **given
+    )  # compiles
+
+    def call() -> np.ndarray:
+        found = assign(*case, gap=1e-9, max_iterations=iterations, **given)
+        return np.array(found.gaps)
+
+    return call
 
 
-WORKS = (
+def large_work(name: str, peers: dict[str, Any]) -> Work:
+    return Work(
+        name=LARGE,
+        graph=name,
+        size=LARGE_ZONES * ITERATIONS,
+        case=partial(large_case, name=name),
+        peers=peers,
+        clock=with_processor,
+        repeats=Repeats(most=1),
+    )
+
+
+def on_gpu() -> Iterator[Work]:
+    for name in (ROAD, LARGE_ROAD):
+        peers = {
+            OURS: partial(large, device="cuda"),
+            f"{ON_CPU} iterations on the CPU": Baseline(
+                prepare=partial(large, iterations=ON_CPU), size=LARGE_ZONES * ON_CPU
+            ),
+        }
+        yield large_work(name, peers)
+
+
+ON_CPU_ALONE = (
     SKIMS,
     *(
         Work(
@@ -214,13 +268,9 @@ WORKS = (
         for name, network in NETWORKS.items()
         for gap in network.gaps
     ),
-    Work(
-        name=LARGE,
-        graph=ROAD,
-        size=LARGE_ZONES * ITERATIONS,
-        case=large_case,
-        peers={OURS: large},
-        clock=with_processor,
-        repeats=Repeats(most=1),
-    ),
+    *(large_work(name, {OURS: large}) for name in (ROAD, LARGE_ROAD)),
 )
+
+
+def works(inputs: Inputs) -> Iterator[Work]:
+    yield from on_gpu() if inputs.device == "cuda" else ON_CPU_ALONE

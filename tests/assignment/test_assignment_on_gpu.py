@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_traverse.assignment import assign, swept_loads_gpu
+from kepler_traverse.assignment import assign, sweep_loader_gpu, swept_loads_gpu
 from kepler_traverse.assignment.all_or_nothing import Ground, SweepLoader
 from kepler_traverse.assignment.sweep_loader_gpu import SweepLoaderOnGpu
 from kepler_traverse.errors import CertificateError, InputError
 from kepler_traverse.hierarchy.customizable import UNREACHED
+from pipelines import assignment
 from tests.assignment import networks
 from tests.support.devices import FIRST, MODES, in_each, in_one, on_a_device
 
@@ -88,7 +91,7 @@ def test_assignment_has_the_bits_of_a_cpu():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, "name it, or leave device out"),
+        ({}, "name that, or leave device out"),
         ({"method": "frank_wolfe", "select_link": [1]}, "leave one of them out"),
     ],
 )
@@ -96,3 +99,34 @@ def test_what_no_gpu_computes_is_refused(options, says):
     links, trips = networks.grid()
     with pytest.raises(InputError, match=says):
         assign(links, trips, device="cuda", **options)
+
+
+@pytest.mark.usefixtures("one_order")
+def test_networks_that_a_gpu_does_not_take_are_refused(monkeypatch):
+    ends = [(u, v) for u in range(60) for v in range(60) if u != v]
+    links = pd.DataFrame(ends, columns=["src", "dst"])
+    links = links.assign(free_flow_time=1.0, capacity=1.0, b=0.15, power=4.0)
+    trips = pd.DataFrame({"origin": [0], "destination": [1], "volume": [1.0]})
+    with pytest.raises(InputError, match="needs a hierarchy"):
+        assign(links, trips, method="frank_wolfe", device="cuda")
+    monkeypatch.setattr(sweep_loader_gpu, "MOST_LEVELS", 3)
+    with pytest.raises(InputError, match="a GPU takes 3; leave device out"):
+        assign(*networks.grid(side=4, n_zones=5), method="frank_wolfe", device="cuda")
+
+
+@pytest.mark.usefixtures("one_order")
+def test_outputs_of_the_job_are_those_of_a_cpu(tmp_path):
+    links, trips = networks.grid(side=4, n_zones=5)
+    links.to_parquet(tmp_path / "links.parquet")
+    trips.to_parquet(tmp_path / "trips.parquet")
+    given = [str(tmp_path / "links.parquet"), "--trips", str(tmp_path / "trips.parquet")]
+    written = []
+    for device in ("cpu", "cuda"):
+        folder = tmp_path / device
+        how = ["--method", "frank_wolfe", "--gap", "1e-2", "--device", device]
+        assert assignment.main([*given, *how, "--output", str(folder)]) == 0
+        manifest = json.loads((folder / assignment.MANIFEST).read_text())
+        written.append((folder / assignment.LINKS).read_bytes())
+        written.append(manifest["settings"])
+    assert written[:2] == written[2:]
+    assert assignment.main([*given, "--verify", str(tmp_path / "cuda")]) == 0

@@ -158,16 +158,23 @@ def sum_along(
 
 
 class WholeCosts(NamedTuple):
-    """Costs rounded down to multiples of ``2 ** -shift``, int64; ``UNREACHED`` where a link is left
-    out.
+    """Costs of links as whole numbers.
+
+    ``costs`` (n_links,) int64: rounded down to multiples of ``2 ** -shift``, with ``n_bits`` more bits
+    below, which count links on cycles without a cost; ``UNREACHED`` where a link is left out.
     """
 
     costs: np.ndarray
     shift: int
+    n_bits: int
     leaves_out: bool
 
+    def distances(self, sums: np.ndarray) -> np.ndarray:
+        """Return sums of costs along shortest paths in the unit of the links, float64."""
+        return np.ldexp((sums >> self.n_bits).astype(np.float64), -self.shift)
 
-def whole_costs(cost: np.ndarray) -> Iterator[WholeCosts]:
+
+def whole_costs(cost: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> Iterator[WholeCosts]:
     """Yield the costs as whole numbers, of which those that are not left out add up to less than
     ``MAX_SUM``. Where a pair has no path without the links that are left out, the next ones count; the
     last ones leave out none.
@@ -191,12 +198,30 @@ def whole_costs(cost: np.ndarray) -> Iterator[WholeCosts]:
             total = sum_up_to(scaled, limit)
         leaves_out = math.ldexp(largest, -down) > limit
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
-        shift = min(shift, _MAX_SHIFT)
-        costs = np.empty(cost.size, np.int64)
-        round_down(scaled, limit, shift, UNREACHED, costs)
-        yield WholeCosts(costs, shift - down, leaves_out)
+        rounded = _round_down(scaled, limit, shift, (tails, heads))
+        yield rounded._replace(shift=rounded.shift - down, leaves_out=leaves_out)
         if leaves_out:
             limit = float(scaled[scaled > limit].min())
+
+
+def _round_down(
+    cost: np.ndarray, limit: float, most_shift: int, ends: tuple[np.ndarray, np.ndarray]
+) -> WholeCosts:
+    """Return costs up to a limit in the smallest unit that leaves the bits below it which are needed."""
+    costs = np.empty(cost.size, np.int64)
+    n_bits = 0
+    while True:
+        shift = min(most_shift - n_bits, _MAX_SHIFT)
+        round_down(cost, limit, shift, UNREACHED, costs)
+        n_passed, is_on_cycle = _find_free_cycles(costs, *ends)
+        needed = n_passed.bit_length()
+        if needed <= n_bits:
+            break
+        n_bits = needed
+    if n_bits:
+        costs[costs < UNREACHED] <<= n_bits
+        costs += is_on_cycle
+    return WholeCosts(costs, shift, n_bits, False)
 
 
 def _usual(cost: np.ndarray) -> float:
@@ -210,11 +235,11 @@ def _usual(cost: np.ndarray) -> float:
 
 
 def _find_free_cycles(
-    values: np.ndarray, tails: np.ndarray, heads: np.ndarray
+    costs: np.ndarray, tails: np.ndarray, heads: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Return how many vertices lie on cycles of links of value 0, and which links these are."""
-    is_on_cycle = np.zeros(values.size, np.bool_)
-    free = np.flatnonzero(values == 0)
+    """Return how many vertices lie on cycles of links of cost 0, and which links these are."""
+    is_on_cycle = np.zeros(costs.size, np.bool_)
+    free = np.flatnonzero(costs == 0)
     if not free.size:
         return 0, is_on_cycle
     free = free[np.argsort(tails[free], kind="stable")]
@@ -305,7 +330,7 @@ class HierarchyLoader(ABC):
         else:
             result = Loaded(distance, flow, np.empty(cost.shape), np.zeros(distance.size))
         for k in range(len(self._problem.classes)):
-            for whole in whole_costs(cost[k]):
+            for whole in self._whole_costs(cost[k]):
                 for each in (result.flow, result.selected_flow):
                     if each is not None:
                         each[k] = 0.0
@@ -317,11 +342,14 @@ class HierarchyLoader(ABC):
     def prove(self, cost: np.ndarray) -> np.ndarray:
         distance = np.empty(self._problem.demand.volume.size)
         for k in range(len(self._problem.classes)):
-            for whole in whole_costs(cost[k]):
+            for whole in self._whole_costs(cost[k]):
                 near = self._prove_class(k, whole.costs)
                 if self._set_distances(k, near, whole, distance):
                     break
         return distance
+
+    def _whole_costs(self, cost: np.ndarray) -> Iterator[WholeCosts]:
+        return whole_costs(cost, self._ground.tails, self._ground.heads)
 
     @abstractmethod
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
@@ -356,8 +384,7 @@ class HierarchyLoader(ABC):
     ) -> bool:
         """Write the distances of a class. Return whether they are those of all links."""
         is_reached = near < UNREACHED
-        far = np.ldexp(near.astype(np.float64), -whole.shift)
-        distance[self._pairs(k)] = np.where(is_reached, far, np.inf)
+        distance[self._pairs(k)] = np.where(is_reached, whole.distances(near), np.inf)
         return not whole.leaves_out or bool(is_reached.all())
 
 

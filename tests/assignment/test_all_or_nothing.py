@@ -70,7 +70,7 @@ def test_selected_flows_are_those_of_the_pairs_whose_paths_use_the_links(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_path_passes_no_link_twice_where_links_cost_nothing(seed):
-    problem, cost = problem_of(seed)
+    problem, cost = networks.problem_of(seed)
     cost[0] = cost[0] * (np.random.default_rng(seed).random(cost.shape[1]) < 0.3)
     cost[1] = 0.0
     alone = problem.demand.volume.copy()
@@ -100,8 +100,10 @@ def test_loads_have_equal_bits_on_any_number_of_threads():
 @pytest.mark.parametrize("factor", [1e-300, 1e-9, 0.0, 1.0, 1e200, 1e304])
 def test_costs_are_rounded_down_by_less_than_a_unit(factor):
     cost = np.random.default_rng(1).random(1000) * factor
-    (rounded,) = whole_costs(cost)
-    whole, shift, leaves_out = rounded
+    tails = np.arange(cost.size)
+    (rounded,) = whole_costs(cost, tails, tails + 1)
+    whole, shift, n_bits, leaves_out = rounded
+    assert n_bits == 0
     assert not leaves_out
     assert whole.sum() < all_or_nothing.MAX_SUM
     below = cost - np.ldexp(whole.astype(float), -shift)
@@ -116,7 +118,8 @@ def test_links_are_left_out_that_cost_more_than_all_others_together(factor):
     cost[[5, 7]] = 1e9
     cost[9] = 1e18
     cost *= factor
-    roundings = list(whole_costs(cost))
+    tails = np.arange(cost.size)
+    roundings = list(whole_costs(cost, tails, tails + 1))
     left_out = [np.flatnonzero(each.costs == all_or_nothing.UNREACHED) for each in roundings]
     assert [each.tolist() for each in left_out] == [[5, 7, 9], [9], []]
     assert [each.leaves_out for each in roundings] == [True, True, False]

@@ -58,7 +58,8 @@ class _Carried(NamedTuple):
         n_flows = n_classes * n_links
         carries = np.zeros(n_links, np.bool_)
         for each in (flows, following, *targets):
-            carries |= (each[:n_flows].reshape(n_classes, n_links) != 0).any(axis=0)
+            for of_class in each[:n_flows].reshape(n_classes, n_links):
+                carries |= of_class != 0
         links = np.flatnonzero(carries)
         of_classes = np.arange(n_classes)[:, None] * n_links + links
         places = np.concatenate([of_classes.ravel(), np.arange(n_flows, flows.size)])

@@ -11,7 +11,7 @@ import numpy as np
 from ..cuda import cp
 from ..errors import CertificateError, InputError, option_text
 from ..hierarchy.customizable import DOWN, UP
-from ..hierarchy.customizable_gpu import MOST_LEVELS, CustomizableOnGpu, levels_of
+from ..hierarchy.customizable_gpu import MAX_LEVELS, CustomizableOnGpu, find_levels
 from .all_or_nothing import FAULT, Ground, HierarchyLoader, Loaded
 from .problem import Problem
 from .swept_loads_gpu import CarriedOnGpu, GroundOnGpu, Sweeps
@@ -24,11 +24,11 @@ class SweepLoaderOnGpu(HierarchyLoader):
         """Copy the hierarchy to the GPU; InputError if it has too many levels."""
         super().__init__(problem, ground, None)
         topology = ground.customizable.topology
-        levels = levels_of(topology.offsets, topology.heads)
-        if int(levels.max(initial=0)) >= MOST_LEVELS:
+        levels = find_levels(topology.offsets, topology.heads)
+        if int(levels.max(initial=0)) >= MAX_LEVELS:
             raise InputError(
                 f"{option_text('device', 'cuda')}: the hierarchy of these links has "
-                f"{int(levels.max()) + 1:,} levels, and a GPU takes {MOST_LEVELS:,}; "
+                f"{int(levels.max()) + 1:,} levels, and a GPU takes {MAX_LEVELS:,}; "
                 f"leave {option_text('device')} out"
             )
         self._is_wrong = cp.zeros(1, np.int32)
@@ -76,8 +76,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._is_wrong.fill(0)
         self._arcs.customize(costs)
         weights = (
-            self._arcs.weights_of(ground.rise.arcs, UP),
-            self._arcs.weights_of(ground.fall.arcs, DOWN),
+            self._arcs.take_weights(ground.rise.arcs, UP),
+            self._arcs.take_weights(ground.fall.arcs, DOWN),
         )
         return Sweeps(ground, self._demand, weights, self._is_wrong)
 

@@ -20,7 +20,7 @@ from ..hierarchy.customizable_gpu import PartOnGpu, run, run_together
 from .swept_loads import NO_ARC, WIDTH, Ground
 
 _BLOCK = 256
-_MOST_BYTES = 1 << 33  # of the lines of the lanes that are loaded at a time
+_MAX_BYTES = 1 << 33  # of the lines of the lanes that are loaded at a time
 _PER_LANE = 8 + 4 + 8  # bytes per number: a distance, an arc and a volume
 _entry = make_entries(Path(__file__).parent / "kernels" / "swept_loads.cu", _BLOCK)
 _RISE = _entry("swept_rise_warp", item_threads=WARP)
@@ -61,7 +61,7 @@ class GroundOnGpu:
         """Return how many lanes are loaded at a time: whole warps."""
         per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
         free, _ = cp.cuda.runtime.memGetInfo()
-        fitting = min(_MOST_BYTES, free // 2) // per_lane
+        fitting = min(_MAX_BYTES, free // 2) // per_lane
         return min(_whole_warps(max(n_lanes, 1)), max(WARP, fitting // WARP * WARP))
 
 

@@ -23,7 +23,7 @@ from .customizable import UNREACHED, Part, Topology
 
 _BLOCK = 256
 # Beyond, barriers between levels take longer than a CPU does.
-MOST_LEVELS = 1 << 15
+MAX_LEVELS = 1 << 15
 _NO_TRIANGLE = np.iinfo(np.int64).max
 _NO_LINK = np.iinfo(np.int32).max
 _entry = make_entries(Path(__file__).parent / "kernels" / "customizable.cu", _BLOCK)
@@ -66,7 +66,7 @@ class Levels(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def levels_of(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
+def find_levels(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return the level of each rank, int32: 0 without an arc from below, else above all of these."""
     n = offsets.size - 1
     level = np.zeros(n, np.int32)
@@ -100,7 +100,7 @@ class CustomizableOnGpu:
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:
-        """``levels``: the level of each rank, as ``levels_of`` returns it."""
+        """``levels``: the level of each rank, as ``find_levels`` returns it."""
         self._n_ends = topology.n_ends
         self._tails = cp.asarray(topology.tails)
         self._sides = cp.asarray(topology.sides)
@@ -168,7 +168,7 @@ class CustomizableOnGpu:
             "weights": self.weights,
         }
 
-    def weights_of(self, arcs: Any, way: int) -> Any:
+    def take_weights(self, arcs: Any, way: int) -> Any:
         """Return the weights of some arcs in one direction, int64, CuPy."""
         taken = cp.empty(arcs.size, np.int64)
         run(
@@ -238,7 +238,7 @@ class PartOnGpu:
         self.offsets = cp.asarray(part.offsets)
         self.heads = cp.asarray(part.heads)
         self.tails = cp.asarray(part.tails)
-        self.levels = Levels.of(levels_of(part.offsets, part.heads))
+        self.levels = Levels.of(find_levels(part.offsets, part.heads))
         below = np.argsort(part.heads, kind="stable")
         counts = np.bincount(part.heads, minlength=self.n_numbers)
         self.below_offsets = cp.asarray(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))

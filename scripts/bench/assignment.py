@@ -116,6 +116,7 @@ ROAD = "USA-road-d.NY"
 LARGE_ROAD = "USA-road-NE-topology"
 ZONES = 1000
 WALKED = 50
+METRES = 20  # times hashed weights from 1 to 255, so that whole seconds leave the speeds
 SPEEDS = np.array([8, 10, 12, 14, 20, 28, 33])  # metres per second
 
 
@@ -131,8 +132,8 @@ def arcs(inputs: Inputs, name: str = ROAD) -> pd.DataFrame:
     table = pd.read_parquet(inputs.file(name))
     if "weight" not in table:
         table = table[table["src"] != table["dst"]]
-        metres = hashed_weights(table["src"].to_numpy(), table["dst"].to_numpy(), False)
-        table = table.assign(weight=metres)
+        hashed = hashed_weights(table["src"].to_numpy(), table["dst"].to_numpy(), False)
+        table = table.assign(weight=METRES * hashed)
         back = table.rename(columns={"src": "dst", "dst": "src"})
         table = pd.concat([table, back], ignore_index=True)
     ends = np.sort(table[["src", "dst"]].to_numpy(np.int64), axis=1)

@@ -53,7 +53,7 @@ def test_lanes_that_do_not_fit_are_loaded_one_after_another(monkeypatch):
     problem, cost = problem_of(
         3, 100
     )  # shares of the origins end within a warp, and go on in the next one
-    monkeypatch.setattr(swept_loads_gpu, "_MOST_BYTES", 1)
+    monkeypatch.setattr(swept_loads_gpu, "_MAX_BYTES", 1)
     on_cpu, on_gpu = loaders_of(problem)
     assert np.array_equal(on_gpu.load(cost).flow, on_cpu.load(cost).flow)
 
@@ -109,7 +109,7 @@ def test_networks_that_a_gpu_does_not_take_are_refused(monkeypatch):
     trips = pd.DataFrame({"origin": [0], "destination": [1], "volume": [1.0]})
     with pytest.raises(InputError, match="needs a hierarchy"):
         assign(links, trips, method="frank_wolfe", device="cuda")
-    monkeypatch.setattr(sweep_loader_gpu, "MOST_LEVELS", 3)
+    monkeypatch.setattr(sweep_loader_gpu, "MAX_LEVELS", 3)
     with pytest.raises(InputError, match="a GPU takes 3; leave device out"):
         assign(*networks.grid(side=4, n_zones=5), method="frank_wolfe", device="cuda")
 

@@ -223,10 +223,10 @@ KT_DEVICE void end_side(const HandArgs& args, int64 side, double load) {
   } else if (triangle != NO_TRIANGLE) {
     const int64 low = triangle >> 32;
     const int64 high = triangle & 0xffffffff;
-    const int64 turn = side % 2 == UP ? low : high;  // passed downward, and the other one upward
-    const int64 rest = side % 2 == UP ? high : low;
+    const int64 downward = side % 2 == UP ? low : high;
+    const int64 upward = side % 2 == UP ? high : low;
     is_right =
-        kt::load_constant(args.weights + 2 * turn + DOWN) + kt::load_constant(args.weights + 2 * rest + UP) == weight;
+        kt::load_constant(args.weights + 2 * downward + DOWN) + kt::load_constant(args.weights + 2 * upward + UP) == weight;
   }
   if (!is_right) kt::racy_store(args.is_wrong, 1);  // all threads store the same value
 }

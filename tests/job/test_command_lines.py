@@ -373,7 +373,9 @@ def test_no_command_needs_much_more_memory_than_a_new_run(tmp_path, edges):
         for mib in range(600, 4000, 200)
         if limited(mib, "run", edges, *same, tmp_path / str(mib)) == 0
     )
-    out, shared, most = tmp_path / str(needed), tmp_path / "shared", needed + 300
+    out = tmp_path / str(needed)
+    shared = tmp_path / "shared"
+    most = needed + 300
     for words in (
         ["run", edges, *same, out, "--resume"], ["verify", out, edges], ["finish", out],
         ["run", edges, *same, shared, "--shard", "0/2"], ["run", edges, *same, shared, "--shard", "1/2"], ["finish", shared],

@@ -287,7 +287,9 @@ def test_events_of_workers_are_reported_once(tmp_path):
         ("bc", "bc"),
         ("bc", "bc"),
     ]
-    scheduler, observer, joined = Scheduler(looks), Observer(), []
+    scheduler = Scheduler(looks)
+    observer = Observer()
+    joined = []
     executor = DaskExecutor(scheduler, None)
     executor.admit = joined.append
     window = Window(executor, observer, tmp_path)
@@ -305,7 +307,8 @@ def test_events_of_workers_are_reported_once(tmp_path):
 
 
 def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
-    scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), Observer()
+    scheduler = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")])
+    observer = Observer()
     window = Window(DaskExecutor(scheduler, None), observer, tmp_path)
     scheduler.look(window)
     scheduler.look(window)

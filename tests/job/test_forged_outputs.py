@@ -24,7 +24,8 @@ from pipelines.output.store import Store
 from tests.support import tiers
 from tests.support.jobs import random_edges, seal
 
-N_SOURCES, BATCH_SIZE = 10, 4
+N_SOURCES = 10
+BATCH_SIZE = 4
 NAMES = [MANIFEST, SUCCESS, part_name(1), "_lock"]
 
 
@@ -45,7 +46,8 @@ class Run:
 
     def __init__(self, finished, folder: Path, capsys):
         original, self.edges, self._words = finished
-        self.folder, self._capsys = folder / "out", capsys
+        self.folder = folder / "out"
+        self._capsys = capsys
         shutil.copytree(original, self.folder)
 
     @property
@@ -341,7 +343,9 @@ def footers(right: dict):
 
 def test_every_wrong_footer_is_found_and_such_a_part_is_computed_again(run):
     path = run.folder / part_name(1)
-    whole, footer, entry = path.read_bytes(), footer_of(path), run.manifest["parts"][1]
+    whole = path.read_bytes()
+    footer = footer_of(path)
+    entry = run.manifest["parts"][1]
     graph = read_graph(run.edges, device="cpu")
     known = (run.folder, 1, Layout(run=footer["run"]), footer["sources"], graph, None)
     assert checked_part(*known) == {

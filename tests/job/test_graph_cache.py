@@ -64,7 +64,8 @@ def another_users(path, monkeypatch):
 @pytest.mark.parametrize("mode", [0o020, 0o002, 0o022])
 @pytest.mark.parametrize("more", [["--plan"], []], ids=["plan", "run"])
 def test_a_cache_that_others_can_write_to_is_refused(edges, tmp_path, capsys, mode, more):
-    cache, output = tmp_path / "cache", tmp_path / "out"
+    cache = tmp_path / "cache"
+    output = tmp_path / "out"
     cache.mkdir()
     writable_by(mode)(cache)
     assert main(edges, cache, "--output", output, *more) == 2
@@ -331,7 +332,8 @@ def test_a_graph_that_is_built_in_files_is_stored_alike(many_edges, tmp_path, ca
 
 
 def test_an_output_is_verified_with_edges_in_files(many_edges, tmp_path, capsys, monkeypatch):
-    cache, made = tmp_path / "cache", []
+    cache = tmp_path / "cache"
+    made = []
     assert main(many_edges, cache, "--output", tmp_path / "out", "--build-memory", "1GiB") == 0
     empty = Scratch.empty
     monkeypatch.setattr(
@@ -358,7 +360,8 @@ batch_sources.main(sys.argv[1:])
 
 
 def test_nothing_is_left_of_a_graph_whose_building_is_killed(many_edges, tmp_path):
-    cache, more = tmp_path / "cache", ["--build-memory", "1GiB"]
+    cache = tmp_path / "cache"
+    more = ["--build-memory", "1GiB"]
     words = [
         many_edges,
         "--sources",

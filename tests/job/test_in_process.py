@@ -80,7 +80,8 @@ def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path
     with_dashboard = ["--dashboard-address", "localhost:0"]
     assert main([*argv, *with_dashboard, "--output", str(tmp_path / "there")]) == 0
     assert "dashboard: http" in capsys.readouterr().err
-    here, there = manifest_of(tmp_path / "here"), manifest_of(tmp_path / "there")
+    here = manifest_of(tmp_path / "here")
+    there = manifest_of(tmp_path / "there")
     assert {part["worker"] for part in here["parts"]} == {NAME}
     assert NAME not in {part["worker"] for part in there["parts"]}
     assert here["digest"] == there["digest"]
@@ -190,7 +191,8 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(
         f"the process that ran the batches is gone: {said}; worker processes run the remaining ones"
         in err
     )
-    summary, manifest = json.loads(out), manifest_of(tmp_path / "out")
+    summary = json.loads(out)
+    manifest = manifest_of(tmp_path / "out")
     assert summary["digest"] == manifest_of(undisturbed)["digest"]
     assert summary["kept"] + summary["computed"] == summary["batches"]
     assert summary["computed"] > 0
@@ -346,7 +348,8 @@ def outcomes_of(task):
 
 
 def test_in_process_executor_runs_each_batch_once_and_one_task_at_a_time(tmp_path):
-    running, most = Counter(), []
+    running = Counter()
+    most = []
 
     def run(task, begin_next):  # noqa: ARG001
         running["now"] += 1
@@ -385,7 +388,8 @@ def task(number, tmp_path):
 
 
 def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
-    go_on, ran = threading.Event(), []
+    go_on = threading.Event()
+    ran = []
 
     def run(one, begin_next):  # noqa: ARG001
         ran.append(one.number)
@@ -478,7 +482,8 @@ def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers
 def test_further_gpus_are_used_for_searches_and_not_for_rows_to_be_written(
     gpus, search, write, here
 ):
-    cores, rows = 16, 1000
+    cores = 16
+    rows = 1000
     sources = int(write * cores / (5e-8 * rows))
     load = Load(**{**vars(LOAD), "n_sources": sources, "rows_per_source": rows})
     sizing = Sizing(workers=gpus, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
@@ -559,7 +564,8 @@ def test_compiling_by_numba_is_measured_in_the_thread_that_waits():
     import numba
 
     compile_clock.listen()
-    before, mine = compile_clock.seconds(), compile_clock.thread_seconds()
+    before = compile_clock.seconds()
+    mine = compile_clock.thread_seconds()
 
     @numba.njit
     def doubled(value):

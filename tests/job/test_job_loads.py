@@ -20,7 +20,8 @@ N = 50
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder, rng = tmp_path_factory.mktemp("flows"), np.random.default_rng(3)
+    folder = tmp_path_factory.mktemp("flows")
+    rng = np.random.default_rng(3)
     src, dst = rng.integers(0, N, (2, 90))
     names = np.array([f"v{i:02d}" for i in range(N)])
     edges = pd.DataFrame({"src": names[src], "dst": names[dst], "weight": rng.integers(0, 5, 90)})
@@ -88,7 +89,9 @@ def test_a_job_selects_the_flows_through_edges_and_lists_their_pairs_for_any_bat
     assert 3 < len(right) < len(every)
     bridges.to_csv(tmp_path / "ends.csv", index=False)
     bridges[["edge"]].to_parquet(tmp_path / "rows.parquet")
-    digests, questions, edges = set(), set(), [str(folder / "edges.parquet")]
+    digests = set()
+    questions = set()
+    edges = [str(folder / "edges.parquet")]
     for size, workers, file in ((7, 1 + (of == "pairs"), "ends.csv"), (64, 1, "rows.parquet")):
         output = tmp_path / str(size)
         digests.add(
@@ -375,7 +378,8 @@ def test_betweenness_of_a_job_is_that_of_the_library_for_any_batches(options, st
 
 def test_a_larger_sample_keeps_the_parts_of_a_smaller_one(streets, tmp_path):
     path, run = streets
-    out, right = tmp_path / "out", run(tmp_path / "right", samples=31, batch_size=4)
+    out = tmp_path / "out"
+    right = run(tmp_path / "right", samples=31, batch_size=4)
     for k, computed in ((14, 4), (31, 5)):  # the fourth part has two sources first, and then four
         done = run(out, samples=k, batch_size=4, resume=k > 14)
         assert (done.computed, done.n_sources) == (computed, k)
@@ -458,7 +462,8 @@ def test_a_bound_that_needs_all_sources_is_exact_and_said(streets, tmp_path, cap
 )
 def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch):
     path, run = streets
-    scaled, chosen = betweenness.scaled, prepare.chosen_sources
+    scaled = betweenness.scaled
+    chosen = prepare.chosen_sources
 
     def wrong(options, cells, *args, **graph):
         scales, facts = scaled(options, cells, *args, **graph)

@@ -22,7 +22,8 @@ N = 60
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    rng, name = np.random.default_rng(7), np.vectorize("v{:03d}".format)
+    rng = np.random.default_rng(7)
+    name = np.vectorize("v{:03d}".format)
     src, dst = rng.integers(0, N, (2, 150))
     return write_edges(
         tmp_path_factory.mktemp("edges") / "edges.parquet",
@@ -35,7 +36,8 @@ def edges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trips(edges, tmp_path_factory):
     """Trips with duplicates, with another column, of string ids."""
-    path, rng = tmp_path_factory.mktemp("trips") / "trips.parquet", np.random.default_rng(8)
+    path = tmp_path_factory.mktemp("trips") / "trips.parquet"
+    rng = np.random.default_rng(8)
     ids = np.asarray(read_graph(edges, device="cpu").ids)
     table = pd.DataFrame(
         {
@@ -125,10 +127,8 @@ def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "duckdb"])
 def test_readers_of_a_folder_take_its_parts_alone(package, edges, trips, tmp_path):
-    reader, folder = (
-        pytest.importorskip(package),
-        run(edges, trips, tmp_path / "out", "--batch-size", 2),
-    )
+    reader = pytest.importorskip(package)
+    folder = run(edges, trips, tmp_path / "out", "--batch-size", 2)
     expected = sum(pq.read_metadata(path).num_rows for path in folder.glob("part-*.parquet"))
     assert sorted(folder.glob("*.parquet")) == sorted(folder.glob("part-*"))
     if package == "duckdb":
@@ -139,7 +139,8 @@ def test_readers_of_a_folder_take_its_parts_alone(package, edges, trips, tmp_pat
 
 
 def test_resume_refuses_another_table(edges, trips, tmp_path, capsys):
-    folder, other = run(edges, trips, tmp_path / "out"), tmp_path / "other.parquet"
+    folder = run(edges, trips, tmp_path / "out")
+    other = tmp_path / "other.parquet"
     pd.read_parquet(trips).iloc[::-1].to_parquet(other, index=False)
     run(edges, other, folder, "--resume", code=2)
     assert "pairs was" in capsys.readouterr().err
@@ -160,7 +161,8 @@ def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, 
 
 
 def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
-    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    here = tmp_path / "here.parquet"
+    there = tmp_path / "there.parquet"
     here.write_bytes(trips.read_bytes())
     folder = run(edges, here, tmp_path / "out")
     here.rename(there)
@@ -231,7 +233,8 @@ def test_result_paths_has_the_paths_and_edges_of_the_library(
 def tolls(edges, tmp_path_factory):
     """The edges in two files, with more columns; a null is in a row that a filter leaves out."""
     folder = tmp_path_factory.mktemp("tolls")
-    table, rng = pd.read_parquet(edges), np.random.default_rng(9)
+    table = pd.read_parquet(edges)
+    rng = np.random.default_rng(9)
     table = pd.concat([table, table.iloc[:1].assign(weight=99)], ignore_index=True)
     table["metres"] = pd.Series(rng.integers(-5, 10**6, len(table)), dtype="Int64")
     table["toll"] = rng.random(len(table)).round(3)

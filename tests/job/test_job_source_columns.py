@@ -93,7 +93,8 @@ def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, d
 
 @pytest.mark.parametrize("column", ["kind", "rank"])
 def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data, tmp_path, capsys):
-    sources, table = "7,21,35,273", pd.read_parquet(data / "stops.parquet")
+    sources = "7,21,35,273"
+    table = pd.read_parquet(data / "stops.parquet")
     graph = read_graph(data / "edges.parquet", device="cpu")
     ends = {"targets": table["stop"].tolist(), "groups": table[column].tolist()}
     expected = sssp_many(
@@ -271,7 +272,8 @@ def limited(case):
 
 def searched_alone(data, case):
     """Rows of one search of the library per source, each to its own limit."""
-    table, frames = pd.read_parquet(data / "stops.parquet").drop_duplicates("stop"), []
+    table = pd.read_parquet(data / "stops.parquet").drop_duplicates("stop")
+    frames = []
     for row in table.itertuples():
         limit = {"cutoff": row.metres} if "sssp" in LIMITS[case] else {"max_depth": row.most}
         frames.append(by_library(data / "edges.parquet", LIMITS[case], [row.stop], **limit)[1])
@@ -280,7 +282,8 @@ def searched_alone(data, case):
 
 @pytest.mark.parametrize("case", tiers.few(LIMITS, 6))
 def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
-    folder, expected = job(*limited(case), "--batch-size", "4"), searched_alone(data, case)
+    folder = job(*limited(case), "--batch-size", "4")
+    expected = searched_alone(data, case)
     if case == "matrix":
         assert np.array_equal(list_of_matrix(folder)[1], np.where(np.isinf(expected), -1, expected))
     else:
@@ -332,10 +335,8 @@ def test_a_run_with_other_limits_or_without_is_not_resumed(job, capsys):
 
 
 def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, capsys):
-    folder, table = (
-        shutil.copytree(job(*limited("distances")), tmp_path / "out"),
-        pd.read_parquet(data / "stops.parquet"),
-    )
+    folder = shutil.copytree(job(*limited("distances")), tmp_path / "out")
+    table = pd.read_parquet(data / "stops.parquet")
     forge(folder, first_lost)
     assert proven(folder, data / "edges.parquet", capsys)[0] == 5
     # With other limits in the table the rows would be wrong; the run's digest of the limits says so first.
@@ -462,7 +463,8 @@ def test_columns_called_by_their_roles_are_found(
 @pytest.mark.parametrize("column", ["people", "share"])
 def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places, job, capsys):
     words = opportunities(data, column)
-    folder, plain = job(*words, "--batch-size", "4"), rows_of(job(*opportunities(data, None)))
+    folder = job(*words, "--batch-size", "4")
+    plain = rows_of(job(*opportunities(data, None)))
     weights = (
         pd.read_parquet(data / "stops.parquet").drop_duplicates("stop").set_index("stop")[column]
     )

@@ -119,7 +119,8 @@ def test_parts_manifest_and_digest_are_those_of_the_other_engine(edges, tmp_path
         1,
     ]
     assert main([str(word) for word in own]) == 0
-    mg, own = manifest_of(tmp_path / "mg"), manifest_of(tmp_path / "own")
+    mg = manifest_of(tmp_path / "mg")
+    own = manifest_of(tmp_path / "own")
     for key in (
         "digest",
         "identity",
@@ -378,7 +379,9 @@ def test_every_seeded_fault_is_rejected_as_the_other_certificate_rejects_it(clie
 
 def test_certificate_rejects_a_cycle_of_zero_weights(client):
     # An edge 0 to 1 of weight 9, and a cycle 1, 2, 3 of zeros: distances of 4 explain each other, but are too small.
-    src, dst, weight = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 1]), np.array([9, 0, 0, 0])
+    src = np.array([0, 1, 2, 3])
+    dst = np.array([1, 2, 3, 1])
+    weight = np.array([9, 0, 0, 0])
     _, graph = parted(client, src, dst, weight)
     assert graph.edges.certify(0, np.array([0, 9, 9, 9], np.float32), None).valid
     found = graph.edges.certify(0, np.array([0, 4, 4, 4], np.float32), None)
@@ -409,10 +412,8 @@ def test_a_distance_beyond_its_type_is_named(client):
 def test_cugraph_on_all_gpus_gives_the_digest_of_the_cpu(tmp_path, words):
     pytest.importorskip("cugraph.dask")
     rng = np.random.default_rng(5)
-    src, dst = (
-        (rng.zipf(1.4, 40_000) % 5_000).astype(np.int64) * 3 - 900,
-        rng.integers(0, 5_000, 40_000) * 3 - 900,
-    )
+    src = (rng.zipf(1.4, 40_000) % 5_000).astype(np.int64) * 3 - 900
+    dst = rng.integers(0, 5_000, 40_000) * 3 - 900
     path = tmp_path / "edges.parquet"
     table = pa.table({"src": src, "dst": dst, "weight": rng.integers(0, 50, src.size)})
     pq.write_table(table, path, row_group_size=9_000)

@@ -41,7 +41,9 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_faults(server):
-    server.fail_share, server.cut_share, server.denied = 0.0, 0.0, ""
+    server.fail_share = 0.0
+    server.cut_share = 0.0
+    server.denied = ""
     server._random.seed(1)  # the same faults whichever tests run before
 
 
@@ -143,7 +145,8 @@ def test_read_graph_takes_objects_folders_and_patterns(folder, inputs, server): 
 
 def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, monkeypatch):
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
-    url, store = "s3://bucket/changing/edges.csv", open_store("s3://bucket/changing")
+    url = "s3://bucket/changing/edges.csv"
+    store = open_store("s3://bucket/changing")
     put(store, "edges.csv", b"src,dst\n1,2\n2,3\n")
     server.cut_share = 0.4
     server.log.clear()
@@ -160,7 +163,8 @@ def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, mo
 
 @pytest.mark.parametrize("kind", tiers.few(["pairs", "summary", "distances"], 1))
 def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tmp_path, kind):  # noqa: F811
-    url, out = f"s3://bucket/{kind}-of-urls", tmp_path / "out"
+    url = f"s3://bucket/{kind}-of-urls"
+    out = tmp_path / "out"
     words = [
         word.replace(str(folder), inputs)
         for word in argv(folder, url, "--graph-cache", "s3://bucket/graphs", kind=kind)
@@ -184,7 +188,9 @@ def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, caps
         "3",
     ]
     words += ["--graph-cache", "s3://bucket/hosts", "--hierarchy", "yes"]
-    reused, contracted, digests = [], [], set()
+    reused = []
+    contracted = []
+    digests = set()
     for host in range(4):
         monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / f"host{host}"))
         if host == 2:  # damage is found
@@ -264,7 +270,9 @@ def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(
     monkeypatch,
 ):
     """What it commits once the other one has completed the run, and deleted the log, is of no run."""
-    url, join, commits = "s3://bucket/overtaken", OutputFolder.join, []
+    url = "s3://bucket/overtaken"
+    join = OutputFolder.join
+    commits = []
 
     def slow(self, *args, **how):
         monkeypatch.setattr(OutputFolder, "join", join)
@@ -285,7 +293,8 @@ def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(
 
 @pytest.mark.parametrize("kind", tiers.few(["matrix", "flows", "pairs"], 2))
 def test_tables_beside_the_parts_are_in_the_store(folder, tmp_path, kind):  # noqa: F811
-    url, out = f"s3://bucket/{kind}", tmp_path / "out"
+    url = f"s3://bucket/{kind}"
+    out = tmp_path / "out"
     assert (run(folder, url, kind=kind), batch_sources.main(argv(folder, out, kind=kind))) == (0, 0)
     check(folder, url, out, tmp_path)
 
@@ -299,7 +308,8 @@ def test_shards_of_a_store_with_faults_write_the_same(
 ):
     """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
     url = "s3://bucket/shards"
-    server.fail_share, server.cut_share = 0.2, 0.2
+    server.fail_share = 0.2
+    server.cut_share = 0.2
     server.log.clear()
     assert [run(folder, url, "--shard", f"{index}/3") for index in range(3)] == [0, 0, 0]
     assert run(folder, url, "--shard", "1/3", "--json") == 0
@@ -313,13 +323,15 @@ def test_shards_of_a_store_with_faults_write_the_same(
 
 def test_requests_are_counted_as_the_server_counts_them(folder, server):  # noqa: F811
     url = "s3://bucket/counted"
-    server.fail_share, server.cut_share = 0.2, 0.3
+    server.fail_share = 0.2
+    server.cut_share = 0.3
     TRAFFIC.take()
     server.log.clear()
     assert [run(folder, url, "--shard", f"{index}/2") for index in range(2)] == [0, 0]
     assert finish.main([url]) == 0
     # what came after the log of the run was closed
-    asked, behind = server.log.copy(), TRAFFIC.take()
+    asked = server.log.copy()
+    behind = TRAFFIC.take()
     server.fail_share = server.cut_share = 0.0
     manifest = json.loads(open_store(url).get("_manifest.json", 10**6))
     parts = [part | part["stored"] for part in manifest["parts"]]
@@ -340,7 +352,8 @@ def test_requests_are_counted_as_the_server_counts_them(folder, server):  # noqa
 
 def test_plan_and_summary_say_what_the_store_is_asked_for_and_costs(folder, capsys):  # noqa: F811
     # 1 per request, and per byte
-    url, prices = "s3://bucket/priced", ["--price-requests", "1000", "--price-gb", "1e9"]
+    url = "s3://bucket/priced"
+    prices = ["--price-requests", "1000", "--price-gb", "1e9"]
 
     def said(program, *more):
         capsys.readouterr()
@@ -375,7 +388,8 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(
     monkeypatch,
     capsys,
 ):
-    url, read = "s3://bucket/lost", []
+    url = "s3://bucket/lost"
+    read = []
     local = ObjectStore.local
     monkeypatch.setattr(
         ObjectStore, "local", lambda self, names: read.extend(names) or local(self, names)
@@ -387,7 +401,8 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(
         return json.loads(capsys.readouterr().out)["computed"]
 
     assert [computed(index) for index in range(2)] == [3, 3]
-    store, again = open_store(url), "part-000005.parquet"
+    store = open_store(url)
+    again = "part-000005.parquet"
     put(store, again, store.get(again, 10**6))  # the same bytes, put by a process that was slow
     put(store, "part-000002.parquet", store.get("part-000002.parquet", 10**6)[:-1] + b"x")
     store._api.delete(store._store, "part-000003.parquet")

@@ -119,7 +119,8 @@ SECRETS = [
 
 @pytest.mark.parametrize("address", SECRETS)
 def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path, capsys, address):
-    here, out = [str(edges), "--sources", "1"], ["--output", str(tmp_path / "out")]
+    here = [str(edges), "--sources", "1"]
+    out = ["--output", str(tmp_path / "out")]
     (tmp_path / "run.toml").write_text(f'edges = ["{address}"]\n')
     calls = [
         lambda: main(edges, "--output", address),
@@ -309,7 +310,8 @@ def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_fo
 
 def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):
     """The run that held it ends between this one's opening of the file and its lock."""
-    real, taken = file_locks.take_lock, []
+    real = file_locks.take_lock
+    taken = []
 
     def slow(descriptor, wait=False):
         if not taken:
@@ -406,7 +408,8 @@ for line in sys.argv[1:]:
 
 
 def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
-    names, out = tmp_path / "names.parquet", tmp_path / "out"
+    names = tmp_path / "names.parquet"
+    out = tmp_path / "out"
     pq.write_table(pa.table({"src": ["é", "b"], "dst": ["b", "c"]}), names)
     wrong = (
         ["--sources", "ü"],

@@ -97,9 +97,11 @@ def faults(out, folder, **more):  # noqa: F811
 
 @pytest.mark.parametrize("by", ["zone", "ward"])
 def test_each_value_has_a_folder_with_the_parts_of_its_sources(runs, stops, by):
-    out, names = runs / by, parts_in(runs / by)
+    out = runs / by
+    names = parts_in(runs / by)
     distinct = stops.drop_duplicates("stop")
-    numbers, number = [], 0
+    numbers = []
+    number = 0
     for value in sorted(distinct[by].unique()):
         mine = [name for name in names if unquote(os.path.dirname(name)) == f"{by}={value}"]
         sources = [
@@ -331,7 +333,8 @@ def test_partitions_in_an_object_store(folder, stops, runs, tmp_path, monkeypatc
         url = "s3://bucket/partitions"
         assert [run(folder, url, "--shard", f"{index}/2") for index in range(2)] == [0, 0]
         assert finish.main([url]) == 0
-        store, expected = open_store(url), bytes_of(runs / "zone")
+        store = open_store(url)
+        expected = bytes_of(runs / "zone")
         with store.local(list(expected)) as here:
             assert bytes_of(here) == expected
         assert sorted(name for name in store.versions() if "part-" in name) == sorted(expected)

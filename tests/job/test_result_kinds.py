@@ -158,7 +158,8 @@ def test_certify_none_holds_less_and_writes_the_same_rows(case, job):
 
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_the_manifest_and_every_part_say_what_was_written(case, job):
-    form, manifest = OUTPUT_SCHEMAS[result_of(case)], manifest_of(job(case))
+    form = OUTPUT_SCHEMAS[result_of(case)]
+    manifest = manifest_of(job(case))
     assert (manifest["result"], manifest["means"]) == (form.name, form.means)
     assert manifest["identity"]["result"] == form.name
     for part in manifest["parts"]:
@@ -169,7 +170,8 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
         file = pq.ParquetFile(job(case) / part["file"])
         footer = json.loads(file.metadata.metadata[FOOTER_KEY])
         assert (footer["result"], footer["sources"]) == (form.name, part["sources"])
-        group, rows = file.metadata.row_group(0), file.read_row_group(0)
+        group = file.metadata.row_group(0)
+        rows = file.read_row_group(0)
         assert all(group.column(i).statistics.has_min_max for i in range(group.num_columns))
         order = [
             (rows.column_names[each.column_index], "ascending") for each in group.sorting_columns
@@ -220,7 +222,8 @@ def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
 def forge(folder, change, **footers):
     """Change the rows of the first part file, and adapt its footer, hashes and checksums."""
     manifest = manifest_of(folder)
-    path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
+    path = folder / manifest["parts"][0]["file"]
+    entry = manifest["parts"][0]
     graph = read_graph(
         manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp"
     )

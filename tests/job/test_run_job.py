@@ -364,7 +364,8 @@ def test_a_negative_cycle_is_the_error_of_the_library(tmp_path):
 def test_the_callers_graph_and_threads_stay_as_they_are(tmp_path):
     import numba
 
-    before, fingerprint = numba.get_num_threads(), GRAPH.fingerprint
+    before = numba.get_num_threads()
+    fingerprint = GRAPH.fingerprint
     threads = set(threading.enumerate())
     run_job(GRAPH, output=tmp_path / "out", **SSSP)
     assert numba.get_num_threads() == before
@@ -390,7 +391,8 @@ def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkey
         "device": "cpu",
         "report": False,
     }
-    done, strikes = BatchRun.done, iter([signal.SIGINT])
+    done = BatchRun.done
+    strikes = iter([signal.SIGINT])
 
     def struck(*args):
         done(*args)

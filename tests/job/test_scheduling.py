@@ -79,7 +79,8 @@ def test_task_size_stays_below_the_limit_with_one_slow_batch():
 
 def test_towards_the_end_tasks_get_smaller_so_that_workers_end_together():
     pace = paced(0.1)
-    sizes, left = [], 200
+    sizes = []
+    left = 200
     while left:
         sizes.append(pace.batches(left, workers=4))
         left -= sizes[-1]
@@ -112,7 +113,9 @@ def _no_work(parts, seconds):
 
 
 def test_futures_in_flight_are_few_and_are_released(tmp_path):
-    observer, sizes, held = Observer(), [], []
+    observer = Observer()
+    sizes = []
+    held = []
     with (
         pinned(),
         threads_of_this_process(n_workers=2) as two,
@@ -137,7 +140,8 @@ class Future:
     """Of a task that a worker of ``Cluster`` has taken."""
 
     def __init__(self, status, outcomes=None):
-        self.status, self._outcomes = status, outcomes
+        self.status = status
+        self._outcomes = outcomes
 
     def add_done_callback(self, call):
         call(self)
@@ -155,7 +159,9 @@ class Cluster:
     status = "running"
 
     def __init__(self, deadly, status="cancelled"):
-        self.deadly, self._status, self.tasks = deadly, status, []
+        self.deadly = deadly
+        self._status = status
+        self.tasks = []
         self.scheduler = SimpleNamespace(ncores=dict, ncores_running=dict, processing=dict)
 
     def sync(self, _question, **_):
@@ -177,7 +183,8 @@ class Cluster:
 
 @pytest.mark.parametrize("deadly", [0, 11, 31])
 def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp_path, deadly):
-    workers, observer = Cluster(deadly), Observer("failed", "its result is gone")
+    workers = Cluster(deadly)
+    observer = Observer("failed", "its result is gone")
     Window(DaskExecutor(workers, workers.submit), observer, tmp_path, first=32).run(list(range(32)))
     assert observer.parts == Counter(range(32))
     assert observer.failures == [(deadly, [deadly], f"its result is gone ({MAX_FAILURES} times)")]
@@ -235,10 +242,8 @@ class ClosedAtOneBatch(Cluster):
 )
 def test_a_source_is_not_blamed_for_workers_that_close(tmp_path, actions, is_blamed):
     """They say so before, unlike those that die: a cluster has fewer, or a spot machine is taken away."""
-    workers, observer = (
-        ClosedAtOneBatch(3, actions, 2 * MAX_FAILURES),
-        Observer("failed", "its worker died"),
-    )
+    workers = ClosedAtOneBatch(3, actions, 2 * MAX_FAILURES)
+    observer = Observer("failed", "its worker died")
     Window(DaskExecutor(workers, workers.submit), observer, tmp_path).run(list(range(5)))
     failures = [(3, [3], f"its worker died ({MAX_FAILURES} times)")]
     assert (observer.failures, bool(observer.again)) == (failures if is_blamed else [], is_blamed)
@@ -371,7 +376,8 @@ def change_the_end(folder):
     "damage", [damage_an_array, cut_an_array, lose_the_end, change_the_end, shutil.rmtree]
 )
 def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, damage):
-    built, observer = [], []
+    built = []
+    observer = []
     _, folder, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)
     assert not found
     damage(folder)
@@ -386,7 +392,9 @@ def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, da
 
 
 def test_graph_cache_builds_once_the_graph_of_two_runs(tmp_path):
-    built, observer, found = [], [], []
+    built = []
+    observer = []
+    found = []
 
     def want():
         found.append(

@@ -124,7 +124,8 @@ def out(computed, tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "none"])
 def test_shards_write_the_files_of_one_process(folder, alone, tmp_path, capsys, kind):
-    out, expected = tmp_path / "out", alone(kind)
+    out = tmp_path / "out"
+    expected = alone(kind)
     assert shards(folder, out, kind=kind) == [0, 0, 0]
     assert not (out / "_SUCCESS").exists()
     capsys.readouterr()
@@ -260,7 +261,8 @@ def test_of_two_runs_that_begin_at_once_one_is_refused(folder, tmp_path, monkeyp
 def test_sources_that_failed_are_tried_by_the_next_attempt(
     folder, alone, tmp_path, monkeypatch, capsys
 ):
-    out, answer = tmp_path / "out", TraversalWorker.answer
+    out = tmp_path / "out"
+    answer = TraversalWorker.answer
 
     def failing(self, batches, *more):
         outcomes = answer(self, batches, *more)
@@ -296,7 +298,8 @@ def test_finish_while_another_call_completes_the_run(out, alone, monkeypatch, mo
         "OutputFolder.complete": finishing.OutputFolder,
     }[moment]
     name = moment.rpartition(".")[2]
-    real, inner = getattr(owner, name), []
+    real = getattr(owner, name)
+    inner = []
 
     def interposed(*args):
         monkeypatch.setattr(owner, name, real)
@@ -346,7 +349,8 @@ def test_finish_reads_a_run_that_another_call_completes_meanwhile(out, monkeypat
 def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
     for turn in range(5):
         out = shutil.copytree(computed, tmp_path / str(turn))
-        start, found = threading.Barrier(4), []
+        start = threading.Barrier(4)
+        found = []
 
         def one(out=out, start=start, found=found):
             start.wait()
@@ -359,10 +363,8 @@ def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
 
 
 def test_a_commit_that_comes_while_finish_checks_is_counted(out, monkeypatch):
-    late, real = (
-        {**ENTRIES, "retried": [{"file": "part-000001.parquet", "why": "planted"}]},
-        finishing._put_tables,
-    )
+    late = {**ENTRIES, "retried": [{"file": "part-000001.parquet", "why": "planted"}]}
+    real = finishing._put_tables
 
     def slow(*args):
         monkeypatch.setattr(finishing, "_put_tables", real)
@@ -393,7 +395,8 @@ def numbers_in(log):
 
 def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path, monkeypatch):
     monkeypatch.setattr(commits, "_BLOCK", 8)
-    done, seen = threading.Event(), []
+    done = threading.Event()
+    seen = []
 
     def write(writer):
         log = CommitLog(Store(tmp_path))
@@ -442,7 +445,8 @@ def test_a_block_that_its_writer_did_not_write_is_read_as_its_commits(tmp_path, 
     blocks = sorted(name for name in os.listdir(tmp_path / COMMITS) if "-" in name)
     assert blocks == ["00000000-00000003.json", "00000004-00000007.json", "00000008-00000011.json"]
     run = {"parts": [], "failed": [], "retried": [], "seconds": {}, "tables": []}
-    expected, numbers = with_commits(run, log.read()), numbers_in(log)
+    expected = with_commits(run, log.read())
+    numbers = numbers_in(log)
     assert len(log.read()) == 3 + 2
     assert [failure["error"] for failure in expected["failed"]] == ["12", "13", "11"]
     for name in blocks[1::-1]:

@@ -34,13 +34,11 @@ BATCH = 10  # sources
 
 class Future:
     def __init__(self, task):
-        self.task, self.key, self.status, self.outcomes, self.is_over = (
-            task,
-            task.number,
-            "pending",
-            None,
-            False,
-        )
+        self.task = task
+        self.key = task.number
+        self.status = "pending"
+        self.outcomes = None
+        self.is_over = False
 
     def add_done_callback(self, _call):
         pass
@@ -59,12 +57,17 @@ class ScriptedWindow(Window):
     """Workers that take tasks in the order submitted, and whose strategies take scripted seconds per batch."""
 
     def __init__(self, folder, workers, taken, choice, dies_of="", runs_instead=None):
-        self.taken, self.seconds, self.submitted = taken, 0.0, []
-        self.parts, self.notices = Counter(), []
-        self.dies_of, self.runs_instead = dies_of, runs_instead or {}
+        self.taken = taken
+        self.seconds = 0.0
+        self.submitted = []
+        self.parts = Counter()
+        self.notices = []
+        self.dies_of = dies_of
+        self.runs_instead = runs_instead or {}
         self.client = client = SimpleNamespace(status="running", cancel=self.cancel, sync=self.sync)
         client.scheduler = SimpleNamespace(ncores=dict, ncores_running=dict, processing=list)
-        self.n_workers, self.recalled = workers, []
+        self.n_workers = workers
+        self.recalled = []
         super().__init__(DaskExecutor(client, self.submit), self, folder, choice=choice)
 
     def sync(self, question, **_):
@@ -283,8 +286,10 @@ def test_a_plan_that_is_given_a_shape_searches_for_none(monkeypatch):
 
 # In the job. Workers are threads of this process, so that what the test changes holds for them, too.
 
-SOURCES, SLOWED = 240, 0.03
-SLOW, FAST = "source_per_thread", "bit_parallel"
+SOURCES = 240
+SLOWED = 0.03
+SLOW = "source_per_thread"
+FAST = "bit_parallel"
 
 
 @pytest.fixture

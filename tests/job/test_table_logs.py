@@ -186,7 +186,8 @@ def avro_of(path):
 
     with AvroFile(Memory(path.read_bytes())) as avro:
         records = list(avro)
-        schema, meta = avro.schema, avro.header.meta
+        schema = avro.schema
+        meta = avro.header.meta
     name = json.loads(meta["avro.schema"])["name"]
     content = [plain_record(record, schema.as_struct()) for record in records]
 
@@ -369,7 +370,8 @@ def test_a_part_whose_footer_misleads_readers_is_found(edges, tmp_path, capsys, 
     assert batch_sources.main([str(word) for word in words]) == 0
     path = out / "part-000000.parquet"
     file = pq.ParquetFile(path)
-    table, metadata = file.read(), file.metadata.metadata
+    table = file.read()
+    metadata = file.metadata.metadata
     options = {}
     if what == "bloom filter":
         options["bloom_filter_options"] = {"vertex": True}

@@ -57,7 +57,8 @@ class Output:
     """A finished output as the job writes it, without a cluster."""
 
     def __init__(self, folder, name, algorithm="bfs", targets=None, n_sources=10, **flags):
-        self.folder, self.edges = folder / "out", folder / f"{name}.parquet"
+        self.folder = folder / "out"
+        self.edges = folder / f"{name}.parquet"
         self.folder.mkdir()
         pq.write_table(pa.table(EDGES[name]), self.edges)
         if targets is not None:
@@ -434,7 +435,8 @@ def test_columns_of_another_kind_are_found(output, capsys):
 def test_a_schema_that_says_another_meaning_is_found(output, capsys):
     path = output.folder / "part-000000.parquet"
     with pq.ParquetFile(path) as file:
-        table, footer = file.read(), {FOOTER_KEY: file.metadata.metadata[FOOTER_KEY]}
+        table = file.read()
+        footer = {FOOTER_KEY: file.metadata.metadata[FOOTER_KEY]}
     with pq.ParquetWriter(
         path, table.schema.with_metadata({b"kepler_traverse.means": b"miles"})
     ) as writer:

@@ -28,7 +28,8 @@ from tests.support.jobs import manifest_of, parts_of, write_edges
 from tests.support.processes import PATIENCE, ROOT, wait_until
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
-N_SOURCES, BATCH_SIZE = 24, 4
+N_SOURCES = 24
+BATCH_SIZE = 4
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,8 @@ class Fault(WorkerPlugin):
     name = "fault"
 
     def __init__(self, sources, once=None):
-        self.sources, self.once = sources, once
+        self.sources = sources
+        self.once = once
 
     def setup(self, worker):  # noqa: ARG002
         run = self.sound = planning.MultiSourcePlan.run
@@ -158,7 +160,8 @@ class SeesAnotherDisk(WorkerPlugin):
     name = "fault"
 
     def __init__(self, folder, worker):
-        self.folder, self.worker = folder, worker
+        self.folder = folder
+        self.worker = worker
 
     def setup(self, worker):
         self.read_text = Path.read_text

@@ -53,7 +53,8 @@ from tests.support.clusters import threads_of_this_process
 from tests.support.devices import on_a_device, running
 from tests.support.processes import PATIENCE
 
-N_PARTS, SOURCES_PER_PART = 7, 5
+N_PARTS = 7
+SOURCES_PER_PART = 5
 BATCHES = [
     (part, list(range(part * SOURCES_PER_PART, (part + 1) * SOURCES_PER_PART)))
     for part in range(N_PARTS)
@@ -80,7 +81,8 @@ def every_other_vertex():
 @pytest.mark.parametrize("result", ["distances", "predecessors", "reachable"])
 @pytest.mark.parametrize("layout", ["rows", "rows with gaps", "columns"])
 def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result, layout):
-    graph, kept = graph_of("integers"), "predecessors" if result == "predecessors" else "distances"
+    graph = graph_of("integers")
+    kept = "predecessors" if result == "predecessors" else "distances"
     plan = plan_bfs_many(graph, n_sources=9, result=kept)
     group = plan.run(range(9))
     question = Question(algorithm="bfs", kind=OUTPUT_SCHEMAS[result], certify="none", limit=None)
@@ -226,7 +228,8 @@ def test_parts_of_many_pieces_and_row_groups_are_the_same_bytes(answered, asked,
 @pytest.mark.usefixtures("small_pieces")
 def test_a_search_ahead_of_its_writers_waits_for_them(answered, monkeypatch):
     """Held are the pieces in flight, and what one helper per thread is at."""
-    alive, most = [], []
+    alive = []
+    most = []
     keep = traverse.on_host
 
     def on_host(traversals):
@@ -326,9 +329,11 @@ def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(
 def test_a_part_of_several_that_are_searched_together_begins_with_their_search(
     answered, monkeypatch
 ):
-    clock, now = itertools.count(1), SimpleNamespace(perf_counter=time.perf_counter)
+    clock = itertools.count(1)
+    now = SimpleNamespace(perf_counter=time.perf_counter)
     now.time = lambda: float(next(clock))
-    began, traverse = {}, BatchTraverser._traverse
+    began = {}
+    traverse = BatchTraverser._traverse
 
     def noting(self, group, *rest):
         began.update(dict.fromkeys((source for source, _ in group), now.time()))
@@ -358,7 +363,8 @@ def test_certify_sample_takes_the_first_source_of_each_part_of_a_group(answered,
 
 def failing_at(monkeypatch, part, error, times):
     """Make the first ``times`` writes of a part fail in the middle of its rows."""
-    write, left = traversal_worker.write_part, [times]
+    write = traversal_worker.write_part
+    left = [times]
 
     def written(store, number, run, answers, *rest):
         def broken():
@@ -435,7 +441,10 @@ def drained(pieces):
 
 
 def test_pieces_in_flight_are_at_most_the_threads_and_one():
-    writers, most, in_flight, lock = Writers(2), [], [0], threading.Lock()
+    writers = Writers(2)
+    most = []
+    in_flight = [0]
+    lock = threading.Lock()
 
     def written(pieces):
         for rows, _ in pieces.rows(Phases()):
@@ -463,7 +472,8 @@ def test_pieces_in_flight_are_at_most_the_threads_and_one():
 
 @pytest.mark.parametrize("error", [ValueError("no more"), GeneratorExit()])
 def test_a_part_whose_search_ends_early_is_abandoned_and_those_before_are_whole(error):
-    writers, ended = Writers(2), []
+    writers = Writers(2)
+    ended = []
 
     def parts():
         for number in range(3):
@@ -488,7 +498,8 @@ def test_a_part_whose_search_ends_early_is_abandoned_and_those_before_are_whole(
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), MemoryError("too much")])
 def test_a_part_that_cannot_be_written_holds_no_search_up(error):
     """The search goes on only if the part can be tried again."""
-    writers, searched = Writers(1), []
+    writers = Writers(1)
+    searched = []
 
     def fail(pieces):
         try:
@@ -523,7 +534,8 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
 
 
 def test_row_groups_in_flight_are_bounded_and_come_in_order():
-    writers, most = Writers(2), []
+    writers = Writers(2)
+    most = []
     encoders = [PartEncoders(writers, Phases()) for _ in range(3)]
     found = [[] for _ in encoders]
 
@@ -547,7 +559,8 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     tmp_path, monkeypatch
 ):
     """On a Dask worker with one thread; the part files of the first task wait until the second one has begun to write."""
-    folder, n_tasks = tmp_path / "out", 3
+    folder = tmp_path / "out"
+    n_tasks = 3
     folder.mkdir()
     write_graph(graph_of("integers"), tmp_path / "graph")
     work = Work(
@@ -558,7 +571,8 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
         layout=Layout(), graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
     monkeypatch.setattr(traversal_worker, "writers_for", lambda *_: 8)
-    write, second = traversal_worker.write_part, threading.Event()
+    write = traversal_worker.write_part
+    second = threading.Event()
 
     def held(store, number, *rest):
         second.set() if number >= N_PARTS else second.wait(PATIENCE)

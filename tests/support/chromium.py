@@ -56,7 +56,9 @@ class _Tab:
     """One tab over the browser's socket; collects what the page complains of and asks for."""
 
     def __init__(self, socket):
-        self._socket, self._number, self._session = socket, 0, None
+        self._socket = socket
+        self._number = 0
+        self._session = None
         self.complaints: list = []
         self.requests: list[str] = []
 
@@ -83,20 +85,19 @@ class _Tab:
             self._note(answer.get("method"), answer.get("params"))
 
     def _note(self, method: str, event: dict) -> None:
+        """Keep what the page complains of, and what it asks other servers for."""
         if method == "Runtime.exceptionThrown":
             self.complaints.append(event["exceptionDetails"])
-        elif method == "Runtime.consoleAPICalled" and event["type"] in (
-            "error",
-            "warning",
-            "assert",
-        ):
-            self.complaints.append(event["args"])
-        elif method == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(event["entry"])
-        elif method == "Network.requestWillBeSent" and not event["request"]["url"].startswith(
-            "data:"
-        ):
-            self.requests.append(event["request"]["url"])
+        elif method == "Runtime.consoleAPICalled":
+            if event["type"] in ("error", "warning", "assert"):
+                self.complaints.append(event["args"])
+        elif method == "Log.entryAdded":
+            if event["entry"]["level"] in ("error", "warning"):
+                self.complaints.append(event["entry"])
+        elif method == "Network.requestWillBeSent":
+            url = event["request"]["url"]
+            if not url.startswith("data:"):
+                self.requests.append(url)
 
     async def ask(self, expression: str):
         answer = await self.call(

@@ -88,16 +88,21 @@ def _handler():
     Its functions are compiled, since those of Python cannot run while an error is raised.
     """
     libc = ctypes.CDLL(None)
-    malloc, calloc, realloc, free = libc.malloc, libc.calloc, libc.realloc, libc.free
-    malloc.argtypes, calloc.argtypes = [c_size_t], [c_size_t, c_size_t]
-    realloc.argtypes, free.argtypes = [c_void_p, c_size_t], [c_void_p]
-    malloc.restype, calloc.restype, realloc.restype, free.restype = (
-        c_void_p,
-        c_void_p,
-        c_void_p,
-        None,
-    )
-    of_state, pointer, size_t = types.CPointer(types.int64), types.voidptr, types.uintp
+    malloc = libc.malloc
+    calloc = libc.calloc
+    realloc = libc.realloc
+    free = libc.free
+    malloc.argtypes = [c_size_t]
+    calloc.argtypes = [c_size_t, c_size_t]
+    realloc.argtypes = [c_void_p, c_size_t]
+    free.argtypes = [c_void_p]
+    malloc.restype = c_void_p
+    calloc.restype = c_void_p
+    realloc.restype = c_void_p
+    free.restype = None
+    of_state = types.CPointer(types.int64)
+    pointer = types.voidptr
+    size_t = types.uintp
 
     @cfunc(pointer(of_state, size_t))
     def own_malloc(state, size):
@@ -117,7 +122,8 @@ def _handler():
     def own_free(_state, at, _size):
         free(at)
 
-    state, functions = np.zeros(3, np.int64), (own_malloc, own_calloc, own_realloc, own_free)
+    state = np.zeros(3, np.int64)
+    functions = (own_malloc, own_calloc, own_realloc, own_free)
     handler = _Handler(b"failing", 1, state.ctypes.data, *(each.address for each in functions))
     return handler, state, functions
 
@@ -125,16 +131,15 @@ def _handler():
 def _set_handler():
     """Return NumPy's ``PyDataMem_SetHandler``, and the handler as it takes it."""
     of_capsule = ctypes.pythonapi.PyCapsule_GetPointer
-    of_capsule.restype, of_capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    of_capsule.restype = ctypes.c_void_p
+    of_capsule.argtypes = [ctypes.py_object, ctypes.c_char_p]
     table = ctypes.cast(
         of_capsule(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p)
     )
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = (
-        ctypes.py_object,
-        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-    )
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     return set_handler, new(ctypes.addressof(_handler()[0]), _CAPSULE_NAME, None)
 
 
@@ -158,7 +163,8 @@ def _on_cpu(failing: Failing):
 @contextmanager
 def _on_stand_in(failing: Failing):
     own = type(stand_in.cp)
-    allocate, take = own.empty, stand_in._on_device
+    allocate = own.empty
+    take = stand_in._on_device
 
     def empty(self, shape, dtype=float):
         if failing.is_next(int(np.prod(shape)) * np.dtype(dtype).itemsize):

@@ -74,7 +74,9 @@ class Graph:
         edges = pandas.concat(default_client().gather(input_ddf.pieces))
         assert edges[source].dtype == edges[destination].dtype
         assert edges[source].dtype in (np.int32, np.int64)
-        self.kind, self.weighted, self.rows = edges[source].dtype, edge_attr is not None, {}
+        self.kind = edges[source].dtype
+        self.weighted = edge_attr is not None
+        self.rows = {}
         weights = edges[edge_attr] if self.weighted else np.ones(len(edges), np.int32)
         self.weight_kind = weights.dtype
         for u, v, w in zip(edges[source], edges[destination], weights, strict=True):

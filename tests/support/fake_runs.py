@@ -77,7 +77,10 @@ class Text(html.parser.HTMLParser):
 
     def __init__(self, source):
         super().__init__()
-        self.words, self.attributes, self._skipping, self._is_drawn = [], [], False, False
+        self.words = []
+        self.attributes = []
+        self._skipping = False
+        self._is_drawn = False
         self.feed(source)
 
     def handle_starttag(self, tag, attributes):

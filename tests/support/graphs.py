@@ -31,7 +31,8 @@ def lattice(rows, columns):
 def rmat(scale, edge_factor, seed):
     rng = np.random.default_rng(seed)
     n_edges = edge_factor << scale
-    src, dst = np.zeros(n_edges, np.int64), np.zeros(n_edges, np.int64)
+    src = np.zeros(n_edges, np.int64)
+    dst = np.zeros(n_edges, np.int64)
     for _ in range(scale):
         quadrant = rng.choice(4, n_edges, p=[0.57, 0.19, 0.19, 0.05])
         src, dst = 2 * src + quadrant // 2, 2 * dst + quadrant % 2

@@ -56,14 +56,18 @@ def _module_name(root: Path, path: Path) -> str:
 
 
 def _imports(name: str, path: Path, modules) -> Iterator[str]:
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    """Yield which of the modules a module imports, or from which it imports names."""
+    package = name.split(".")
+    if path.name != "__init__.py":
+        package.pop()
     for node in statements_of(path):
+        names = []
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
-            source = ".".join([*above, *([node.module] if node.module else [])])
+            source = ".".join(filter(None, [*above, node.module]))
             for alias in node.names:
-                found = f"{source}.{alias.name}" if f"{source}.{alias.name}" in modules else source
-                if found in modules:
-                    yield found
+                inner = f"{source}.{alias.name}"
+                names.append(inner if inner in modules else source)
+        yield from (each for each in names if each in modules)

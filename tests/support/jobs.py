@@ -16,10 +16,10 @@ from pipelines.batch_sources import main
 
 def write_edges(path, src, dst, weight=None, **more):
     """Write an edge list as Parquet; return its path."""
-    pq.write_table(
-        pa.table({"src": src, "dst": dst} | ({} if weight is None else {"weight": weight}) | more),
-        path,
-    )
+    columns = {"src": src, "dst": dst}
+    if weight is not None:
+        columns["weight"] = weight
+    pq.write_table(pa.table(columns | more), path)
     return path
 
 
@@ -69,21 +69,21 @@ def call(capsys, *argv, program=main):
 
 
 def refused(capsys, *argv, program=main):
-    """The message with which a command line is refused."""
+    """Return the message with which a command line is refused."""
     code, out, err = call(capsys, *argv, program=program)
     assert (code, out) == (2, ""), err
     return err
 
 
 def summary_of(capsys, *argv, program=main):
-    """What a command line with ``--json`` says at its end."""
+    """Return what a command line with ``--json`` says at its end."""
     code, out, err = call(capsys, *argv, program=program)
     assert code == 0, err
     return json.loads(out)
 
 
 def proven(folder, edges, capsys, *more):
-    """What verify says about an output: its exit code and its findings."""
+    """Return what verify says about an output: its exit code and its findings."""
     code, out, _ = call(
         capsys, folder, edges, "--device", "cpu", "--json", *more, program=verify.main
     )
@@ -94,13 +94,11 @@ class Observer:
     """Takes what becomes of batches; a retry or a failure is one of ``expected``, or an error."""
 
     def __init__(self, *expected):
-        self.parts, self.again, self.failures, self.notices, self._expected = (
-            Counter(),
-            [],
-            [],
-            [],
-            expected,
-        )
+        self.parts = Counter()
+        self.again = []
+        self.failures = []
+        self.notices = []
+        self._expected = expected
 
     def done(self, part, summary, without):  # noqa: ARG002
         self.parts[part] += 1
@@ -124,12 +122,15 @@ class Runs:
     """Makes each run once, and returns its folder; ``command(folder, *case, **way)`` is its command line."""
 
     def __init__(self, root, command):
-        self.command, self._root, self._folders = command, root, {}
+        self.command = command
+        self._root = root
+        self._folders = {}
 
     def __call__(self, *case, **way):
         key = (*case, *way.items())
         if key not in self._folders:
-            folder = self._folders[key] = self._root / str(len(self._folders))
+            folder = self._root / str(len(self._folders))
+            self._folders[key] = folder
             assert main(self.command(folder, *case, **way)) == 0
         return self._folders[key]
 
@@ -146,15 +147,18 @@ OPTIONS = {
 
 
 def by_library(edges, words, sources, attributes=None, **more):
-    """What the library says about a command line, of which ``words`` are options with a value each.
+    """Return what the library says about a command line: the graph and a frame, or the matrix.
 
-    Returns the graph and a frame, or the matrix; ``attributes`` is the table of ``--vertices``.
+    ``words`` are options with a value each; ``attributes`` is the table of ``--vertices``.
     """
     flags = dict(zip(words[::2], words[1::2], strict=True))
     is_weighted = flags.get("--algorithm") == "sssp"
     weight = flags.get("--columns", "").partition("weight=")[2]
-    reading = {"weight_column": weight} if is_weighted and weight else {}
-    reading |= {} if attributes is None else {"vertices": attributes["vertex"].to_numpy()}
+    reading = {}
+    if is_weighted and weight:
+        reading["weight_column"] = weight
+    if attributes is not None:
+        reading["vertices"] = attributes["vertex"].to_numpy()
     graph = read_graph(edges, device="cpu", weighted=is_weighted, **reading)
     options = {
         name: kind(flags[flag]) for flag, (name, kind) in OPTIONS.items() if flag in flags

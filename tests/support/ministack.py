@@ -60,51 +60,53 @@ def served(monkeypatch: Any, shares: dict[str, float]) -> Iterator[Client]:
         yield Client(server.pid)
 
 
+async def _swallow(_: Any) -> None:
+    """Take a message of an answer that is lost."""
+
+
+async def _answer(send: Any, status: int, body: bytes = b"") -> None:
+    """Send a whole answer."""
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _held_objects() -> dict[str, Any]:
+    """Return the objects of the only bucket, by their names in the folder of the run."""
+    from ministack.services import s3
+
+    (bucket,) = s3._buckets._data.values()
+    return {name.removeprefix("run/"): each["body"] for name, each in bucket["objects"].items()}
+
+
 def main(shares: dict[str, float]) -> None:
+    """Serve the store, with faults in these shares of the requests."""
     from hypercorn.asyncio import serve
     from hypercorn.config import Config
     from ministack.app import app
-    from ministack.services import s3
 
     faults = Faults()
     vars(faults).update(shares)
-
-    async def swallow(_: Any) -> None:
-        pass
-
-    async def answer(send: Any, status: int, body: bytes = b"") -> None:
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [(b"content-length", b"%d" % len(body))],
-            }
-        )
-        await send({"type": "http.response.body", "body": body})
 
     async def faulty(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
         if scope["path"] == "/_state":
-            (bucket,) = s3._buckets._data.values()
-            held = {
-                name.removeprefix("run/"): each["body"] for name, each in bucket["objects"].items()
-            }
-            state = make_state(faults, held)
-            await answer(send, 200, json.dumps(state).encode())
+            state = make_state(faults, _held_objects())
+            await _answer(send, 200, json.dumps(state).encode())
             return
         size = int(dict(scope["headers"]).get(b"content-length", 0))
-        fault = faults.of(scope["method"], scope["path"], scope["query_string"].decode(), size)
+        fault = faults.choose(scope["method"], scope["path"], scope["query_string"].decode(), size)
         if fault.is_slow:
             await asyncio.sleep(1)
         if fault.error:
             if fault.is_done:
-                await app(scope, receive, swallow)
+                await app(scope, receive, _swallow)
             else:
                 while (await receive()).get("more_body"):
                     pass
-            await answer(send, int(fault.error[:3]))
+            await _answer(send, int(fault.error[:3]))
             return
 
         async def half(message: Any) -> None:
@@ -115,7 +117,9 @@ def main(shares: dict[str, float]) -> None:
         await app(scope, receive, half if fault.is_cut else send)
 
     config = Config()
-    config.bind, config.keep_alive_timeout, config.errorlog = [f"127.0.0.1:{PORT}"], 75, None
+    config.bind = [f"127.0.0.1:{PORT}"]
+    config.keep_alive_timeout = 75
+    config.errorlog = None
     asyncio.run(serve(faulty, config))
 
 

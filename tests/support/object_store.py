@@ -43,12 +43,15 @@ class Faults:
     """
 
     def __init__(self, seed: int = 0):
-        self._random, self._lock = random.Random(seed), threading.Lock()
-        self.fail_share = self.cut_share = self.slow_share = 0.0
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self.fail_share = 0.0
+        self.cut_share = 0.0
+        self.slow_share = 0.0
         self.log: Counter[str] = Counter()
         self.puts: defaultdict[str, str] = defaultdict(str)
 
-    def of(self, method: str, path: str, query: str, size: int) -> Fault:
+    def choose(self, method: str, path: str, query: str, size: int) -> Fault:
         """Choose what is done to a request, and log it."""
         is_list = method == "GET" and "list-type" in query
         with self._lock:
@@ -57,7 +60,8 @@ class Faults:
                 for share in (self.fail_share, self.slow_share)
             )
             cuts = method == "GET" and not is_list and self._random.random() < self.cut_share
-            error, is_done = self._random.choice(ERRORS), self._random.random() < 0.5
+            error = self._random.choice(ERRORS)
+            is_done = self._random.random() < 0.5
             done = {"list": is_list, "failed": fails, "cut": cuts, "slow": is_slow}
             self.log.update([method, *(name for name, was_done in done.items() if was_done)])
             if method == "PUT":
@@ -74,11 +78,14 @@ class Server(Faults):
 
     def __init__(self, app: Any, seed: int = 0):
         super().__init__(seed)
-        self._app, self.url, self.pid, self.denied = app, "", os.getpid(), ""
+        self._app = app
+        self.url = ""
+        self.pid = os.getpid()
+        self.denied = ""
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         size = int(environ.get("CONTENT_LENGTH") or 0)
-        fault = self.of(
+        fault = self.choose(
             environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"], size
         )
         if fault.is_slow:

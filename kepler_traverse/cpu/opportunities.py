@@ -142,6 +142,7 @@ def logistic(d, middle, width):
 @njit(cache=True, nogil=True, error_model="numpy")
 def logarithm(x):
     """Return ln x for x > 1, of products, quotients and sums that round alike on each device."""
+    # x is 2^n times a number near 1, whose logarithm is 2 artanh(s) = 2 (s + s^3 / 3 + ...).
     n = 0
     while x > 1.4142135623730951:
         x *= 0.5

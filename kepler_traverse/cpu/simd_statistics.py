@@ -107,13 +107,13 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
             lanes = [ir.Constant(_INT, i) for i in range(WIDTH)]
             return _tree(builder, [builder.extract_element(folded, i) for i in lanes])
 
-        figures = [
+        statistics = [
             fold(step_sums),
             fold(step_reciprocals),
             builder.load(n_within),
             builder.load(n_finite),
         ]
-        return context.make_tuple(builder, signature.return_type, figures)
+        return context.make_tuple(builder, signature.return_type, statistics)
 
     returned = types.Tuple((types.float64, types.float64, types.int64, types.int64))
     return returned(distances, first, distances.dtype, distances.dtype, extremes), generate

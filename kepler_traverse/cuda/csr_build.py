@@ -79,7 +79,9 @@ def assemble(
     """See ``protocols.CsrBackend.assemble``."""
     src = cp.ascontiguousarray(src)
     dst = cp.ascontiguousarray(dst)
-    if weight is not None:
+    if weight is None:
+        weight = None
+    else:
         weight = cp.ascontiguousarray(weight)
     types = _types(src, weight)
     n_edges = np.int64(src.size)
@@ -109,7 +111,9 @@ def assemble(
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = copy_array(targets[:stored])
-        if weights is not None:
+        if weights is None:
+            weights = None
+        else:
             weights = copy_array(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 

@@ -87,6 +87,7 @@ def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | N
 
 
 def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
+    """Check L1: arrays that the other rules can be checked on, and fit the hierarchy."""
     n = hierarchy.n_vertices
     order = labels.order
     is_order = order.shape == (n,) and np.array_equal(np.sort(order), np.arange(n))
@@ -103,7 +104,8 @@ def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
         return Fault("L1", _NONE, "distances do not have the type of the hierarchy")
     if labels.is_symmetric != hierarchy.is_symmetric:
         return Fault("L1", _NONE, "labels and hierarchy do not have the same directions")
-    for edges in {id(each): each for each in _edges_by_rank(hierarchy, labels)}.values():
+    upward, downward = _edges_by_rank(hierarchy, labels)
+    for edges in [upward] if downward is upward else [upward, downward]:
         tails = np.repeat(np.arange(n), np.diff(edges.offsets))
         if bool((edges.heads >= tails).any()):
             return Fault("L1", _NONE, "an edge of the hierarchy leads to a hub of larger rank")

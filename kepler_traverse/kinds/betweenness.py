@@ -241,6 +241,30 @@ def scaled(
     ), {} if sample is None else sample.facts
 
 
+class HostRows(NamedTuple):
+    """Distances in host memory: a row per source, or those of ``SparseDistances``."""
+
+    offsets: np.ndarray | None
+    vertices: np.ndarray | None
+    distance: np.ndarray
+
+    @classmethod
+    def of(cls, distance: Any) -> HostRows:
+        if is_rows(distance):
+            return cls(None, None, distance)
+        return cls(distance.offsets, distance.vertices, distance.distance)
+
+    def to_all(self, i: int, n_vertices: int) -> np.ndarray:
+        """Return the distances of one source to all vertices."""
+        distance = self.distance
+        if self.offsets is None or self.vertices is None:
+            return distance[i]
+        row = np.full(n_vertices, unreached_value(distance.dtype), distance.dtype)
+        part = slice(self.offsets[i], self.offsets[i + 1])
+        row[self.vertices[part]] = distance[part]
+        return row
+
+
 class Betweenness(Loads):
     """Betweenness of one call or of one part."""
 
@@ -276,19 +300,15 @@ class Betweenness(Loads):
             self._add_on_gpu(group)
             return
         kind = self._choose_type(distance)
-        rows = None, None, distance
-        if not is_rows(distance):
-            rows = distance.offsets, distance.vertices, distance.distance
         n_threads = max(1, min(threads.count(), len(group)))
         own = [self.get_scratch(thread, (kind, is_rows(distance))) for thread in range(n_threads)]
-        self._add_rows(
-            group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)]
-        )
+        sums = [self.of_thread(thread) for thread in range(n_threads)]
+        self._add_rows(group.sources, HostRows.of(distance), kind, own, sums)
 
     def _add_rows(
         self,
         sources: np.ndarray,
-        rows: tuple[Any, Any, np.ndarray],
+        rows: HostRows,
         kind: np.dtype,
         scratch: list[cpu.Scratch],
         sums: list[ExactSums],
@@ -304,8 +324,9 @@ class Betweenness(Loads):
         status = np.zeros(sources.size, np.int64)
         task = cpu.Task(
             sources,
-            *rows[:2],
-            np.ascontiguousarray(rows[2]),
+            rows.offsets,
+            rows.vertices,
+            np.ascontiguousarray(rows.distance),
             self.find_bound(kind),
             unreached_value(kind),
             status,
@@ -327,30 +348,16 @@ class Betweenness(Loads):
 
         def add_one(item: int, thread: int) -> None:
             i = left[item]
-            if rows[1] is None:
-                row = rows[2][i]
-            else:
-                row = self._spread(rows, i)
+            source = int(sources[i])
+            row = rows.to_all(i, self.graph.n_vertices)
             if status[i] == cpu.ABSORBS:
-                self._add_exactly(int(sources[i]), row, kind, sums[thread], of, thread)
+                self._add_exactly(source, row, kind, sums[thread], of, thread)
+            elif exponents is None:
+                self._add_scaled(source, row, kind, sums[thread], of)
             else:
-                if exponents is None:
-                    one = None
-                else:
-                    one = (scratch[0], exponents)
-                self._add_scaled(int(sources[i]), row, kind, sums[thread], of, one)
+                self._add_scaled(source, row, kind, sums[thread], of, (scratch[0], exponents))
 
         threads.for_each(add_one, len(left))
-
-    def _spread(self, rows: tuple[Any, Any, np.ndarray], i: int) -> np.ndarray:
-        """Return the distances of one source to all vertices, from those to the vertices that it
-        reaches.
-        """
-        offsets, vertices, distance = rows
-        row = np.full(self.graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
-        part = slice(*offsets[i : i + 2].tolist())
-        row[vertices[part]] = distance[part]
-        return row
 
     def _find_least(self, kind: np.dtype) -> Any:
         """Return what ``absorbs`` takes if rounding may absorb a weight, so that exact sums decide;
@@ -461,9 +468,13 @@ class Betweenness(Loads):
         )
 
     def _add_on_gpu(self, group: Traversals) -> None:
+        """Add the loads of a group on the GPU, and on the host those of sources that it leaves:
+        whose weights rounding may absorb, or whose counts of paths need exponents.
+        """
         graph = self.asked.graph
         xp = namespace(group.distance)
         if self._targets.size:
+            # Vertices beyond the farthest target are on no path, and may not be settled.
             is_target = xp.asarray(self._is_target)
             ends = group.distance[:, xp.asarray(self._targets)]
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
@@ -537,11 +548,12 @@ class Betweenness(Loads):
             scratch.distance[:] = row
             counted = self._counted((False, False))
             loads_of_sums = cpu.Sums(sums.low, sums.high)
-            cpu.add_scaled(source, bound, edges, counted, exponents, exact, scratch, loads_of_sums)
+            search = cpu.Search(source, scratch.order[:0], bound)
+            cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads_of_sums)
         else:
             self._add_rows(
                 group.sources[i : i + 1],
-                (None, None, row[None]),
+                HostRows.of(row[None]),
                 kind,
                 [scratch],
                 [sums],

@@ -120,8 +120,8 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
     """
     if source != _CONTINUE:
         _begin(source, width, state)
-    # The rounds are no function of their own: one that unpacked the arrays from tuples in each round
-    # made searches 1.2 to 3.7 times as long, since references are counted.
+    # The rounds are no function of their own: one that unpacked the arrays from tuples in each
+    # round made searches 1.2 to 3.7 times as long, since references are counted.
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -267,8 +267,8 @@ def _split(far, distance, is_far, queued_in, threshold, near, sizes):
 
 @njit(cache=True, nogil=True)
 def _relax_shared(next_share, n_shares, edges, limit, keys, state):
-    """A round of ``search`` by several threads; distances are integers (``cpu.atomics``), so that an atomic
-    minimum lowers one.
+    """Make a round of ``search`` by several threads; distances are integers (``cpu.atomics``), so
+    that an atomic minimum lowers one.
     """
     offsets = edges.offsets
     targets = edges.targets

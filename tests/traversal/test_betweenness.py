@@ -204,11 +204,10 @@ def test_exponents_change_no_bit(weight, monkeypatch):
     asked = []
 
     def scaled(self, sources, rows, kind, scratch, sums, exponents=None):
-        rows = rows[2] if rows[1] is None else None
         for i in range(sources.size):
             of = self.of == "edges" and exponents is None, False
             memory = None if exponents is None else (scratch[0], exponents)
-            self._add_scaled(int(sources[i]), rows[i], kind, sums[0], of, memory)
+            self._add_scaled(int(sources[i]), rows.distance[i], kind, sums[0], of, memory)
             asked.append(i)
 
     monkeypatch.setattr(betweenness.Betweenness, "_add_rows", scaled)
@@ -321,9 +320,8 @@ def certified(graph, source, row, change):
         cpu.new_scratch(row.size, graph.n_edges, np.int32(-1)),
         np.zeros(row.size, np.int64),
     )
-    loads._add_rows(
-        np.array([source]), (None, None, row[None]), row.dtype, [scratch], [sums], exponents
-    )
+    rows = betweenness.HostRows.of(row[None])
+    loads._add_rows(np.array([source]), rows, row.dtype, [scratch], [sums], exponents)
     arrays = {
         "paths": scratch.paths,
         "exponents": exponents,

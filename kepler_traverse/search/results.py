@@ -206,34 +206,42 @@ class Traversals(_Shown):
         one source; or a slice.
         """
         if isinstance(i, slice):
-            names = ("sources", "distance", "predecessor", "limits", "rounds", "counts", "sums")
-            fields = {name: getattr(self, name) for name in names}
-            selected: dict[str, Any] = {
-                name: None if array is None else array[i] for name, array in fields.items()
-            }
-            if self.offsets is not None:
-                begin, end, _ = i.indices(len(self))
-                offsets = self.offsets[begin : end + 1]
-                selected["distance"] = self.distance[offsets[0] : offsets[-1]]
-                selected["offsets"] = offsets - offsets[0]
-                if self.routes is not None:
-                    selected["routes"] = self.routes.part(int(offsets[0]), int(offsets[-1]))
-            return replace(self, **selected)
+            return self._part(i)
+        i = range(len(self))[i]  # from 0 on
         if not is_rows(self.distance):
-            i = range(len(self))[i]
-            return cast(Traversals, self[i : i + 1]).as_rows()[0]
-        distance = self.distance[i if self.offsets is None else slice(*self.offsets[i : i + 2])]
+            return self._part(slice(i, i + 1)).as_rows()[0]
+        if self.offsets is None:
+            distance = self.distance[i]
+        else:
+            distance = self.distance[self.offsets[i] : self.offsets[i + 1]]
+        if ALGORITHMS[self.algorithm].counts_hops:
+            distance = distance.astype(np.int32, copy=False)
         return Traversal(
             algorithm=self.algorithm,
             source=int(self.sources[i]),
-            distance=distance.astype(np.int32, copy=False)
-            if ALGORITHMS[self.algorithm].counts_hops
-            else distance,
+            distance=distance,
             predecessor=None if self.predecessor is None else self.predecessor[i],
             limit=self.limits[i],
             strategy=self.strategy,
             rounds=self.rounds[i],
         )
+
+    def _part(self, part: slice) -> Traversals:
+        """Return the traversals from some of the sources."""
+        names = ("sources", "distance", "predecessor", "limits", "rounds", "counts", "sums")
+        fields = {name: getattr(self, name) for name in names}
+        selected: dict[str, Any] = {
+            name: None if array is None else array[part] for name, array in fields.items()
+        }
+        if self.offsets is not None:
+            # The distances of all sources follow each other: those of some are a slice of them.
+            begin, end, _ = part.indices(len(self))
+            offsets = self.offsets[begin : end + 1]
+            selected["distance"] = self.distance[offsets[0] : offsets[-1]]
+            selected["offsets"] = offsets - offsets[0]
+            if self.routes is not None:
+                selected["routes"] = self.routes.part(int(offsets[0]), int(offsets[-1]))
+        return replace(self, **selected)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -256,9 +264,7 @@ class Traversals(_Shown):
         if distances.form != "sparse":
             return replace(self, distance=distances.rows())
         predecessor = distances.predecessor_rows()
-        if predecessor is None:
-            predecessor = None
-        else:
+        if predecessor is not None:
             predecessor = distances.move(predecessor)
         return replace(self, distance=distances.move(distances.rows()), predecessor=predecessor)
 

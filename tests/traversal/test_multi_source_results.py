@@ -9,6 +9,7 @@ import pytest
 from kepler_traverse import bfs_many, sssp_many
 from kepler_traverse.errors import InputError, StrategyError, UnknownVertexError
 from kepler_traverse.graph.build import graph_from_numbers
+from kepler_traverse.search.results import Traversals
 from tests.support.graphs import NAMED, build, weights_for
 
 
@@ -166,3 +167,20 @@ def test_unsupported_results_are_refused(lattice):
         bfs_many(lattice, [100], result="nearest", strategy="bit_parallel")
     with pytest.raises(StrategyError, match="has no knobs"):
         bfs_many(lattice, [100], strategy="bit_parallel", knobs={"k1": 4})
+
+
+def test_traversals_with_targets_of_each_source_are_counted_from_the_end_too():
+    traversals = Traversals(
+        algorithm="bfs",
+        sources=np.array([7, 8]),
+        distance=np.array([0, 2, 4], np.int8),
+        predecessor=None,
+        limits=[None, None],
+        strategy="source_per_thread",
+        rounds=[1, 5],
+        offsets=np.array([0, 1, 3]),
+    )
+    assert traversals[-1].distance.tolist() == traversals[1].distance.tolist() == [2, 4]
+    assert traversals[-2].distance.tolist() == [0]
+    with pytest.raises(IndexError):
+        traversals[2]

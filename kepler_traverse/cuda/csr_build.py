@@ -79,9 +79,7 @@ def assemble(
     """See ``protocols.CsrBackend.assemble``."""
     src = cp.ascontiguousarray(src)
     dst = cp.ascontiguousarray(dst)
-    if weight is None:
-        weight = None
-    else:
+    if weight is not None:
         weight = cp.ascontiguousarray(weight)
     types = _types(src, weight)
     n_edges = np.int64(src.size)
@@ -111,9 +109,7 @@ def assemble(
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = copy_array(targets[:stored])
-        if weights is None:
-            weights = None
-        else:
+        if weights is not None:
             weights = copy_array(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 

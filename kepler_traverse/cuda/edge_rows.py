@@ -63,9 +63,7 @@ def rows_that_count(
 ) -> Array:
     """See ``cpu.edge_rows.rows_that_count``."""
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
-    if weights is None:
-        weights = None
-    else:
+    if weights is not None:
         weights = cp.ascontiguousarray(weights)
     entry = kernel(_FIRST, np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     for first, rows, part in _parts(edges):

@@ -241,13 +241,14 @@ def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[
         lanes = tuning.uneven_lanes
     else:
         lanes = tuning.even_lanes
-    chosen: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
-    return {
-        entry: entry.variant(
-            block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {})
-        )
-        for entry in entries
-    }
+    of_all: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
+    variants = {}
+    for entry in entries:
+        constants = of_all
+        if entry.file == _BITS:  # the only file that cuts adjacency lists into chunks
+            constants = of_all | {"CHUNK": tuning.chunk}
+        variants[entry] = entry.variant(block=tuning.block, **constants)
+    return variants
 
 
 class GroupRun:
@@ -370,8 +371,13 @@ class GroupRun:
         return tuple(self._on_host[:3].tolist())
 
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
+        """Find the vertices at a level from the frontier, which has so many vertices and edges.
+
+        Return what ``_read_counters`` does, of the next frontier.
+        """
         self._make_planes(level)
         graph = self.graph
+        # What the last level has left is read, and the other copy is written.
         counters = self._counters()
         alive = self._alive()
         self._state.reverse()
@@ -383,6 +389,7 @@ class GroupRun:
         is_pushed = (
             vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         )
+        # Packed arguments are kept for each pair of arrays that levels exchange.
         key = self.front.data.ptr, counters.data.ptr
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
@@ -390,17 +397,16 @@ class GroupRun:
             return self.arguments(alive=alive, alive_next=self._alive())
 
         if is_pushed:
+            # The frontier is listed in chunks of edges, which warps then push.
             capacity = self.capacity
-            chunks = self.chunks
-            launch(
-                self.kernels[_LIST],
-                threads // WARP,
-                (graph.offsets, n, self.in_front, capacity, chunks, counters),
-            )
+            args = (graph.offsets, n, self.in_front, capacity, self.chunks, counters)
+            launch(self.kernels[_LIST], threads // WARP, args)
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
             self.launches[_PUSH].launch(at_most, key, lambda: self.arguments(counters=counters))
         else:
             self.pull(key, pack, changed)
+        # Bits that several threads have gathered are moved: all of a push, and of a pull those of
+        # hubs.
         if is_pushed or self.hub_chunks.size:
             self.launches[_FINALIZE].launch(threads, key, pack, **changed)
         self.front, self.found = self.found, self.front

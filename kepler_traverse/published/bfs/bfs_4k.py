@@ -245,14 +245,16 @@ def step(run: Run, level: int) -> int:
     frontier.clear_counters()
     is_alone = frontier.size <= run.max_for_one_block
     if is_alone:
+        run.steps["single_block"] += 1
         run.launch(run.single_block, run.single_memory, 1, level, _VIRTUAL_WARPS, run.knobs.k1)
     else:
+        run.steps["many_blocks"] += 1
         _many_blocks(run, level)
     run.count_targets_left()
     size, run.targets_left, n_levels = frontier.read_counters()
-    n_levels = n_levels if is_alone else 1
-    run.steps["single_block" if is_alone else "many_blocks"] += 1
-    if size > frontier.capacity:
+    if not is_alone:
+        n_levels = 1  # only the kernel of a single block counts its levels
+    if size > frontier.capacity:  # the queue is cut off: its level is listed from the distances
         run.steps["overflows"] += 1
         frontier.clear_counters()
         run.list_level(level + n_levels, frontier.next, frontier.counters)

@@ -61,9 +61,7 @@ def graph_from_arrays(
     The columns are arrays of one length. ``vertices`` are additional ones, which may have no edge.
     ``rules`` are those of ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
     """
-    if vertices is None:
-        vertices = None
-    else:
+    if vertices is not None:
         vertices = arguments.as_array("vertices", vertices)
     weights: dict[str, Any] = {"weight": weight, "reverse_weight": reverse_weight}
     columns = {"src": src, "dst": dst, **weights, "vertices": vertices}
@@ -136,6 +134,7 @@ def graph_from_numbers(
         ).to("cpu")
         if whole.n_vertices:
             only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
+    # Rows are left out: those of other vertices, and those of which no direction is open.
     given = _Given(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
     if only_vertices is not None:
         given = given.within(only_vertices)
@@ -143,6 +142,7 @@ def graph_from_numbers(
     filtered_rows = selection.total - given.src.size
     given, closed_directions = given.without_closed()
     src, dst, weight, reverse_weight, ids, selection, all_are_ends = given
+    # Weights are checked: those of both directions together, the second half after the first.
     negative_zeros = 0
     loops = {}
     integers = False
@@ -154,6 +154,7 @@ def graph_from_numbers(
         weight = weight[: src.size]
     elif weight is not None:
         loops = _find_negative_loops(src, dst, weight, integers)
+    # Closed vertices get a second number.
     split = None
     if closed is not None:
         split, ids, loops = _split(ids, closed, weight, loops, limited_by)
@@ -161,6 +162,7 @@ def graph_from_numbers(
             # Both directions of an edge of a closed vertex join different numbers.
             selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
             directed = True
+    # Rows become edges in the directions that they have, and are sorted and merged.
     back = None
     if selection.directions is not None:
         src, dst, back = _directed(src, dst, selection.directions)
@@ -352,6 +354,7 @@ def _relate_rows(
     backend: EdgeRowsBackend = edge_rows_on_cpu
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
+    # Which edge each row became, and of the rows of an edge the one that counts.
     row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
     index = index_dtype(rows.selection.total)
     if rows.reverse_weight is None:
@@ -360,6 +363,7 @@ def _relate_rows(
         )
     else:
         edge_rows = rows_of_two_costs(row_edges, rows.both_weights(), edges.weights, index, backend)
+    # Rows are numbered as they were given, with those that were left out.
     if kept is not None:
         edge_rows = xp.asarray(np.append(kept, -1).astype(edge_rows.dtype))[edge_rows]
     if rows.split is not None:
@@ -585,9 +589,10 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
     xp = namespace(weight)
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
-    kind = {"auto": np.result_type(weight.dtype, np.float32)}.get(weight_type) or np.dtype(
-        weight_type
-    )
+    if weight_type == "auto":
+        kind = np.result_type(weight.dtype, np.float32)
+    else:
+        kind = np.dtype(weight_type)
     if kind.itemsize > 8:
         raise EdgeListError(
             f"weights of type {weight.dtype} are not supported; give float64", column="weight"

@@ -83,8 +83,9 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
         return numbers
     first, last = graph.closed
     order = np.argsort(first)
-    places = np.minimum(np.searchsorted(first, numbers, sorter=order), first.size - 1)
-    places = order[places]
+    ranks = np.searchsorted(first, numbers, sorter=order)
+    # the place of each number in ``first``, if it is one of these
+    places = order[np.minimum(ranks, first.size - 1)]
     return np.where(first[places] == numbers, last[places], numbers)
 
 

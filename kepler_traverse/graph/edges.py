@@ -176,9 +176,7 @@ def graph_from_edges(
         raise InputError(
             "reverse_weight says by itself which rows are edges in both directions; leave oneway out"
         )
-    if weighted is None:
-        weighted = None
-    else:
+    if weighted is not None:
         weighted = arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight, "reverse_weight": reverse_weight}
     if len(edges) == 1:
@@ -230,9 +228,8 @@ def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, An
     return {**named, **by_position}
 
 
-def _from_columns(
-    columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules
-) -> Graph:
+def _require_columns(columns: dict[str, Any], oneway: Any, weighted: bool | None) -> None:
+    """Raise InputError, unless columns are given by which a graph can be built."""
     if isinstance(columns["src"], str):
         raise EdgeListError(
             (
@@ -259,15 +256,31 @@ def _from_columns(
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
-    closes = columns["reverse_weight"] is not None
-    if closes and columns["weight"] is None:
+    if columns["reverse_weight"] is not None and columns["weight"] is None:
         raise EdgeListError(
             "reverse_weight is the weight from dst to src; give that from src to dst, too, by weight",
             column="weight",
         )
+
+
+def _as_column(role: str, column: Any, closes: bool) -> Any:
+    """Return a column as the graph is built of it; a weight may close a direction if it
+    ``closes``.
+    """
+    if closes and role in WEIGHTS:
+        return tables.as_costs(role, column)
+    return tables.as_column(role, column)
+
+
+def _from_columns(
+    columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules
+) -> Graph:
+    """Build a graph of columns, which are given by their roles, or None."""
+    _require_columns(columns, oneway, weighted)
+    closes = columns["reverse_weight"] is not None
     columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {
-        role: (tables.as_costs if closes and role in WEIGHTS else tables.as_column)(role, column)
+        role: _as_column(role, column, closes)
         for role, column in columns.items()
         if column is not None
     }
@@ -277,21 +290,20 @@ def _from_columns(
             options = ReadOptions(reverse_weight_column="reverse_weight" if closes else None)
             edges = [tables.edges_of_columns(columns, options, DataFile.named("the edge list"))]
             del columns
-            return _with_labels(
-                make_graph(
-                    replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules
-                ),
-                labels,
+            # No name is left for the edges here: their memory is given back while the graph is
+            # built.
+            graph = make_graph(
+                replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules
             )
+            return _with_labels(graph, labels)
     tables.require_same_lengths(columns)
     src = columns.pop("src")
     dst = columns.pop("dst")
     weight = columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
     more = {"vertices": vertices, "reverse_weight": columns.pop("reverse_weight", None)}
-    return _with_labels(
-        graph_from_arrays(src, dst, weight, **more, **rules.of(selection, False)), labels
-    )
+    graph = graph_from_arrays(src, dst, weight, **more, **rules.of(selection, False))
+    return _with_labels(graph, labels)
 
 
 def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:

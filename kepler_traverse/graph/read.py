@@ -162,9 +162,7 @@ def read_graph(
     if not in_memory:
         paths = arguments.list_paths("paths", paths)
     directed = arguments.flag("directed", directed)
-    if weighted is None:
-        weighted = None
-    else:
+    if weighted is not None:
         weighted = arguments.flag("weighted", weighted)
     for name, value in (("format", format), ("id_type", id_type), ("device", device)):
         arguments.text(name, value)
@@ -238,6 +236,10 @@ def read_graph(
 
 
 def _scratch(folder: Any, memory: int | None) -> Scratch | None:
+    """Return where a graph is built that does not fit in memory, or None without a folder.
+
+    Raises InputError: there is no such folder, or a bound of the memory has no effect.
+    """
     if memory is not None:
         memory = arguments.whole("build_memory", memory, least=1)
     if folder is None:

@@ -102,10 +102,11 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
 
 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
-    arrays = {
-        name: getattr(graph, name)
-        for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows", "closed")
-    }
+    """Write the files of a graph to a folder: its arrays, then what they are, with a digest of
+    each, and then the hierarchies and labels that are known.
+    """
+    names = ("offsets", "targets", "weights", "edge_rows", "edges_of_rows", "closed")
+    arrays = {name: getattr(graph, name) for name in names}
     if graph.has_string_ids:
         table = pyarrow.table({"ids": graph.ids})
         with pyarrow.ipc.new_file(str(partial / _STRINGS), table.schema) as writer:

@@ -144,7 +144,7 @@ def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[An
 def _sums(
     graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any
 ) -> Any:
-    """The table of sums over ordered pairs; None if there is no pair."""
+    """Return the table of sums over ordered pairs; None if there is no pair."""
     if sources is None:
         starts = np.arange(len(graph))
     else:
@@ -168,7 +168,10 @@ def _sums(
     )
     if hasattr(table, "to_pandas"):
         table = table.to_pandas()
-    return table.assign(betweenness=table["betweenness"] * (1 if graph.directed else 2))
+    if graph.directed:
+        return table
+    # Of a graph without directions the search counts each path once, and NetworkX both ways.
+    return table.assign(betweenness=2 * table["betweenness"])
 
 
 def _of_nodes(

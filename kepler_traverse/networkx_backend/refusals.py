@@ -318,24 +318,26 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes
     longer than the search.
     """
-    graph = args[0] if args else kwargs["G"]
-    cache = getattr(graph, "__networkx_cache__", None) or {}
-    converted = (graph, *cache.get("backends", {}).get("kepler", {}).values())
-    if any(isinstance(each, KeplerGraph) for each in converted):
+    given = dict(zip(("G", "source", "target"), args, strict=False)) | kwargs
+    graph = given["G"]
+    if isinstance(graph, KeplerGraph) or _is_converted(graph):
         return True
-    ends = [
-        args[at] if len(args) > at else kwargs.get(end)
-        for at, end in ((1, "source"), (2, "target"))
-    ]
-    if name in _ONE_PAIR or (
-        name.startswith(("dijkstra_path", "shortest_path")) and all(end is not None for end in ends)
-    ):
+    has_both_ends = given.get("source") is not None and given.get("target") is not None
+    may_take_one_pair = name.startswith(("dijkstra_path", "shortest_path"))
+    if name in _ONE_PAIR or (may_take_one_pair and has_both_ends):
         return "one pair is searched faster than the graph is converted"
     if _is_small(name, graph):
         size = _count_nodes_and_edges(graph)
         least = _least_size(name)
         return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
     return True
+
+
+def _is_converted(graph: Any) -> bool:
+    """Whether an earlier call has converted the graph, and NetworkX has kept what it became."""
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    kept = cache.get("backends", {}).get("kepler", {})
+    return any(isinstance(each, KeplerGraph) for each in kept.values())
 
 
 def _is_small(name: str, graph: Any) -> bool:

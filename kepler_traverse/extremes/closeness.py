@@ -196,11 +196,12 @@ class _Closeness:
         xp = self._xp
         among = self._open
         if self.values.size == k:
+            # those that may be closer than the last of them, or as close with a smaller number
             least = float(self.values[-1])
             last = int(self.vertices[-1])
-            among = among & (
-                (self._bound > least) | ((self._bound == least) & (xp.arange(among.size) < last))
-            )
+            is_before = xp.arange(among.size) < last
+            is_closer = (self._bound > least) | ((self._bound == least) & is_before)
+            among = among & is_closer
         return xp.flatnonzero(among)
 
     def _best(self, chosen: Array, size: int) -> Array:

@@ -416,18 +416,19 @@ class _Eccentricities:
 
     def _undecided(self, wanted: set[str]) -> tuple[Array, Array]:
         """Return which vertices may have the largest, and which the smallest eccentricity, as far
-        as it matters.
+        as what is wanted depends on it.
         """
         low = self.out.low
         high = self.out.high
-        far = near = self._xp.zeros(low.size, bool)
+        far = self._xp.zeros(low.size, bool)
+        near = self._xp.zeros(low.size, bool)
         if wanted & {"diameter", "periphery"}:
             largest = self.diameter
             far = high > largest
             if "periphery" in wanted:
                 far |= (high == largest) & (low < largest)
             elif self._is_exact and not bool((self.back.high > largest).any()):
-                far = self._xp.zeros(low.size, bool)
+                far[:] = False  # no distance to a vertex is larger either, so that is the diameter
         if wanted & {"radius", "center"}:
             smallest = self.radius
             near = low < smallest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Searches:
                 distance = group.distance[i]
                 if require_all:
                     self._require_reached(number, distance, backward)
-                yield number, self._usable(distance)
+                yield number, self._as_bounds(distance)
 
     def widest(self, narrow: int = 0) -> int:
         """Return the number of sources up to which groups may grow.
@@ -91,21 +92,39 @@ class Searches:
         return max(2, narrow, min(per_thread, GROUPS[-1]))
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
+        """Return a plan for the smallest group that holds so many sources, or for the largest one.
+
+        Plans are kept. Those of one direction share what the first one has learned of the graph.
+        """
         size = next((group for group in GROUPS if n_sources <= group), GROUPS[-1])
-        key = backward and graph is not self.graph, size
-        if key not in self._plans:
-            make = plan_sssp_many if ALGORITHMS[self.algorithm].is_weighted else plan_bfs_many
-            known = next(
-                (plan.shape for (way, _), plan in self._plans.items() if way == key[0]), None
-            )
-            is_few = size <= GROUPS[1] or graph.n_vertices <= TINY
-            is_small = graph.device == "cpu" and is_few and graph.n_edges <= _SMALL
-            by_thread = is_small and not ALGORITHMS[self.algorithm].is_weighted
-            name = "source_per_thread" if by_thread else "auto"
-            self._plans[key] = make(
-                graph, n_sources=size, memory=self._memory, shape=known, strategy=name
-            )
-        return self._plans[key]
+        is_reversed = backward and graph is not self.graph
+        if (is_reversed, size) in self._plans:
+            return self._plans[is_reversed, size]
+        shapes = [plan.shape for (way, _), plan in self._plans.items() if way == is_reversed]
+        make: Any = plan_bfs_many
+        if ALGORITHMS[self.algorithm].is_weighted:
+            make = plan_sssp_many
+        strategy = "auto"
+        if self._is_one_per_thread(graph, size):
+            strategy = "source_per_thread"
+        plan = make(
+            graph,
+            n_sources=size,
+            memory=self._memory,
+            shape=next(iter(shapes), None),
+            strategy=strategy,
+        )
+        self._plans[is_reversed, size] = plan
+        return plan
+
+    def _is_one_per_thread(self, graph: Graph, size: int) -> bool:
+        """Return whether each search of a group takes a thread of its own: few searches for hops,
+        of a small graph.
+        """
+        if ALGORITHMS[self.algorithm].is_weighted or graph.device != "cpu":
+            return False
+        is_few = size <= GROUPS[1] or graph.n_vertices <= TINY
+        return is_few and graph.n_edges <= _SMALL
 
     def _require_reached(self, number: int, distance: Array, backward: bool) -> None:
         reached = is_reached(distance)
@@ -119,7 +138,8 @@ class Searches:
                 "for the largest component"
             )
 
-    def _usable(self, distance: Array) -> Array:
+    def _as_bounds(self, distance: Array) -> Array:
+        """Return distances in the type that bounds are computed in."""
         if is_hops(distance.dtype):
             return distance.astype(bound_dtype(self.graph, self.algorithm))
         if self.graph.integer_weights:

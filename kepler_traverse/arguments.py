@@ -665,14 +665,13 @@ def _refused(name: str, message: str) -> InputError:
 
 
 def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
-    """A NumPy array of a masked one that masks nothing."""
+    """Return the data of a masked array, of which no row may be masked; all else as it is."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
-    if np.ma.is_masked(value):
-        row = int(np.flatnonzero(np.ma.getmaskarray(value).ravel())[0])
+    masked = np.flatnonzero(np.ma.getmaskarray(value))
+    if masked.size:
         raise error(
-            f"{name} is masked at row {row} "
-            f"({int(np.ma.getmaskarray(value).sum())} such rows): drop those rows"
+            f"{name} is masked at row {masked[0]} ({masked.size} such rows): drop those rows"
         )
     return value.data
 

@@ -136,6 +136,7 @@ def _sorted_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
     names = pyarrow.array(ids, pyarrow.large_string())
     order = compute.sort_indices(names)
     sorted_ids = names.take(order)
+    # offsets of 32 bits, as ids have elsewhere, where these suffice
     if sorted_ids.nbytes <= np.iinfo(np.int32).max:
         sorted_ids = sorted_ids.cast(pyarrow.string())
     return sorted_ids, order.to_numpy()
@@ -356,9 +357,9 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
     if graph.negative_loops and weights is not None:
         at = np.array(sorted(graph.negative_loops), targets.dtype)
         loops = np.array([graph.negative_loops[v] for v in at.tolist()], weights.dtype)
-        src, targets, weights = (
-            np.concatenate(both) for both in ((src, at), (targets, at), (weights, loops))
-        )
+        src = np.concatenate([src, at])
+        targets = np.concatenate([targets, at])
+        weights = np.concatenate([weights, loops])
     return src, targets, weights
 
 

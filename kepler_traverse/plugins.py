@@ -137,8 +137,9 @@ def _checked_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
     kinds = _check_sequence(ResultKind, "KINDS", getattr(module, "KINDS", ()))
     names = [kind.name for kind in kinds]
     for kind in kinds:
-        is_taken = RESULT_KINDS.get(kind.name, kind) is not kind or kind.name in OF_JOB_ALONE
-        if is_taken or names.count(kind.name) > 1:
+        known = RESULT_KINDS.get(kind.name)
+        is_of_another = known is not None and known is not kind
+        if is_of_another or kind.name in OF_JOB_ALONE or names.count(kind.name) > 1:
             raise _UnfitError(
                 f"has a result kind {arguments.describe(kind.name)}, and there is one; rename it"
             )

@@ -91,7 +91,7 @@ class Choice:
             return None
         others = [name for name in self._estimates if name not in self._ratios]
         for name in sorted(others, key=lambda each: self._estimates[each](left)):
-            size = self._small(name, left, TRIAL * expected)
+            size = self._trial_size(name, left, TRIAL * expected)
             cost = self._estimates[name](size)
             is_faster = self._estimates[name](left) * FASTER <= expected
             may_be_faster = self._estimates[name](left) * FASTER <= DOUBT * expected
@@ -111,7 +111,7 @@ class Choice:
         )
         if not doubtful or self.factor(name) * whole < WORTH:
             return min(self._groups[name], left)
-        size = self._small(name, left, TRIAL * whole / _SETTLED)
+        size = self._trial_size(name, left, TRIAL * whole / _SETTLED)
         if size < left:
             parted = self._estimates[name](size) + self._estimates[name](left - size)
         else:
@@ -120,11 +120,12 @@ class Choice:
             return size
         return min(self._groups[name], left)
 
-    def _small(self, name: str, left: int, seconds: float) -> int:
+    def _trial_size(self, name: str, left: int, seconds: float) -> int:
         """Halve the group until its estimate is at most ``seconds``, or it is as small as a trial
         may be.
         """
-        most = size = min(self._groups[name], left)
-        while size > max(1, most // _SMALLEST) and self._estimates[name](size) > seconds:
+        size = min(self._groups[name], left)
+        smallest = max(1, size // _SMALLEST)
+        while size > smallest and self._estimates[name](size) > seconds:
             size //= 2
         return size

@@ -397,17 +397,14 @@ def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
     """Return the limit of each source, None where there is none, of one limit for all or a sequence
     with one for each.
     """
+    if limit is None:
+        return [None] * n_sources
     if isinstance(limit, (list, tuple)):
-        given = [np.inf if one is None else one for one in limit]
-    else:
-        given = limit
-    if given is None:
-        limits = None
-    else:
-        limits = arguments.limits("limit", given, n_sources)
-    if limits is not None:
-        return [None if each == np.inf else each for each in limits]
-    return [None if limit is None else arguments.limit("limit", limit)] * n_sources
+        limit = [np.inf if each is None else each for each in limit]
+    limits = arguments.limits("limit", limit, n_sources)
+    if limits is None:  # it is one number
+        return [arguments.limit("limit", limit)] * n_sources
+    return [None if each == np.inf else each for each in limits]
 
 
 def _certificate_of_findings(

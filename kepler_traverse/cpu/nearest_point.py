@@ -125,6 +125,11 @@ def _places_on_curve(at: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
+    """Write the number of the point nearest to each location, and the square of their distance.
+
+    Nodes of the tree are taken from a stack, the nearer child first. One whose box is farther than
+    the best point so far is left out. Of points as near, the smallest number wins.
+    """
     n_leaves = len(tree.low) // 2
     waiting = np.empty(_DEEPEST, np.int64)
     least = np.empty(_DEEPEST)  # the bound of each node that waits

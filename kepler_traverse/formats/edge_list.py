@@ -353,24 +353,29 @@ def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptio
         kind = type_for_all(pieces, places)
         chunks: list[Any] = []
         for piece, place in zip(pieces, places, strict=True):
-            chunks += (
-                piece.chunks
-                if piece.type == kind
-                else cast_exactly(piece.chunks, kind, place, options.chunks())
-            )
+            if piece.type == kind:
+                chunks += piece.chunks
+            else:
+                chunks += cast_exactly(piece.chunks, kind, place, options.chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
+    # The rows that a filter keeps are numbered through all files.
     before = np.cumsum([0, *(part.n_rows for part in with_rows)])
-    kept = [
-        part.kept + first
-        for part, first in zip(with_rows, before, strict=False)
-        if part.kept is not None
-    ]
+    kept = None
+    if filled[0].kept is not None:
+        kept = np.concatenate(
+            [
+                part.kept + first
+                for part, first in zip(with_rows, before[:-1], strict=True)
+                if part.kept is not None
+            ]
+        )
+    directions = None
+    if filled[0].directions is not None:
+        directions = np.concatenate([part.directions for part in with_rows])
     return EdgeList(
         table=pyarrow.table(columns),
         columns=columns_of_all([part.columns for part in with_rows]),
         rows=rows,
-        kept=None if filled[0].kept is None else np.concatenate(kept),
-        directions=None
-        if filled[0].directions is None
-        else np.concatenate([part.directions for part in with_rows]),
+        kept=kept,
+        directions=directions,
     )

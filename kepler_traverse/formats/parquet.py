@@ -196,6 +196,7 @@ def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
 
 
 def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
+    """Return columns of files as one frame of cuDF, which opens the files that are local itself."""
     with contextlib.ExitStack() as opened:
         sources = [
             file.path

@@ -62,6 +62,7 @@ class _SifRows(CleanedLines):
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
+        """Return whole lines as rows of one edge each, without blank lines."""
         rows: list[bytes] = []
         for line in lines.removesuffix(b"\n").split(b"\n"):
             self._line += 1

@@ -161,7 +161,8 @@ class _Parser:
         while True:
             match = _TOKEN.match(self.text, at)
             if match is None:
-                at += len(self.text[at:]) - len(self.text[at:].lstrip())
+                while self.text[at].isspace():
+                    at += 1
                 sign = self.text[at]
                 hint = ""
                 if sign in "'\"`":

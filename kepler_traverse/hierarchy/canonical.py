@@ -71,7 +71,10 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     """
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
-    if np.count_nonzero(lengths == 0) > (0 if graph.closed is None else graph.closed.shape[1]):
+    n_closed = 0
+    if graph.closed is not None:
+        n_closed = graph.closed.shape[1]
+    if np.count_nonzero(lengths == 0) > n_closed:
         return None
     backward = None
     if graph.directed:
@@ -79,6 +82,7 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
         backward = (reverse.offsets, reverse.targets, lengths_back)
     else:
         lengths_back = lengths
+    # Contract in the same order once more, with each tie kept.
     contraction = Contraction(graph.offsets, graph.targets, lengths, backward, keeps_ties=True)
     first = contraction.pairs_of_rest()
     if first > max(MAX_PAIRS * known.n_vertices, _FEW_PAIRS):
@@ -89,14 +93,17 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     made = hierarchy_from(contraction, known.unit, 0.0)
     if made is None:
         return None
-    up, down = (_row(edges) for edges in (made.upward, made.downward))
+    up = _row(made.upward)
+    down = _row(made.downward)
     n = made.n_vertices
+    # Each entry stands for an edge of the graph, or for two other entries.
     tail = np.repeat(np.arange(n, dtype=np.int32), np.diff(up.offsets))
     paths = Canonical(up, down, tail, made.order)
     place = np.full(n, -1, np.int32)
     _find_edges(reverse.offsets, reverse.targets, lengths_back, made.position, place, paths)
     stacks = np.empty((2, _stack_size(made)), np.int64)
     _find_parts(place, stacks, paths)
+    # Sort the entries of each row by the paths that they stand for.
     by_path = np.arange(down.heads.size, dtype=np.int32)
     _sort_rows(by_path, stacks, paths)
     paths = _with_sorted_rows(paths, by_path)

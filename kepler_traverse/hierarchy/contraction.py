@@ -92,6 +92,7 @@ class Lists:
         self.begin = offsets[:-1].astype(np.int64)
         self.size = np.diff(offsets).astype(np.int32)
         self.capacity = self.size.copy()
+        # Lists that outgrow their range move to the end of the pool.
         spare = offsets[-1] // 2 + 1024
         self.head = np.concatenate([targets.astype(np.int32), np.empty(spare, np.int32)])
         self.weight = np.concatenate([weights.astype(np.int64), np.empty(spare, np.int64)])

@@ -170,7 +170,9 @@ def inverse_order(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
         return None
     position = np.full(n_vertices, -1, np.int32)
     position[order] = np.arange(n_vertices, dtype=np.int32)
-    return None if (position < 0).any() else position
+    if (position < 0).any():  # so another vertex is twice in the order
+        return None
+    return position
 
 
 def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:

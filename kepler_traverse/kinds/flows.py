@@ -96,9 +96,7 @@ def check_options(
     through = options.through
     if sources is not None:
         refuse_twice(graph, sources, "flows")
-        if weights is None:
-            weights = None
-        else:
+        if weights is not None:
             weights = check_source_weights(graph, sources, weights)
     if weights is not None:
         amounts("source_weights", weights.values)
@@ -217,18 +215,22 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
         ends = format_ids(host, src[wrong[0]], dst[wrong[0]])
         raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ends[0]} to {ends[1]}")
     if not host.directed:
-        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+        heads = np.concatenate([dst, src])
+        src = np.concatenate([src, dst])
+        dst = heads
     return _through(host, src[src != dst], dst[src != dst], src.size, name)
 
 
 def _through(host: Graph, src: np.ndarray, dst: np.ndarray, given: int, name: str) -> Through:
+    """Return the edges between vertices, each once, by their positions in the reversed graph.
+
+    ``given`` is how many the caller named, self-loops included.
+    """
     if not given:
         raise InputError(f"{name} names no edge; give one or more")
-    return Through(
-        np.unique(
-            find_edges(host.reverse.offsets, host.reverse.targets, dst, src, np.dtype(np.int64))
-        )
-    )
+    back = host.reverse
+    edges = find_edges(back.offsets, back.targets, dst, src, np.dtype(np.int64))
+    return Through(np.unique(edges))
 
 
 def amounts(name: str, given: Any) -> np.ndarray:

@@ -32,9 +32,10 @@ from .result_kinds import RESULT_KINDS, KindOptions
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
-    """Group rows of vertex numbers by origin."""
+    """Group rows of vertex numbers by origin, the origins in the order of their first rows."""
     distinct, first, place = np.unique(origins, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
+    # ``place`` and ``order`` number origins by their vertices, and ``rank`` by their first rows.
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     rank_of_row = rank[place]

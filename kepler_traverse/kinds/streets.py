@@ -177,6 +177,10 @@ def _rows_of_edges(graph: Graph) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _find_back(offsets, targets, rows, back):
+    """Write the edge in the other direction of the same row of the edge list, where there is one.
+
+    ``targets`` ascend in each adjacency list, and parallel edges are merged.
+    """
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]

@@ -122,8 +122,11 @@ def plot(
     ax.autoscale_view()
     left, right = ax.get_xlim()
     low, high = ax.get_ylim()
-    is_geographic = left >= -180 and right <= 180 and low > -90 and high < 90
-    ax.set_aspect(1 / math.cos(math.radians((low + high) / 2)) if is_geographic else "equal")
+    aspect: Any = "equal"
+    if left >= -180 and right <= 180 and low > -90 and high < 90:
+        # A degree of longitude is shorter than one of latitude, by the cosine of the latitude.
+        aspect = 1 / math.cos(math.radians((low + high) / 2))
+    ax.set_aspect(aspect)
     ax.set_axis_off()
     return ax
 

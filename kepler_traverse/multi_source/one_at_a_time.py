@@ -44,17 +44,15 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             """
             for source in sources:
                 result = one.run_unguarded(int(source))
+                xp = namespace(result.distance)
                 if query.output == "all":
                     yield result.copy()
+                elif query.output == "targets":
+                    at_targets = result.distance[xp.asarray(query.targets)]
+                    yield replace(result, distance=at_targets, predecessor=None)
                 else:
-                    xp = namespace(result.distance)
-                    at_targets = query.output == "targets"
-                    kept = result.distance[
-                        xp.asarray(query.targets) if at_targets else result.reached
-                    ]
-                    yield replace(
-                        result, distance=kept if at_targets else xp.bincount(kept), predecessor=None
-                    )
+                    counts = xp.bincount(result.distance[result.reached])
+                    yield replace(result, distance=counts, predecessor=None)
 
         return lambda sources: _stack_traversals(list(outputs(sources)), graph, algorithm, query)
 

@@ -385,6 +385,7 @@ def cache_folder(name: str) -> Path:
 
 
 def _local_copy(wanted: StoredObject) -> Path:
+    """Return the file of a stored object in the cache, which is fetched once by all processes."""
     key = hashlib.sha256("\n".join(map(str, wanted)).encode()).hexdigest()[:32]
     path = cache_folder("objects") / f"{key}{_ENDING.search(wanted.url)[0]}"  # type: ignore[index]
     if path.exists():

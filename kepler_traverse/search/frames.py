@@ -500,10 +500,9 @@ def _has_cugraph_marks(frame: Frame) -> bool:
     """Whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
     if _kind_of_ids(frame["predecessor"]) != "integers":
         return False
-    has_mark, is_vertex = (
-        bool((frame[name] == NO_PREDECESSOR).any()) for name in ("predecessor", "vertex")
-    )
-    return has_mark and not is_vertex
+    has_mark = bool((frame["predecessor"] == NO_PREDECESSOR).any())
+    # A graph may have a vertex -1, which is then the predecessor.
+    return has_mark and not bool((frame["vertex"] == NO_PREDECESSOR).any())
 
 
 def _kind_of_ids(column: Any) -> str:

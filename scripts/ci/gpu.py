@@ -107,6 +107,12 @@ GROUP_GRAPHS = ("email-Enron", "luxembourg_osm", "dblp-2010")
 Verdict = tuple[str, str]  # and what to say
 
 
+def verdict_of(is_right: bool) -> str:
+    if is_right:
+        return PASSED
+    return FAILED
+
+
 @dataclass(frozen=True)
 class Job:
     """A process of a stage. ``judge(exit_status, folder)`` returns a verdict and what to say; ``needs`` are modules."""
@@ -252,7 +258,11 @@ def test_files() -> Iterator[str]:
 
 
 def jobs_of_tests(options: argparse.Namespace) -> Iterator[Job]:
-    chosen = [*(["-k", options.k] if options.k else []), *(["--all"] if options.all else [])]
+    chosen = []
+    if options.k:
+        chosen += ["-k", options.k]
+    if options.all:
+        chosen.append("--all")
     parts_of = {path: PARTS.get(Path(path).name, 1) for path in test_files() if path != MULTI_GPU}
     for path, parts in sorted(parts_of.items(), key=lambda each: -each[1]):
         for part in range(parts):
@@ -272,7 +282,7 @@ def judge_parity(key: str, equal: tuple, status: int, folder: Path) -> Verdict:
     is_right = all(row[one] == row[whole] > 0 for row in rows.values() for one, whole in equal)
     one, whole = equal[0]
     said = (f"{name}: {row[one]:,} of {row[whole]:,} equal" for name, row in rows.items())
-    return (PASSED if rows and is_right else FAILED), ", ".join(said)
+    return verdict_of(rows and is_right), ", ".join(said)
 
 
 def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
@@ -295,7 +305,7 @@ def jobs_of_multi(_options: argparse.Namespace) -> Iterator[Job]:
 
 def judge_groups(name: str, status: int, folder: Path) -> Verdict:
     log = folder / f"groups-{name.replace(' ', '-')}.log"
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    lines = log.read_text(errors="replace").splitlines()
     equal, differing = (
         [line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")
     )
@@ -368,7 +378,7 @@ def judge_scale(status: int, folder: Path) -> Verdict:
     said = f"{len(found) - len(missed)} of {len(found)} figures meet their targets"
     if missed:
         said += f"; {FAILED}: {'; '.join(missed)}"
-    return (FAILED if missed or status or not found else PASSED), said
+    return verdict_of(found and not missed and not status), said
 
 
 def jobs_of_scale(options: argparse.Namespace) -> Iterator[Job]:
@@ -412,10 +422,11 @@ def works_of(rows: list[dict]) -> dict[str, Speed]:
         graph = row["graph"]
         work = row["work"]
         if row["peer"] == LIBRARY:
-            loop = graph, f"{work.partition(',')[0]}, a loop"
-            is_single = row["size"] == 1
-            peer = peers.get((graph, work) if is_single else loop)
-            name = f"{graph}, {work}" + ("" if is_single else ", each")
+            name = f"{graph}, {work}"
+            if row["size"] > 1:
+                name += ", each"
+                work = f"{work.partition(',')[0]}, a loop"
+            peer = peers.get((graph, work))
             works[name] = Speed(per_source(row), peer, row["run"]["machine"]["gpu"])
     return works
 
@@ -441,13 +452,13 @@ def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict]:
     """Yield each work beside its record; that of another kind of GPU is information."""
     for work, speed in now.items():
         known = before.get(work)
-        ratio = speed.ms / known.ms if known else None
+        ratio = known and speed.ms / known.ms
         if ratio is None:
             verdict = "no record"
         elif known.gpu != speed.gpu:
             verdict = "information"
         else:
-            verdict = PASSED if ratio <= TOLERANCE else FAILED
+            verdict = verdict_of(ratio <= TOLERANCE)
         yield {
             "work": work,
             "ms": speed.ms,
@@ -469,9 +480,9 @@ def judge_speed(file: str, works: list[dict], status: int, folder: Path) -> Verd
         said += f"; without {', '.join(lacking)}, whose files are not in {DATA}"
     if status:
         return FAILED, f"ended with {status}; {said}"
-    if slower:
-        return FAILED, said
-    return (PASSED if found else NOT_RUN), said
+    if found:
+        return verdict_of(not slower), said
+    return NOT_RUN, said
 
 
 # --- running
@@ -498,9 +509,10 @@ def run_job(job: Job, gpu: str, ends: float, threads: int) -> Row:
     left = min(job.seconds, ends - began)
     if left <= 0:
         return Row(job.stage, job.name, FAILED, 0.0, "no time was left")
-    visible = {} if job.all_gpus else {"CUDA_VISIBLE_DEVICES": gpu}
     log = OUT / f"{job.stage}-{job.name.replace(' ', '-')}.log"
-    environment = {"NUMBA_NUM_THREADS": str(threads)} | os.environ | visible
+    environment = {"NUMBA_NUM_THREADS": str(threads)} | os.environ
+    if not job.all_gpus:
+        environment["CUDA_VISIBLE_DEVICES"] = gpu
     with log.open("wb") as output:
         given = {"cwd": ROOT, "env": environment, "start_new_session": True}
         process = subprocess.Popen(job.command, stdout=output, stderr=output, **given)
@@ -553,8 +565,9 @@ def print_works(works: list[dict]) -> None:
     rows = []
     for work in works:
         numbers = [work[key] for key in ("ms", "recorded_ms", "ratio", "cugraph_ms")]
-        is_other = work["verdict"] == "information"
-        verdict = f"recorded on {work['recorded_on']}" if is_other else work["verdict"]
+        verdict = work["verdict"]
+        if verdict == "information":
+            verdict = f"recorded on {work['recorded_on']}"
         rows.append([work["work"], *map(number, numbers), verdict])
     if rows:
         print(f"\n{table(['work', 'ms', 'recorded', 'ratio', 'cuGraph', ''], rows)}")
@@ -639,9 +652,8 @@ def main(arguments: list[str]) -> int:
     )
     print_works(options.works)
     print_stages(rows)
-    is_failed = any(row.verdict == FAILED for row in rows) or not any(
-        row.verdict == PASSED for row in rows
-    )
+    verdicts = {row.verdict for row in rows}
+    is_failed = FAILED in verdicts or PASSED not in verdicts
     seconds = round(time.monotonic() - began, 1)
     record = {
         "date": date.today().isoformat(),

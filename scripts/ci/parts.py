@@ -94,8 +94,10 @@ def end(child: subprocess.Popen[bytes]) -> None:
     """Interrupt a child that still runs, and kill what it leaves behind, or itself if it goes on."""
     if child.poll() is None:
         # A child of a shell's background job ignores SIGINT; the tests take SIGTERM for it.
-        ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        child.send_signal(signal.SIGTERM if ignores else signal.SIGINT)
+        number = signal.SIGINT
+        if signal.getsignal(number) is signal.SIG_IGN:
+            number = signal.SIGTERM
+        child.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(GRACE)
     with contextlib.suppress(ProcessLookupError):

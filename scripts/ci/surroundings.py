@@ -132,15 +132,14 @@ def run(name: str, command: list[str]) -> dict:
     ):
         options = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
         try:
-            code = subprocess.run(
-                command, cwd=ROOT, env=variables, preexec_fn=enter, **options
-            ).returncode
+            done = subprocess.run(command, cwd=ROOT, env=variables, preexec_fn=enter, **options)
+            is_passed = not done.returncode
         except subprocess.SubprocessError as error:
             log.write(f"this surrounding cannot be made here: {error}\n".encode())
-            code = 1
+            is_passed = False
     return {
         "command": " ".join(command),
-        "passed": code == 0,
+        "passed": is_passed,
         "tests": reports.counts_of(reports.cases_in(REPORT)) if REPORT.exists() else None,
         "seconds": round(time.monotonic() - began),
     }
@@ -153,7 +152,7 @@ def table_of(records: dict[str, dict]) -> str:
         if name in records:
             each = records[name]
             counts = [f"{count:,}" for count in (each["tests"] or {}).values()] or ["-"] * 3
-            outcome = "passed" if each["passed"] else "**failed**"
+            outcome = {True: "passed", False: "**failed**"}[each["passed"]]
             seconds = f"{each['seconds']:,}"
             rows.append([surrounding.title, outcome, *counts, seconds, each["commit"]])
     columns = ["surroundings", "outcome", "tests passed", "failed", "skipped", "seconds", "commit"]
@@ -202,24 +201,22 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if options.action == "try" and not rest:
         parser.error("try needs a command after --")
+    command = rest
+    if options.action == "run":
+        command = [*CHECKS, *rest]
     failed = []
     what = about(["pytest", "numpy", "numba", "dask"])  # before the record makes the commit dirty
     what["versions"]["linux"] = platform.release()
     for name in options.only:
         print(f"{name} ...", flush=True)
-        found = run(name, rest if options.action == "try" else [*CHECKS, *rest])
-        print(
-            f"  {'passed' if found['passed'] else 'FAILED'}, {found['tests']}, {found['seconds']} s",
-            flush=True,
-        )
+        found = run(name, command)
+        print(f"  {found}", flush=True)
         failed += [name] * (not found["passed"])
         if options.action == "run":  # page and record together, since the next run compares them
             write(recorded() | {name: found | what})
     if failed:
         print(f"failed: {', '.join(failed)} (see {LOGS.relative_to(ROOT)})", file=sys.stderr)
-    if failed:
-        return 1
-    return 0
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -69,11 +69,9 @@ def run_suite(suite: Suite, only_part: bool = False) -> dict:
         "KEPLER_CONFORMANCE": "1",
         "OMP_WAIT_POLICY": "passive",
     }
-    command = [
-        *(["bash"] if suite.is_script else [sys.executable]),
-        *suite.command,
-        *(suite.part if only_part else ()),
-    ]
+    command = [suite.program, *suite.command]
+    if only_part:
+        command += suite.part
     began = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=environment)
     seconds = time.perf_counter() - began

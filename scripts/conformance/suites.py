@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,12 @@ class Suite:
     @property
     def is_here(self) -> bool:
         return (ROOT / self.needs).exists()
+
+    @property
+    def program(self) -> str:
+        if self.is_script:
+            return "bash"
+        return sys.executable
 
     def allows_skip(self, reason: str) -> bool:
         return not self.is_own or any(text in reason for text in GPU_SKIPS)

@@ -166,7 +166,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("add takes the file to add, and nothing else does")
     failed = []
     if options.action == "measure":
-        failed = _measure(options.only or list(GPU_MEASURES if options.gpu else MEASURES), options)
+        chosen = options.only or {True: GPU_MEASURES, False: MEASURES}[options.gpu]
+        failed = _measure(list(chosen), options)
     measured = read_record(MEASURED, {})
     if options.action == "add":
         measured |= read_record(options.file)
@@ -177,9 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
         put({PAGE: page(measured)}, "scripts.evidence")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
-    if failed:
-        return 1
-    return 0
+    return int(bool(failed))
 
 
 def _measure(keys: list[str], options) -> list[str]:
@@ -195,7 +194,7 @@ def _measure(keys: list[str], options) -> list[str]:
             failed.append(key)
             continue
         if figures.get("errors"):
-            failed += [key]
+            failed.append(key)
         record = {
             "date": date.today().isoformat(),
             "commit": options.commit or _commit(),
@@ -209,10 +208,9 @@ def _measure(keys: list[str], options) -> list[str]:
 
 def _commit() -> str:
     """Return the commit, marked if files other than those that measuring writes differ from it."""
-    command = ["git", "status", "--porcelain", "--untracked-files=no"]
-    command += ["--", ".", ":(exclude)docs/guarantees.*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
+    command = ["git", "diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs/guarantees.*"]
+    is_dirty = subprocess.run(command, cwd=ROOT, check=False).returncode
+    return commit().removesuffix("-dirty") + "-dirty" * bool(is_dirty)
 
 
 def _machine(of_gpu: bool) -> str:

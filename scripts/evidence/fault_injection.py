@@ -44,7 +44,7 @@ class Case:
         self.rng = np.random.default_rng([seed, KINDS.index(kind)])
         self.graph = random_graph(self.rng, kind)
         self.is_bfs = kind == "hops"
-        self.plan = plan_bfs if self.is_bfs else plan_sssp
+        self.plan = {True: plan_bfs, False: plan_sssp}[self.is_bfs]
         plan = self.plan(self.graph)
         n = self.graph.n_vertices
         some = self.rng.choice(n, min(8, n), replace=False).tolist()
@@ -289,7 +289,9 @@ def study_faults(cases: int, device: str = "cpu") -> dict[str, dict[str, list[in
         for kind in KINDS:
             for seed in range(cases):
                 made = with_fault(fault, seed, kind)
-                for name, noticed in (is_noticed(*made, device) if made else {}).items():
+                if made is None:
+                    continue
+                for name, noticed in is_noticed(*made, device).items():
                     counts[name][0] += 1
                     counts[name][1] += noticed
     return outcome

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import read_graph
-from kepler_traverse.errors import KeplerError
+from kepler_traverse.errors import KeplerError, NegativeCycleError
 
 SECONDS_PER_FILE = 20
 FILES_PER_CHILD = 4000  # pyarrow (26) loses 80 KB with each damaged gzip stream
@@ -168,9 +168,10 @@ def is_consistent(graph) -> bool:
     ends = offsets[1:-1]
     inside[ends[(ends > 0) & (ends < targets.size)] - 1] = False
     sound &= bool((np.diff(targets)[inside] > 0).all())
-    ids = graph.ids.to_pylist() if graph.has_string_ids else graph.ids.tolist()
-    keys = [i.encode() for i in ids] if graph.has_string_ids else ids
-    sound &= all(a < b for a, b in itertools.pairwise(keys))
+    ids = graph.ids.tolist()
+    if graph.has_string_ids:
+        ids = [name.encode() for name in ids]
+    sound &= all(a < b for a, b in itertools.pairwise(ids))
     return sound and (graph.weights is None or bool(np.isfinite(graph.weights).all()))
 
 
@@ -190,10 +191,9 @@ def outcome_of(path: Path) -> tuple[str, str]:
         message = str(error)
         if "\n" in message or len(message) > 1000:
             return "fault", f"the message is not one sentence: {message[:2000]}"
-        named = type(error).__name__ == "NegativeCycleError" or str(path) in message
-        if named:
-            return ("refused", message)
-        return ("fault", f"the message does not name the file: {message}")
+        if isinstance(error, NegativeCycleError) or str(path) in message:
+            return "refused", message
+        return "fault", f"the message does not name the file: {message}"
     except BaseException:
         return "fault", traceback.format_exc()
 
@@ -265,14 +265,8 @@ def _listen(connection, child, work: Path, out: Path, counts: dict, seed: int) -
             kind, name, did, what = connection.recv()
         except EOFError:
             child.join()
-            _keep(
-                out,
-                counts,
-                work,
-                name,
-                did,
-                f"the process ended with {child.exitcode} (seed {seed})",
-            )
+            said = f"the process ended with {child.exitcode} (seed {seed})"
+            _keep(out, counts, work, name, did, said)
             break
         limit = SECONDS_PER_FILE
         if kind == "end":

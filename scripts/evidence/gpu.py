@@ -225,12 +225,16 @@ def _ways(graph, algorithm: str, sources):
             for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
 
-    most = config.NUMBA_NUM_THREADS
+    counts = {config.NUMBA_NUM_THREADS}
+    several = calls.several_of("cuda")
+    if graph.device == "cpu":
+        counts.add(1)
+        several = []
     for strategy in calls.of(graph.device):
-        for threads in (1, most) if graph.device == "cpu" else (most,):
+        for threads in sorted(counts):
             name = f"{strategy.name}, {threads} threads"
             yield name, partial(one_by_one, strategy.name, threads)
-    for strategy in calls.several_of("cuda") if graph.device == "cuda" else ():
+    for strategy in several:
         if "hierarchy" in strategy.needs and strategy.unsupported_reason(graph):
             continue
         its_graph = _with_edges_for(graph, strategy)
@@ -334,7 +338,7 @@ def measure_cost(options, device: str = "cuda") -> dict:
 
 def _cost(graph, algorithm: str) -> dict:
     calls = ALGORITHMS[algorithm]
-    seconds = _median if graph.device == "cuda" else _least
+    seconds = {"cuda": _median, "cpu": _least}[graph.device]
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     sources = np.random.default_rng(1).choice(
         candidates, COST_SOURCES[graph.device, algorithm], replace=candidates.size < 2000

@@ -252,8 +252,10 @@ def verdict(status: int, said: str) -> Outcome:
         return Outcome("killed", "import")
     if not failed:
         raise RuntimeError(f"the tests did not run:\n{said[-5000:]}")
+    note = failed["name"].replace("_", " ")
     reason = re.search(r"SimtError: kernel .*?: (no thread can go on|[^<\n,(]*)", said)
-    note = reason[1].strip() if reason else failed["name"].replace("_", " ")
+    if reason:
+        note = reason[1].strip()
     return Outcome("killed", note, failed["test"] + (failed["case"] or ""))
 
 
@@ -287,7 +289,9 @@ def run_all(
     until = time.monotonic() + seconds
     one_at_a_time = threading.Lock()
     tests = tests_of_lines(mutants, folder)
-    fast = fast_tests(PYTHON_TESTS) if tests else set()
+    fast = set()
+    if tests:
+        fast = fast_tests(PYTHON_TESTS)
 
     def work(place: Path) -> None:
         try:

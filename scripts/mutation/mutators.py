@@ -88,11 +88,9 @@ def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
         below = node.body
         inside = True
     else:
-        below = (
-            [node.value]
-            if isinstance(node, ast.AnnAssign) and node.value
-            else [*ast.iter_child_nodes(node)]
-        )
+        below = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.AnnAssign) and node.value:
+            below = [node.value]
     for part in below:
         yield from _computing_nodes(part, inside)
 
@@ -117,9 +115,8 @@ def _changes(node: ast.AST) -> Iterator[str]:
         case ast.Constant(value=int(value)):
             yield from (str(value + 1), f"({value - 1})")
         case ast.Call(func=ast.Name(id="min" | "max" as name)):
-            yield ast.unparse(
-                ast.Call(ast.Name("max" if name == "min" else "min"), node.args, node.keywords)
-            )
+            other = {"min": "max", "max": "min"}[name]
+            yield ast.unparse(ast.Call(ast.Name(other), node.args, node.keywords))
         case ast.Call(
             args=[
                 ast.Name() | ast.Attribute() as first,
@@ -222,10 +219,10 @@ def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
         if line.startswith("#if"):
             if re.match(r"#ifndef __CUDACC__|#if !defined\(__CUDACC__\)$", line):
                 branches.append("host")
+            elif re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line):
+                branches.append("cuda")
             else:
-                branches.append(
-                    "cuda" if re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line) else "either"
-                )
+                branches.append("either")
         elif line.startswith(("#elif", "#else")):
             branches[-1] = _NEXT_BRANCH[branches[-1]]
         elif line.startswith("#endif"):

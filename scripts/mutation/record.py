@@ -69,11 +69,12 @@ def recorded(
             ]
         lost += len(of_record) - len(same)
         for mutant, entry in same:
-            survived = entry["verdict"] == "survived"
             by = (entry["note"], entry.get("test", ""), entry.get("tier", ""))
-            outcomes[mutant] = Outcome("survived") if survived else Outcome(entry["verdict"], *by)
-            if survived and entry["note"]:
-                reasons[mutant] = entry["note"]
+            outcomes[mutant] = Outcome(entry["verdict"], *by)
+            if entry["verdict"] == "survived":
+                outcomes[mutant] = Outcome("survived")
+                if entry["note"]:
+                    reasons[mutant] = entry["note"]
     return outcomes, reasons, lost
 
 
@@ -88,12 +89,14 @@ def record_of(
     for mutant in mutants:
         outcome = outcomes.get(mutant, Outcome("no mutant"))
         if outcome.verdict != "no mutant":
-            note = reasons.get(mutant, "") if outcome.verdict == "survived" else outcome.note
-            about = {"file": mutant.file, "line": mutant.line, "key": key_of(mutant)}
+            entry = {"file": mutant.file, "line": mutant.line, "key": key_of(mutant)}
             if outcome.verdict == "survived":
-                about |= {"before": mutant.before, "after": mutant.after}
-            by = {"test": outcome.test, "tier": outcome.tier} if outcome.tier else {}
-            entries.append(about | {"verdict": outcome.verdict, "note": note} | by)
+                entry |= {"before": mutant.before, "after": mutant.after}
+                outcome = Outcome("survived", reasons.get(mutant, ""))
+            entry |= {"verdict": outcome.verdict, "note": outcome.note}
+            if outcome.tier:
+                entry |= {"test": outcome.test, "tier": outcome.tier}
+            entries.append(entry)
     possible = [
         sum(mutant.file.endswith(".py") == python for mutant in mutants) for python in (False, True)
     ]
@@ -101,9 +104,7 @@ def record_of(
 
 
 def read_record() -> dict:
-    if RECORD.exists():
-        return unpacked(pages.read_record(RECORD))
-    return record_of([], {}, {})
+    return unpacked(pages.read_record(RECORD, packed(record_of([], {}, {}))))
 
 
 def write_record(record: dict) -> None:

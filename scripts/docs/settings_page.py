@@ -23,7 +23,7 @@ from pipelines.cli.command_line import make_metavar
 from pipelines.cli.constraints import CONSTRAINTS, IDLE
 from pipelines.cli.options import OPTIONS, Option, Settings, flag_text
 from pipelines.output.manifest_types import Manifest, adapter
-from scripts.pages import ROOT, as_text, command
+from scripts.pages import ROOT, as_text, command, filled
 
 TEMPLATE = ROOT / "conf/batch_sources.toml"
 PAGE = ROOT / "docs/settings.md"
@@ -35,37 +35,6 @@ TEMPLATE_HEAD = """\
 # error. Settings without a default are commented out, with an example value.
 # Written by scripts/docs/settings_page.py: change pipelines/cli/options.py instead.
 """
-PAGE_HEAD = """\
-# Settings
-
-Every setting of `kepler-traverse run`. A flag is the key of a settings file with dashes: `batch_size` in a
-file is `--batch-size` on the command line. Flags override `--config FILE`. The file `conf/batch_sources.toml` has all
-settings with their defaults. Two keys of a file have no flag: `edges` (files of the edge list) and `knobs` (options of the
-strategy). [Run and read](operations/run.md) describes the use of settings.
-
-`scripts/docs/settings_page.py` writes this page from `pipelines/cli/options.py`.
-
-## How options are written
-
-- Options are written in full. For an unknown one, the error names similar ones (`--source`: `--sources`).
-- A list of ids or a number may begin with a minus: `--sources -5,3`. Any other value that begins with `-` needs the equals
-  sign. Files that begin with a dash follow `--`: `... --all-sources -- -roads.parquet`.
-- Numbers are decimal ASCII digits. `1_0` is refused.
-- An option without effect is refused, such as `--seed` where no sources are drawn. In a settings file it is left out, with
-  a note.
-- `--output` and `--graph-cache` take local or mounted folders, or addresses of an
-  [object store](operations/object-stores.md). Other addresses are refused, and so is `s3:/bucket`, with one slash. For
-  a folder of that name write `./s3:/bucket`.
-- In a settings file, `sources = "ids.txt"` is a file. A list has ids alone, so `sources = ["ids.txt"]` is refused.
-- An interrupted job prints the command that continues it. Paste it into a shell as it is: special characters are quoted.
-"""
-RULES_HEAD = """\
-## Rules of several settings
-
-Each rule says what is refused, and what to do. `kepler-traverse run summary --help` lists the options of one result kind.
-
-"""
-COLUMNS = ("key", "value", "default", "meaning")
 
 
 def in_toml(value: object) -> str:
@@ -99,14 +68,13 @@ def template() -> str:
     parts = [TEMPLATE_HEAD]
     for each in fields(Settings):
         option = options.get(each.name)
-        text = (
-            each.metadata["help"]
-            if option is None
-            else one_of(option.choices) + (option.in_file or in_file(option.help))
-        )
-        is_set = each.default is not MISSING and each.default is not None
-        line = f"{each.name} = {in_toml(each.default if is_set else each.metadata['example'])}"
-        parts.append(f"{comment_of(text)}\n{line if is_set else '# ' + line}\n")
+        text = each.metadata["help"]
+        if option is not None:
+            text = one_of(option.choices) + (option.in_file or in_file(option.help))
+        line = f"# {each.name} = {in_toml(each.metadata.get('example'))}"
+        if each.default not in (MISSING, None):
+            line = f"{each.name} = {in_toml(each.default)}"
+        parts.append(f"{comment_of(text)}\n{line}\n")
     return "\n".join(parts)
 
 
@@ -125,20 +93,13 @@ def page() -> str:
     groups = {}
     for option in OPTIONS:
         groups.setdefault(option.group, []).append(option)
-    parts = [PAGE_HEAD]
-    for group, options in groups.items():
-        parts += [
-            f"## {group[0].upper()}{group[1:]}\n",
-            f"| {' | '.join(COLUMNS)} |",
-            "|---" * len(COLUMNS) + "|",
-        ]
-        for option in options:
-            default = "-" if option.default is None else f"`{in_toml(option.default)}`"
-            meaning = re.sub(r"--[a-z][a-z-]*", r"`\g<0>`", option.help).replace("|", "\\|")
-            parts.append(f"| `{option.key}` | {value_of(option)} | {default} | {meaning} |")
-        parts.append("")
-    parts.append(RULES_HEAD + "".join(f"- {rule}.\n" for rule in dict.fromkeys(rules())))
-    return "\n".join(parts)
+    filters = {"value": value_of, "toml": in_toml, "meaning": meaning_of}
+    return filled("settings.md", filters, groups=groups, rules=dict.fromkeys(rules()))
+
+
+def meaning_of(text: str) -> str:
+    """Return a help text for a cell of the table."""
+    return re.sub(r"--[a-z][a-z-]*", r"`\g<0>`", text).replace("|", "\\|")
 
 
 def rules() -> Iterator[str]:

@@ -50,6 +50,7 @@ DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 # In this order, since processes that start last should be short.
 STAGES = ("sanitize", "parity", "multi", "groups", "tests", "speed", "scale")
 ALONE = ("speed", "scale")  # one process at a time
+MOST_AT_ONCE = 8  # of the others
 ONLY_IF_NAMED = ("scale",)
 SCALE_SECONDS = 200.0
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -598,9 +599,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--seconds", type=float, default=585.0, help="stop what still runs after this time"
     )
     parser.add_argument(
-        "--at-once", type=int, help="processes side by side; default: half the cores, at most 8"
-    )
-    parser.add_argument(
         "--tool",
         nargs="+",
         choices=TOOLS,
@@ -647,9 +645,8 @@ def main(arguments: list[str]) -> int:
     # Processes use one GPU each, in turns: of those that the caller has chosen, if any.
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     gpus = chosen.split(",") if chosen else [str(gpu) for gpu in range(n_gpus)]
-    rows = run_jobs(
-        jobs, gpus, options.at_once or max(1, min(8, here["cores"] // 2)), began + options.seconds
-    )
+    at_once = max(1, min(MOST_AT_ONCE, here["cores"] // 2))
+    rows = run_jobs(jobs, gpus, at_once, began + options.seconds)
     print_works(options.works)
     print_stages(rows)
     verdicts = {row.verdict for row in rows}

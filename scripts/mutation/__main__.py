@@ -62,6 +62,7 @@ PARTS = (
     "README.md",
     "pyproject.toml",
 )
+PACKAGES = ("numpy", "pyarrow", "distributed", "pytest")
 # A removed statement leaves variables unused, so warnings of style are not errors here.
 FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-uninitialized"
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
@@ -334,14 +335,6 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="random seed of the sample and of its order"
     )
-    parser.add_argument(
-        "--survivors",
-        action="store_true",
-        help="only those that survive without --all, by the record",
-    )
-    parser.add_argument(
-        "--new", action="store_true", help="only those that docs/mutants.json does not record"
-    )
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument(
         "--update",
@@ -369,24 +362,16 @@ def main() -> None:
     chosen = sample(
         [m for m in mutants if options.only in m.file], options.sample, options.least, options.seed
     )
-    if options.survivors:
-        chosen = [
-            m
-            for m in chosen
-            if m in outcomes and (outcomes[m].verdict == "survived" or outcomes[m].tier == "all")
-        ]
-    if options.new:
-        chosen = [m for m in chosen if m not in outcomes]
     if options.list:
         for mutant in chosen:
             print(f"{mutant.file}:{mutant.line} {mutant.change}")
         print(f"{len(chosen)} mutants")
         return
     if options.update:
-        fast = fast_tests()
+        tiers = dict.fromkeys(fast_tests(), "fast")
         for mutant, outcome in outcomes.items():
             if outcome.test:
-                outcomes[mutant] = outcome._replace(tier="fast" if outcome.test in fast else "all")
+                outcomes[mutant] = outcome._replace(tier=tiers.get(outcome.test, "all"))
         write_record(record_of(mutants, outcomes, reasons, run))
         print(
             f"{len(outcomes)} mutants kept, {lost} no longer in the files dropped; see {PAGE.relative_to(ROOT)}"
@@ -398,11 +383,9 @@ def main() -> None:
             "commit": commit(),
             "date": str(datetime.date.today()),
             "machine": "{cpu}, {cores} cores".format(**machine()),
+            "versions": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+            "command": " ".join(["python -m scripts.mutation", *sys.argv[1:]]),
         }
-        run["versions"] = ", ".join(
-            f"{name} {version(name)}" for name in ("numpy", "pyarrow", "distributed", "pytest")
-        )
-        run["command"] = " ".join(["python -m scripts.mutation", *sys.argv[1:]])
 
     def keep(mutant: Mutant, outcome: Outcome) -> None:
         # with explanations written in the meantime

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 from scripts.pages import listed
@@ -32,7 +33,7 @@ from scripts.papers.experiments import (
     graphs_of,
 )
 from scripts.papers.reasons import Reason
-from scripts.papers.record import NotMeasuredError, Record, Time, geometric_mean, is_faster
+from scripts.papers.record import NotMeasuredError, Record, Time, is_faster
 from scripts.papers.words import extremes, factor, figures
 
 HOLDS = "holds"

@@ -6,11 +6,12 @@ Each function returns a sentence of a record; NotMeasuredError: the record lacks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from statistics import geometric_mean
 from typing import NamedTuple
 
 from scripts.papers import said
 from scripts.papers.experiments import BFS_4K, H_BF_NEGATIVE
-from scripts.papers.record import NotMeasuredError, Record, Time, geometric_mean, is_faster
+from scripts.papers.record import NotMeasuredError, Record, Time, is_faster
 from scripts.papers.words import extremes, factor, figures, listed, named, span
 
 Reason = Callable[[Record], str]

@@ -21,9 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,11 +171,6 @@ class Record:
         return next(
             (each for each in self.counters if tuple(each[key] for key in keys) == wanted), None
         )
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    logarithms = [math.log(value) for value in values]
-    return math.exp(sum(logarithms) / len(logarithms))
 
 
 def digest_of(content: dict) -> str:

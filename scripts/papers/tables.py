@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from statistics import geometric_mean
 from typing import Any, NamedTuple
 
 from pipelines.monitoring.svg import Plane, Size, picture
@@ -19,7 +20,7 @@ from scripts.papers.experiments import (
     SYSTEMS_OF,
     UIUC_TABLES,
 )
-from scripts.papers.record import Record, Time, geometric_mean, is_faster
+from scripts.papers.record import Record, Time, is_faster
 from scripts.papers.words import factor
 
 System = tuple[str, str, str]  # name in the paper, strategy, device

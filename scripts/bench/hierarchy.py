@@ -281,7 +281,7 @@ def of_routingkit(graph: Graph) -> Network:
 
     tails, heads, weights = edges_of(graph)
     doubled = ((tails, heads), (heads, tails), (weights, weights))
-    src, dst, lengths = (np.concatenate(each).tolist() for each in doubled)
+    src, dst, lengths = (np.concatenate(each).astype(np.int64).tolist() for each in doubled)
     places = (each.tolist() for each in coordinates(graph))
     order = compute_order_inertial(graph.n_vertices, src, dst, *places)
     metric = CCHMetric(CCH(order, src, dst, False), lengths)

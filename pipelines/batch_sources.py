@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
@@ -81,14 +82,16 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
-        # Only now, so that --help and a misspelt flag are answered at once.
-        from .cli.settings import read_settings
-
-        settings = read_settings(flags, config)
         # Workers import their modules while this process imports its own.
-        from .scheduling.worker_processes import started_ahead
+        from .scheduling.worker_processes import begun_ahead, started_ahead
 
-        with started_ahead(settings) as ahead:
+        with contextlib.ExitStack() as stack:
+            begun = stack.enter_context(begun_ahead(flags))
+            # Only now, so that --help and a misspelt flag are answered at once.
+            from .cli.settings import read_settings
+
+            settings = read_settings(flags, config)
+            ahead = stack.enter_context(started_ahead(settings, begun))
             from kepler_traverse.errors import options_spelled, show_notices
             from kepler_traverse.runtime.object_stores import WAITS
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -51,6 +51,10 @@ from {module} import serve
 serve({descriptor})
 """
 MAX_REQUEST = 2**16  # bytes of a request to the template
+# Flags of a run that has no worker processes of its own, or starts them late.
+_WITHOUT_TEMPLATE = frozenset(
+    {"plan", "resume", "scheduler_address", "scheduler_file", "dashboard_address", "engine"}
+)
 _MAX_DEATHS = 5  # of workers one after another, before one of them is ready
 # Kernels set the number of their threads themselves; these are of libraries beneath NumPy.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -81,22 +85,48 @@ def workers_ahead(settings: Settings) -> int | None:
     """
     if not settings.has_own_processes or settings.plan or settings.resume:
         return None
-    if settings.workers != "auto":
-        return settings.workers if settings.workers > 1 else None
+    return _count_ahead(settings.workers, settings.device)
+
+
+def _count_ahead(workers: int | str, device: str | None) -> int | None:
+    if isinstance(workers, int):
+        return workers if workers > 1 else None
     # Elsewhere there are few cores, and the imports would take time from a small run.
-    has_several_gpus = settings.device != "cpu" and count_gpu_files() > 1
+    has_several_gpus = device != "cpu" and count_gpu_files() > 1
     return 0 if has_several_gpus else None
 
 
 @contextlib.contextmanager
-def started_ahead(settings: Settings) -> Iterator[WorkerProcesses | None]:
-    """Yield the workers that start now, which end with the block; None if none may be needed."""
-    count = workers_ahead(settings)
-    if count is None:
+def begun_ahead(flags: Mapping[str, Any]) -> Iterator[WorkerProcesses | None]:
+    """Yield the template of workers that a command line alone asks for; None if it asks for none.
+
+    To check all settings takes as long as some of the imports of the template. So it starts before,
+    and ends with the block if the settings need no workers.
+    """
+    asked = _count_ahead(flags.get("workers", "auto"), flags.get("device"))
+    if asked is None or _WITHOUT_TEMPLATE & flags.keys():
         yield None
         return
     with contextlib.closing(WorkerProcesses()) as processes:
         processes.start()
+        yield processes
+
+
+@contextlib.contextmanager
+def started_ahead(
+    settings: Settings, begun: WorkerProcesses | None = None
+) -> Iterator[WorkerProcesses | None]:
+    """Yield the workers that start now, which end with the block; None if none may be needed.
+
+    ``begun``: their template, if that has been started.
+    """
+    count = workers_ahead(settings)
+    if count is None:
+        yield None
+        return
+    with contextlib.closing(begun or WorkerProcesses()) as processes:
+        if begun is None:
+            processes.start()
         processes.add(count, settings.device)
         yield processes
 

@@ -9,6 +9,7 @@ milliseconds.
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -64,11 +65,24 @@ def serve(number: int) -> NoReturn:
         request, descriptors, *_ = socket.recv_fds(control, MAX_REQUEST, 1)
         if not descriptors:
             os._exit(0)
+        environment = json.loads(request)
+        if not environment:  # it computes on the CPU
+            _load_compiler()
         template = os.getpid()
         if not os.fork():
             control.close()
-            _be_worker(json.loads(request), descriptors[0], template)
+            _be_worker(environment, descriptors[0], template)
         os.close(descriptors[0])
+
+
+@functools.cache
+def _load_compiler() -> None:
+    """Import what Numba imports before it loads or compiles its first function: once for all workers."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    gc.freeze()
 
 
 def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> NoReturn:

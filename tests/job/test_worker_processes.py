@@ -27,6 +27,7 @@ from pipelines.scheduling.gpu_pool import visible_gpus
 from pipelines.scheduling.worker_processes import (
     WorkerDiedError,
     WorkerProcesses,
+    begun_ahead,
     plain_error,
     workers_ahead,
 )
@@ -60,6 +61,24 @@ def settings_of(*flags):
 def test_workers_start_ahead_where_there_are_or_may_be_some(monkeypatch, flags, n_gpus, ahead):
     monkeypatch.setattr(worker_processes, "count_gpu_files", lambda: n_gpus)
     assert workers_ahead(settings_of(*flags)) == ahead
+    monkeypatch.setattr(WorkerProcesses, "start", lambda _self: None)
+    with begun_ahead(parse_flags(["edges.parquet", *flags])[0]) as begun:
+        assert (begun is None) == (ahead is None)
+
+
+def test_a_template_that_begins_before_the_settings_are_checked_ends_with_them(monkeypatch, capsys):
+    templates = []
+
+    def start(self):
+        start_it(self)
+        templates.append(self._template)
+
+    start_it = WorkerProcesses.start
+    monkeypatch.setattr(WorkerProcesses, "start", start)
+    assert main(["edges.parquet", "--sources", "1", "--workers", "2"]) == 2  # no --output
+    assert "--output" in capsys.readouterr().err
+    (template,) = templates
+    assert template.poll() is not None
 
 
 @pytest.mark.parametrize(

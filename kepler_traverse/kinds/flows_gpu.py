@@ -106,7 +106,6 @@ def add_flows(
     edge_bytes = 4 if is_narrow else 8
     state = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
-    blocks = -(-k // -(-k // blocks))  # each takes about as many sources
     block = next(
         threads
         for threads in (1024, 512, 256)

@@ -102,7 +102,7 @@ class Case:
         plan = planner(algorithm)(graph, predecessors=False)
         expected = {}
         ways = {}
-        sources = self.sources[:SINGLE]
+        sources = np.unique(self.sources[:SINGLE])
         found = gunrock.times_and_distances(graph, algorithm, sources, PEER_SECONDS)
         for way, times, distances in found:
             for source in times.keys() - expected.keys():

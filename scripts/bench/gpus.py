@@ -74,14 +74,20 @@ class Folder:
         self.path = Path(tempfile.mkdtemp())
         self.device = inputs.device
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
-        self.edges = {ROADS: inputs.file(ROADS).resolve(), RMAT: self.path / "rmat.parquet"}
+        self.roads = inputs.file(ROADS).resolve()
+
+    @cached_property
+    def rmat(self) -> Path:
+        """The file of an R-MAT graph."""
+        file = self.path / "rmat.parquet"
         src, dst = rmat(RMAT_SCALE, 16, SEED)
-        pq.write_table(pa.table({"src": src, "dst": dst}), self.edges[RMAT])
+        pq.write_table(pa.table({"src": src, "dst": dst}), file)
+        return file
 
     @cached_property
     def tables(self) -> dict[str, Path]:
         """The files of targets, and of an attribute of all vertices of the road network."""
-        edges = pq.read_table(self.edges[ROADS], columns=["src", "dst"])
+        edges = pq.read_table(self.roads, columns=["src", "dst"])
         ids = np.unique(np.concatenate([column.to_numpy() for column in edges.columns]))
         random = np.random.default_rng(SEED)
         targets = self.path / "targets.txt"
@@ -95,13 +101,8 @@ class Folder:
         """Run a job; return its manifest, with the seconds to the first search, and from there to the last."""
         output = self.path / "out"
         shutil.rmtree(output, ignore_errors=True)
-        command = [
-            sys.executable,
-            "-m",
-            "pipelines.batch_sources",
-            self.edges[graph],
-            "--undirected",
-        ]
+        edges = self.roads if graph == ROADS else self.rmat
+        command = [sys.executable, "-m", "pipelines.batch_sources", edges, "--undirected"]
         command += ["--device", self.device, "--graph-cache", self.path / "cache", "--no-report"]
         command += ["--output", output, *words.format(**self.tables).split()]
         if workers:

@@ -58,16 +58,17 @@ def write(folder: Path, graph: Any, sources: np.ndarray) -> None:
 
 
 def lines_of(folder: Path, algorithm: str, seconds: float, ways: tuple[str, ...]) -> list[list]:
-    """Run the program, and return the words of its lines; those until it died or its time was over."""
+    """Run the program, and return the words of its whole lines, also if it dies or its time is over."""
     command = [str(program()), str(folder), algorithm, str(seconds), *ways]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
-        output, said = done.stdout, done.stderr
+        done = subprocess.run(command, capture_output=True, timeout=LIMIT)
+        output, said = done.stdout, done.stderr.decode().strip()
     except subprocess.TimeoutExpired as error:
-        output, said = (error.stdout or b"").decode(), f"stopped after {LIMIT:.0f} s"
+        output, said = error.stdout or b"", f"stopped after {LIMIT:.0f} s"
     if said:
-        print(f"Gunrock, {algorithm}: {said.strip()}", flush=True)
-    return [line.split() for line in output.splitlines()]
+        print(f"Gunrock, {algorithm}: {said}", flush=True)
+    whole, _, _ = output.decode().rpartition("\n")
+    return [line.split() for line in whole.splitlines() if line.split(" ")[0] in ways]
 
 
 def searched(

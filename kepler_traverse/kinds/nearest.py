@@ -47,6 +47,7 @@ def check_start_costs(
     graph could be; or a source is given twice with different costs.
     """
     values = arguments.size(name, arguments.numbers(name, costs), numbers.size, "one per source")
+    values = values + values.dtype.type(0)  # -0.0 would be a negative weight
 
     def refuse_first(is_wrong: np.ndarray, why: str) -> None:
         wrong = np.flatnonzero(is_wrong)

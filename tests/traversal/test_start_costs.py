@@ -76,6 +76,13 @@ def test_costs_belong_to_their_labels_and_sums_along_paths_leave_them_out():
     assert found["distance"].tolist() == [0, 2, 3]
 
 
+def test_a_negative_zero_is_no_negative_cost():
+    graph = build([(1, 2), (2, 3)], [2.0, 2.0], directed=False)
+    found = sssp_many(graph, [1, 3], result="nearest", start_costs=[-0.0, 1])
+    assert found["distance"].tolist() == [0.0, 2.0, 1.0]
+    assert not np.signbit(found["distance"]).any()
+
+
 def test_costs_beyond_the_type_of_the_weights_are_exact():
     graph = build([(1, 2)], [1])
     found = sssp_many(graph, [1], result="nearest", start_costs=[2**24 + 2])

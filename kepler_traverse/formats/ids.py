@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
-from ..errors import InputError, one_line, option_text
+from ..errors import InputError, UnknownVertexError, one_line, option_text
 from ..labels import VERTEX_NAMES, is_called
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
@@ -55,6 +55,11 @@ class IdFile:
     is_text: bool
     # whether the file says what is an integer and what a string, as Parquet does and text does not
     is_typed: bool = False
+
+    @classmethod
+    def listed(cls, ids: list[Any], what: str) -> IdFile:
+        """Return ids that an option lists, in place of a file."""
+        return cls("", what, ids, is_text=False)
 
     @property
     def holds_strings(self) -> bool:
@@ -136,6 +141,8 @@ class IdFile:
         return line
 
     def _error(self, at: int, problem: str) -> InputError:
+        if not self.path:
+            return UnknownVertexError(f"{option_text(self.what)}: {problem}.")
         where = f"line {at + 1}" if self.is_text else f"row {at}"
         return InputError(f"{self.path}, {where} of the file of {self.what}: {problem}")
 

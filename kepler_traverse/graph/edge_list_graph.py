@@ -19,14 +19,14 @@ from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.files import WEIGHTS
-from ..formats.ids import read_ids
+from ..formats.ids import IdFile, read_ids
 from ..formats.selection import RowSelection, settle_letters
 from ..protocols import Ids
 from ..runtime.scratch import Scratch
 from . import Graph
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
 
-_ID_RULES = ("only_vertices", "closed")  # ids, or a file of them
+_ID_RULES = ("only_vertices", "closed")  # ids, an ``IdFile``, or the path of one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class BuildRules:
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
         for name in _ID_RULES:
             given = getattr(self, name)
-            if given is not None and not isinstance(given, str | os.PathLike):
+            if given is not None and not isinstance(given, str | os.PathLike | IdFile):
                 object.__setattr__(self, name, arguments.ids(name, given))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
@@ -62,7 +62,9 @@ class BuildRules:
         chosen = {name: getattr(self, name) for name in _ID_RULES}
         for name, given in chosen.items():
             if isinstance(given, str | os.PathLike):
-                chosen[name] = read_ids(given, name).ids(strings)
+                given = read_ids(given, name)
+            if isinstance(given, IdFile):
+                chosen[name] = given.ids(strings)
         return {
             **chosen,
             "directed": self.directed,

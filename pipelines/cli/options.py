@@ -350,17 +350,15 @@ class Settings:
         help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
         "(docs/inputs/rows.md)",
     )
-    only_vertices: str | None = _of_tables(
-        kind="file",
+    only_vertices: list[int | str] | str | None = _of_tables(
         example="inside.txt",
-        help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
-        "Parquet file",
+        help="ids of the vertices of the graph, or a file of them: one per line, or a Parquet file. Edges between others "
+        "are left out",
     )
-    closed: str | None = _of_tables(
-        kind="file",
+    closed: list[int | str] | str | None = _of_tables(
         example="centroids.txt",
-        help="file with the ids of vertices through which no path leads, though paths begin and end there: one id per line, "
-        "or a Parquet file; for --algorithm sssp",
+        help="ids of vertices through which no path leads, though paths begin and end there, or a file of them: one per "
+        "line, or a Parquet file; for --algorithm sssp",
     )
     largest_component: bool = _of_tables(
         False, help="keep the largest strongly connected component alone"
@@ -790,7 +788,7 @@ def flag_text(name: str, value: object = None) -> str:
     flag = "--" + setting.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
-    if name in FILES_OF_IDS and value is None:
+    if name == "vertices" and value is None:
         return f"{flag} FILE"
     if value is None:
         return flag

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kepler_traverse.errors import InputError
+from kepler_traverse.formats.ids import IdFile
 from kepler_traverse.labels import VERTEX
 
 _in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
@@ -58,13 +59,15 @@ def table_in_memory(path: str) -> pa.Table | None:
     return table
 
 
-def ids_given(path: str | None) -> Any:
-    """Return the ids of vertices that an option has in memory, or the path of their file; None if
-    they add no vertices.
+def ids_given(given: list[int | str] | str | None, what: str) -> Any:
+    """Return the ids of vertices that an option lists or has in memory, or the path of their file;
+    None if they add no vertices.
     """
-    table = None if path is None else table_in_memory(path)
+    if isinstance(given, list):
+        return IdFile.listed(given, what)
+    table = None if given is None else table_in_memory(given)
     if table is None:
-        return path
+        return given
     return table[VERTEX] if VERTEX in table.column_names else None
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,10 @@ from kepler_traverse import planning
 from kepler_traverse.assignment import VehicleClass
 from kepler_traverse.errors import EdgeListWarning, InputError, listed
 from kepler_traverse.formats.column_names import end_pairs
-from kepler_traverse.formats.ids import integer_id, read_ids
+from kepler_traverse.formats.ids import IdFile, read_ids
 
 from ..cli.terminal import say
+from ..cli.values import ids_or_file
 from .given_table import ids_in_column, is_text, named_columns, plain_column, read_given_table
 
 _INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as in edge lists, where 007 and +7 are strings
@@ -124,17 +125,12 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     """Return the vertices through which no path leads: those given, or those of the file."""
     if text is None:
         return links.closed or None
-    if os.path.isfile(text):  # a long list is no name of a file, which a Path refuses
-        return read_ids(text, "closed").ids(links.has_string_ids)
-    ids = [each.strip() for each in text.split(",")]
-    if links.has_string_ids:
-        return ids
-    numbers = [integer_id(each) for each in ids]
-    if None in numbers:
-        raise InputError(
-            f"--closed {text[:40]!r}: ids of these links are integers; nor is there a file of that name"
-        )
-    return numbers
+    try:
+        given = ids_or_file(text)
+    except ArgumentTypeError as error:
+        raise InputError(f"--closed {text[:40]!r}: {error}") from None
+    file = read_ids(given, "closed") if isinstance(given, str) else IdFile.listed(given, "closed")
+    return file.ids(links.has_string_ids)
 
 
 def read_classes(path: str | None, of_flags: dict[str, Any]) -> list[VehicleClass]:

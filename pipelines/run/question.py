@@ -80,15 +80,21 @@ def numbers_of_ids(
                     f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}."
                 )
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
-        name = str(ids[0])
-        if len(ids) == 1 and os.path.isdir(name):
-            refuse_log_table(name, f"{role}s")
-            raise UnknownVertexError(
-                f"{error} There is a folder of that name: name one file in it."
-            ) from None
-        if len(ids) == 1 and os.path.splitext(name)[1] and not os.path.exists(name):
-            raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
-        raise
+        raise advised(error, ids, f"{role}s") from None
+
+
+def advised(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> UnknownVertexError:
+    """Return the error of listed ids, with advice if the only one may be the name of a file.
+
+    Raises InputError: it is the folder of a table of another format.
+    """
+    name = str(ids[0])
+    if len(ids) == 1 and os.path.isdir(name):
+        refuse_log_table(name, what)
+        return UnknownVertexError(f"{error} There is a folder of that name: name one file in it.")
+    if len(ids) == 1 and os.path.splitext(name)[1] and not os.path.exists(name):
+        return UnknownVertexError(f"{error} Nor is there a file of that name.")
+    return error
 
 
 def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:

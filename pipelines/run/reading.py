@@ -15,7 +15,13 @@ from typing import Any
 
 from kepler_traverse import cuda
 from kepler_traverse.bfs.registry import MULTI_SOURCE
-from kepler_traverse.errors import EdgeListWarning, InputError, OutputError
+from kepler_traverse.errors import (
+    EdgeListWarning,
+    InputError,
+    OutputError,
+    UnknownVertexError,
+    option_text,
+)
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -29,6 +35,7 @@ from ..cli.terminal import say
 from ..output.graph_cache import PlacedGraph, cached_graph, found_graph, local_cache
 from ..output.tables_in_memory import ids_given
 from ..worker.host_limits import MEMORY_LIMIT
+from .question import advised
 
 
 @contextlib.contextmanager
@@ -137,10 +144,16 @@ def read_edge_list(settings: Settings) -> Graph:
     try:
         with without_warnings():  # the job says these itself, also of a stored graph
             options = read_options(settings)
-            ids = {name: ids_given(options[name]) for name in FILES_OF_IDS}
+            ids = {name: ids_given(options[name], name) for name in FILES_OF_IDS}
             return read_graph(
                 settings.edges, device=settings.device, **{**options, **ids}, **in_files
             )
+    except UnknownVertexError as error:
+        for name in FILES_OF_IDS:
+            listed = getattr(settings, name)
+            if isinstance(listed, list) and option_text(name) in str(error):
+                raise advised(error, listed, name) from None
+        raise
     except OSError as error:
         if not in_files:
             raise
@@ -195,7 +208,7 @@ def digest_inputs(settings: Settings) -> str:
     """
     files: list[tuple[object, ...]] = []
     of_ids = [getattr(settings, name) for name in FILES_OF_IDS]
-    for path in (*settings.edges, *filter(None, of_ids)):
+    for path in (*settings.edges, *(each for each in of_ids if isinstance(each, str))):
         try:
             found: Sequence[tuple[object, ...]] = (
                 stored_objects(path) if URL.match(path) else _local_files(path)

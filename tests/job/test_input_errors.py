@@ -233,6 +233,7 @@ def test_a_negative_self_loop_is_a_negative_cycle(tmp_path, capsys):
 
 
 FILES = [option.flag for option in OPTIONS if option.kind in ("file", "ids")]
+IDS = {option.flag for option in OPTIONS if option.kind == "ids"}
 
 
 @pytest.mark.parametrize("shape", ["a FIFO", "a device", "a socket", "a folder"])
@@ -258,7 +259,7 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
             "--tls-key",
         } <= set(FILES)
         # there it is an id
-        for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:
+        for flag in FILES if shape != "a folder" else set(FILES) - IDS:
             kind = {
                 "--through": ("--result", "flows"),
                 "--closed": ("--algorithm", "sssp"),

@@ -1,5 +1,7 @@
 """Closed vertices, two weights per row and the largest component of a job, compared with the library."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,6 +88,30 @@ def test_results_are_those_of_the_library(kind, folder, tmp_path):
     assert rows[expected.columns].astype(float).equals(expected.astype(float))
     assert verify.main([str(made), str(folder / "edges.csv"), "--device", "cpu"]) == 0
     assert manifest_of(made)["settings"]["closed"].endswith("closed.txt")
+
+
+def test_closed_vertices_are_listed_or_in_a_file(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    edges = [str(folder / "edges.csv"), "--columns", "weight=cost,reverse_weight=reverse_cost"]
+    words = [*edges, "--algorithm", "sssp", "--sources", "3", "--device", "cpu", "--no-report"]
+    digests = set()
+    for name, given in {
+        "listed": ",".join(map(str, CLOSED)),
+        "file": str(folder / "closed.txt"),
+    }.items():
+        assert main([*words, "--closed", given, "--output", name]) == 0
+        digests.add(manifest_of(Path(name))["digest"])
+        assert verify.main([name, edges[0], "--device", "cpu"]) == 0
+    assert len(digests) == 1
+    Path("6").touch()
+    for given, text in {
+        "x.txt": "'x.txt' is not a vertex: the ids of this graph are integers. Nor is there a file",
+        "3,,6": "'3,,6' holds an empty id",
+        "6": "'6' may be ids or the file of this name; for the file give ./6",
+    }.items():
+        capsys.readouterr()
+        assert main([*words, "--closed", given, "--output", "refused"]) == 2
+        assert text in capsys.readouterr().err
 
 
 COLUMNS_OF_TABLES = {

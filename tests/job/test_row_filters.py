@@ -174,13 +174,13 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
         ),
         (
             ["--only-vertices", "{folder}/unknown.txt"],
-            "2 --only-vertices FILE ids are not in the graph: 77, 78",
+            "2 --only-vertices ids are not in the graph: 77, 78",
         ),
         (
             ["--engine", "cugraph-mg", "--where", "weight > 1"],
             "--engine cugraph-mg: it reads all rows.* leave --where out",
         ),
-        (["--engine", "cugraph-mg", "--only-vertices", "x"], "leave --only-vertices FILE out"),
+        (["--engine", "cugraph-mg", "--only-vertices", "x"], "leave --only-vertices out"),
     ],
 )
 def test_faults_are_named_by_flags(edges, tmp_path, capsys, flags, says):

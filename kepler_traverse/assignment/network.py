@@ -147,7 +147,7 @@ def end_columns(
     name: str, columns: Mapping[Any, Any], chosen: tuple[str | None, str | None]
 ) -> tuple[str, str]:
     """Return the names of the two columns of ids: those that are chosen, or known by name."""
-    names = [str(each) for each in columns]
+    names = {str(each): each for each in columns}  # of levels, a name is a tuple
     if (chosen[0] is None) != (chosen[1] is None):
         raise InputError(
             f"{option_text('src_column')} and {option_text('dst_column')} belong together; name both"
@@ -155,15 +155,16 @@ def end_columns(
     if chosen[0] is not None and chosen[1] is not None:
         for each in chosen:
             if each not in columns:
-                raise InputError(f"{name} have no column {each!r}; they have {listed(names)}")
+                raise InputError(f"{name} have no column {each!r}; they have {listed(list(names))}")
         return chosen[0], chosen[1]
-    pairs = end_pairs(names)
+    pairs = end_pairs(list(names))
     if len(pairs) != 1:
         raise InputError(
-            f"{name}: it is not sure which columns hold the ends; they have {listed(names)}; "
+            f"{name}: it is not sure which columns hold the ends; they have {listed(list(names))}; "
             "rename two to src and dst, or for trips to origin and destination"
         )
-    return pairs[0]
+    src, dst = pairs[0]
+    return names[src], names[dst]
 
 
 def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -> Network:

@@ -481,6 +481,18 @@ def test_ids_may_be_strings_and_tables_of_any_kind():
     assert result.links.flow.to_list() == assign(links, trips, gap=1e-9).links.flow.to_list()
 
 
+def test_names_that_are_tuples_are_no_raw_errors():
+    links, trips = networks.grid()
+    for levels in (2, 1):
+        for given in ((links, trips), (trips, links)):
+            table = given[0].copy()
+            names = [(name, "")[:levels] for name in table.columns]
+            table.columns = pd.Index(names, tupleize_cols=levels > 1)
+            both = (table, trips) if given[0] is links else (links, table)
+            with pytest.raises(InputError, match=r"have no column '(free_flow_time|volume)'"):
+                assign(*both)
+
+
 def test_links_of_a_result_have_the_index_of_the_links():
     links, trips = networks.grid()
     expected = assign(links, trips).links

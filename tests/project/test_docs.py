@@ -78,7 +78,7 @@ def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
 
 def test_recipes_and_the_list_of_pages_are_current_and_a_stale_file_is_named(monkeypatch, capsys):
     assert recipes_page.main(["--check"]) == 0
-    monkeypatch.setattr(recipes_page, "RULES", "")
+    monkeypatch.setattr(recipes_page, "RECIPES", {})
     assert recipes_page.main(["--check"]) == 1
     assert (
         capsys.readouterr().err == "AGENTS.md is stale: run python -m scripts.docs.recipes_page\n"

@@ -311,7 +311,7 @@ def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(
     graph = manifest_of(tmp_path / "out")["graph"]
     assert not graph["reused"]
     monkeypatch.setattr(
-        prepare, "read_graph", lambda *_, **__: pytest.fail("the edge list was read again")
+        reading, "read_graph", lambda *_, **__: pytest.fail("the edge list was read again")
     )
     for more in ([], ["--plan"]):
         again = prepared(*flags, "--sources", "3", *more)

@@ -48,7 +48,7 @@ def _longer(question: Question, draw: Random, network: Network) -> Question:
         return replace(question, pairs=pairs, options=options)
     if question.sources is None or question.sources == ALL:
         return question
-    unlike = ("groups", "source_weights")
+    unlike = ("groups", "source_weights", "start_costs")
     options = {name: value for name, value in question.options.items() if name not in unlike}
     sources = draw.sample(network.ids, _N_SOURCES)
     limit = None if isinstance(question.limit, list) else question.limit

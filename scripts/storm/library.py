@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import kepler_traverse as kt
+from kepler_traverse.errors import EdgeListWarning
 from kepler_traverse.extremes import extremes
 from scripts.storm import containers
 from scripts.storm.answers import Table, without
@@ -94,7 +96,9 @@ def strategies_for(question: Question, device: str) -> list[str]:
 
 def ask(graph: Any, question: Question, way: Way) -> Table:
     """Ask the library, and return its answer as a table. Errors of the library are not caught."""
-    return _ASK.get(question.kind, _ask_many)(graph, question, way)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EdgeListWarning)  # streets that are parallel edges
+        return _ASK.get(question.kind, _ask_many)(graph, question, way)
 
 
 class _Series(pd.Series):

@@ -17,7 +17,7 @@ from tests.doors.containers import EITHER, EQUAL, REFUSED
 COMMANDS = {
     "assignment": "edges:links result trips:trips output resume verify src:name dst:name cost free_flow_time:value "
     "capacity:value b:value power:value alpha:value volume:name value_of_time:number distance_weight:number "
-    "use classes:classes closed:closed gap:number method max_iterations:count skims:names select_link:rows debug",
+    "use classes:classes closed:closed gap:number method max_iterations:count skims:names select_link:rows device debug",
     "serve": "folder:labels inward:labels host port:count tls_cert:file tls_key:file token_file:file debug",
 }
 LINKS: dict[str, list[Any]] = {

@@ -70,7 +70,7 @@ FUNCTIONS = {
     "extremes.periphery": "graph algorithm unconnected certified memory",
     "extremes.top_closeness": "graph k algorithm direction certified memory with_count",
     "assignment.assign": "links:table trips:table cost classes closed:ids gap method max_iterations select_link checkpoint "
-    "progress src_column dst_column",
+    "progress device src_column dst_column",
     "assignment.BPR.arrays": "table",
     "assignment.Conical.arrays": "table",
     "assignment.CostFunction.check": "scale n_rows",

@@ -134,18 +134,19 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
         ),
         *(
             lambda flag=flag: batch_sources.main([*here, *out, flag, address])
-            for flag in ("--graph-cache", "--pairs", "--vertices", "--only-vertices")
+            for flag in ("--graph-cache", "--pairs", "--vertices")
         ),
         lambda: finish.main([address]),
         lambda: finish.main([str(tmp_path), "--pairs", address]),
     ]
     if not address.startswith(("http", "simple")):  # whose are words, as there is no such file
         calls.append(lambda: batch_sources.main([str(edges), *out, "--sources", address]))
+        calls.append(lambda: batch_sources.main([*here, *out, "--only-vertices", address]))
     for call in calls:
         message = refused(capsys, call())
         assert "give credentials by the environment" in message
         assert not any(word in message for word in ("key:word", "sig=abc", "word@", "bucket/out"))
-    for flag in ("--sources", "--where", "--config", "--scheduler-address", "--columns"):
+    for flag in ("--sources", "--only-vertices", "--where", "--config", "--scheduler-address", "--columns"):
         others = [] if flag == "--sources" else ["--sources", "1"]
         for debug in ([], ["--debug"]):
             assert batch_sources.main([str(edges), *out, *others, flag, address, *debug]) == 2

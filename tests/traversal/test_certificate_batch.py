@@ -287,12 +287,12 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
             group=5, query=Query(predecessors=False), run=lambda _numbers, **_: moved
         )
         answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
-        found_rows = list(answers.of(0, range(5), False, context))
+        found_rows = list(answers.answer_batch(0, range(5), context))
         assert [answer.checksums for answer in found_rows] == [
             [checksum_of(traversal)] for traversal in traversals
         ]
         moved.distance[3, 7] += 1
-        assert not list(answers.of(0, range(3, 4), False, context))
+        assert not list(answers.answer_batch(0, range(3, 4), context))
     assert proven == [5, 5]
     assert "C3" in context.failed[0][1]
 

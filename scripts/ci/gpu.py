@@ -50,7 +50,7 @@ DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 # In this order, since processes that start last should be short.
 STAGES = ("sanitize", "parity", "multi", "groups", "tests", "speed", "scale")
 ALONE = ("speed", "scale")  # one process at a time
-MOST_AT_ONCE = 8  # of the others
+MAX_PER_GPU = 13  # processes of the others at a time
 ONLY_IF_NAMED = ("scale",)
 SCALE_SECONDS = 200.0
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -645,7 +645,7 @@ def main(arguments: list[str]) -> int:
     # Processes use one GPU each, in turns: of those that the caller has chosen, if any.
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     gpus = chosen.split(",") if chosen else [str(gpu) for gpu in range(n_gpus)]
-    at_once = max(1, min(MOST_AT_ONCE, here["cores"] // 2))
+    at_once = max(1, min(MAX_PER_GPU * n_gpus, here["cores"] - 3))
     rows = run_jobs(jobs, gpus, at_once, began + options.seconds)
     print_works(options.works)
     print_stages(rows)

@@ -1,5 +1,5 @@
-"""What functions with a ``result`` take and return, for type checkers and editors: an overload per
-set of options. Nothing of it happens at run time.
+"""What functions with a ``result`` take and return, for type checkers and editors: a dictionary of
+options per result, and an overload per type that comes back. Nothing of it happens at run time.
 
 Written by ``python -m scripts.docs.signatures`` from the dataclasses of options; do not edit.
 """
@@ -7,7 +7,16 @@ Written by ``python -m scripts.docs.signatures`` from the dataclasses of options
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    Required,
+    TypedDict,
+    Unpack,
+    overload,
+)
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -38,6 +47,102 @@ if TYPE_CHECKING:
         hierarchy: Literal["auto", "yes", "no"]
         progress: bool | Report | None
 
+    class BfsDistancesOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        targets: Ids | None
+        unreached: Literal["omit", "null", "cugraph"]
+
+    class BfsMatrixOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        targets: Ids | None
+        direction: Literal["out", "in"]
+        along: Any
+
+    class BfsSummaryOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        direction: Literal["out", "in"]
+
+    class BfsTargetsOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+
+    class BfsReachableOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+
+    class BfsNearestOptions(HowMany, total=False):
+        max_depth: Integer | None
+        direction: Literal["out", "in"]
+        along: Any
+        start_costs: Numbers | None
+
+    class BfsKNearestOptions(HowMany, total=False):
+        max_depth: Integer | None
+        direction: Literal["out", "in"]
+        along: Any
+        k: Required[Integer]
+        groups: Ids | None
+
+    class BfsNearestTargetsOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+        k: Required[Integer]
+        groups: Ids | None
+
+    class BfsOpportunitiesOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        values: Required[Any]
+        cutoffs: Required[Numbers]
+        decay: str | None
+        source_weights: Numbers | None
+
+    class BfsWithinOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        cutoffs: Required[Numbers]
+
+    class BfsStreetsOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        cutoffs: Required[Numbers]
+        along: Required[Any]
+
+    class BfsFlowsOptions(HowMany, total=False):
+        max_depth: Integer | None
+        targets: Ids | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        decay: str | None
+        source_weights: Numbers | None
+        target_weights: Numbers | None
+        through: Any
+
+    class BfsBetweennessOptions(HowMany, total=False):
+        max_depth: Integer | None
+        targets: Ids | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        endpoints: bool
+        normalized: bool
+        samples: Integer | None
+        epsilon: float | None
+        delta: float | None
+        seed: Integer | None
+
+    class BfsNearestAsKNearestOptions(HowMany, total=False):
+        max_depth: Integer | None
+        direction: Literal["out", "in"]
+        along: Any
+        k: Integer | None
+        groups: Ids | None
+
+    class BfsNearestAsNearestTargetsOptions(HowMany, total=False):
+        max_depth: Integer | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+        k: Integer | None
+        groups: Ids | None
+
     class BfsMany(Protocol):
         @overload
         def __call__(
@@ -47,10 +152,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsDistancesOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -60,10 +162,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsDistancesOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -73,10 +172,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsDistancesOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -86,11 +182,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["matrix"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsMatrixOptions],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -100,11 +192,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["matrix"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsMatrixOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -114,9 +202,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary", "levels"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsSummaryOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -126,9 +212,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary", "levels"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsSummaryOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -138,9 +222,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary", "levels"],
             stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsSummaryOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -150,11 +232,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -164,11 +242,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -178,11 +252,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -192,8 +262,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["reachable"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsReachableOptions],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -203,8 +272,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["reachable"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsReachableOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -214,11 +282,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            max_depth: Integer | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            start_costs: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -228,12 +292,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
-            max_depth: Integer | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsKNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -243,13 +302,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -259,13 +312,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -275,13 +322,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -291,12 +332,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsOpportunitiesOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -306,12 +342,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsOpportunitiesOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -321,12 +352,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsOpportunitiesOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -336,9 +362,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsWithinOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -348,9 +372,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsWithinOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -360,9 +382,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsWithinOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -372,10 +392,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsStreetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -385,10 +402,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsStreetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -398,10 +412,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsStreetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -411,14 +422,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["flows"],
             stream: Literal[False] = False,
-            max_depth: Integer | None = None,
-            targets: Ids | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            target_weights: Numbers | None = None,
-            through: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsFlowsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -428,16 +432,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["betweenness"],
             stream: Literal[False] = False,
-            max_depth: Integer | None = None,
-            targets: Ids | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            endpoints: bool = False,
-            normalized: bool = True,
-            samples: Integer | None = None,
-            epsilon: float | None = None,
-            delta: float | None = None,
-            seed: Integer | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsBetweennessOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -447,12 +442,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            max_depth: Integer | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestAsKNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -462,13 +452,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestAsNearestTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -478,13 +462,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestAsNearestTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -494,13 +472,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[BfsNearestAsNearestTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -508,8 +480,19 @@ if TYPE_CHECKING:
         ) -> Any: ...
         @overload
         def __call__(
-            self, graph: Graph, sources: Sources, *, result: str, **how: Unpack[HowMany]
+            self, graph: Graph, sources: Sources, *, result: str, **options: Unpack[HowMany]
         ) -> Any: ...
+
+    class BfsPairsOptions(How, total=False):
+        max_depth: Integer | None
+        along: Any
+
+    class BfsFlowsOfPairsOptions(How, total=False):
+        max_depth: Integer | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        decay: str | None
+        volumes: Numbers | None
+        through: Any
 
     class BfsPairs(Protocol):
         @overload
@@ -520,9 +503,7 @@ if TYPE_CHECKING:
             destinations: Ids | None = None,
             *,
             result: Literal["pairs"] = "pairs",
-            max_depth: Integer | None = None,
-            along: Any = None,
-            **how: Unpack[How],
+            **options: Unpack[BfsPairsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -532,12 +513,7 @@ if TYPE_CHECKING:
             destinations: Ids | None = None,
             *,
             result: Literal["flows"],
-            max_depth: Integer | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            decay: str | None = None,
-            volumes: Numbers | None = None,
-            through: Any = None,
-            **how: Unpack[How],
+            **options: Unpack[BfsFlowsOfPairsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -550,6 +526,102 @@ if TYPE_CHECKING:
             **options: Any,
         ) -> Any: ...
 
+    class SsspDistancesOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        targets: Ids | None
+        unreached: Literal["omit", "null", "cugraph"]
+
+    class SsspMatrixOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        targets: Ids | None
+        direction: Literal["out", "in"]
+        along: Any
+
+    class SsspSummaryOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        direction: Literal["out", "in"]
+
+    class SsspTargetsOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+
+    class SsspReachableOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+
+    class SsspNearestOptions(HowMany, total=False):
+        cutoff: float | None
+        direction: Literal["out", "in"]
+        along: Any
+        start_costs: Numbers | None
+
+    class SsspKNearestOptions(HowMany, total=False):
+        cutoff: float | None
+        direction: Literal["out", "in"]
+        along: Any
+        k: Required[Integer]
+        groups: Ids | None
+
+    class SsspNearestTargetsOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+        k: Required[Integer]
+        groups: Ids | None
+
+    class SsspOpportunitiesOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        values: Required[Any]
+        cutoffs: Required[Numbers]
+        decay: str | None
+        source_weights: Numbers | None
+
+    class SsspWithinOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        cutoffs: Required[Numbers]
+
+    class SsspStreetsOptions(HowMany, total=False):
+        direction: Literal["out", "in"]
+        cutoffs: Required[Numbers]
+        along: Required[Any]
+
+    class SsspFlowsOptions(HowMany, total=False):
+        cutoff: float | None
+        targets: Ids | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        decay: str | None
+        source_weights: Numbers | None
+        target_weights: Numbers | None
+        through: Any
+
+    class SsspBetweennessOptions(HowMany, total=False):
+        cutoff: float | None
+        targets: Ids | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        endpoints: bool
+        normalized: bool
+        samples: Integer | None
+        epsilon: float | None
+        delta: float | None
+        seed: Integer | None
+
+    class SsspNearestAsKNearestOptions(HowMany, total=False):
+        cutoff: float | None
+        direction: Literal["out", "in"]
+        along: Any
+        k: Integer | None
+        groups: Ids | None
+
+    class SsspNearestAsNearestTargetsOptions(HowMany, total=False):
+        cutoff: float | Numbers | None
+        targets: Required[Ids]
+        direction: Literal["out", "in"]
+        along: Any
+        k: Integer | None
+        groups: Ids | None
+
     class SsspMany(Protocol):
         @overload
         def __call__(
@@ -559,10 +631,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspDistancesOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -572,10 +641,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspDistancesOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -585,10 +651,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["distances", "predecessors"] = "distances",
             stream: Literal["arrow"],
-            cutoff: float | Numbers | None = None,
-            targets: Ids | None = None,
-            unreached: Literal["omit", "null", "cugraph"] = "omit",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspDistancesOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -598,11 +661,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["matrix"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            targets: Ids | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspMatrixOptions],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -612,11 +671,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["matrix"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            targets: Ids | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspMatrixOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -626,9 +681,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspSummaryOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -638,9 +691,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspSummaryOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -650,9 +701,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["summary"],
             stream: Literal["arrow"],
-            cutoff: float | Numbers | None = None,
-            direction: Literal["out", "in"] = "out",
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspSummaryOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -662,11 +711,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -676,11 +721,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -690,11 +731,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["targets"],
             stream: Literal["arrow"],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -704,8 +741,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["reachable"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspReachableOptions],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -715,8 +751,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["reachable"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspReachableOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -726,11 +761,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            cutoff: float | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            start_costs: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -740,12 +771,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
-            cutoff: float | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspKNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -755,13 +781,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -771,13 +791,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -787,13 +801,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest_targets", "k_nearest"],
             stream: Literal["arrow"],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -803,12 +811,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspOpportunitiesOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -818,12 +821,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspOpportunitiesOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -833,12 +831,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["opportunities"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            values: Any,
-            cutoffs: Numbers,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspOpportunitiesOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -848,9 +841,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspWithinOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -860,9 +851,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspWithinOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -872,9 +861,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspWithinOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -884,10 +871,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal[False] = False,
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspStreetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -897,10 +881,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal[True],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspStreetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -910,10 +891,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["streets"],
             stream: Literal["arrow"],
-            direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            along: Any,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspStreetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -923,14 +901,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["flows"],
             stream: Literal[False] = False,
-            cutoff: float | None = None,
-            targets: Ids | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            decay: str | None = None,
-            source_weights: Numbers | None = None,
-            target_weights: Numbers | None = None,
-            through: Any = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspFlowsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -940,16 +911,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["betweenness"],
             stream: Literal[False] = False,
-            cutoff: float | None = None,
-            targets: Ids | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            endpoints: bool = False,
-            normalized: bool = True,
-            samples: Integer | None = None,
-            epsilon: float | None = None,
-            delta: float | None = None,
-            seed: Integer | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspBetweennessOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -959,12 +921,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            cutoff: float | None = None,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestAsKNearestOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -974,13 +931,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[False] = False,
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestAsNearestTargetsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -990,13 +941,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal[True],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestAsNearestTargetsOptions],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -1006,13 +951,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["nearest"],
             stream: Literal["arrow"],
-            cutoff: float | Numbers | None = None,
-            targets: Ids,
-            direction: Literal["out", "in"] = "out",
-            along: Any = None,
-            k: Integer | None = None,
-            groups: Ids | None = None,
-            **how: Unpack[HowMany],
+            **options: Unpack[SsspNearestAsNearestTargetsOptions],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -1020,8 +959,19 @@ if TYPE_CHECKING:
         ) -> Any: ...
         @overload
         def __call__(
-            self, graph: Graph, sources: Sources, *, result: str, **how: Unpack[HowMany]
+            self, graph: Graph, sources: Sources, *, result: str, **options: Unpack[HowMany]
         ) -> Any: ...
+
+    class SsspPairsOptions(How, total=False):
+        cutoff: float | None
+        along: Any
+
+    class SsspFlowsOfPairsOptions(How, total=False):
+        cutoff: float | None
+        of: Literal["edges", "vertices", "pairs"] | None
+        decay: str | None
+        volumes: Numbers | None
+        through: Any
 
     class SsspPairs(Protocol):
         @overload
@@ -1032,9 +982,7 @@ if TYPE_CHECKING:
             destinations: Ids | None = None,
             *,
             result: Literal["pairs"] = "pairs",
-            cutoff: float | None = None,
-            along: Any = None,
-            **how: Unpack[How],
+            **options: Unpack[SsspPairsOptions],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1044,12 +992,7 @@ if TYPE_CHECKING:
             destinations: Ids | None = None,
             *,
             result: Literal["flows"],
-            cutoff: float | None = None,
-            of: Literal["edges", "vertices", "pairs"] | None = None,
-            decay: str | None = None,
-            volumes: Numbers | None = None,
-            through: Any = None,
-            **how: Unpack[How],
+            **options: Unpack[SsspFlowsOfPairsOptions],
         ) -> Frame: ...
         @overload
         def __call__(

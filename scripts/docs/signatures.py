@@ -13,6 +13,7 @@ import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
+from textwrap import indent
 from typing import Any, Literal
 
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
@@ -20,8 +21,8 @@ from kepler_traverse.search.algorithms import ALGORITHMS
 from scripts.pages import ROOT, command
 
 FILE = ROOT / "kepler_traverse/_signatures.py"
-HEAD = '''"""What functions with a ``result`` take and return, for type checkers and editors: an overload per
-set of options. Nothing of it happens at run time.
+HEAD = '''"""What functions with a ``result`` take and return, for type checkers and editors: a dictionary of
+options per result, and an overload per type that comes back. Nothing of it happens at run time.
 
 Written by ``python -m scripts.docs.signatures`` from the dataclasses of options; do not edit.
 """
@@ -29,7 +30,16 @@ Written by ``python -m scripts.docs.signatures`` from the dataclasses of options
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    Required,
+    TypedDict,
+    Unpack,
+    overload,
+)
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -60,8 +70,6 @@ if TYPE_CHECKING:
         hierarchy: Literal["auto", "yes", "no"]
         progress: bool | Report | None
 '''
-OF_PAIRS = "**how: Unpack[How]"
-OF_MANY = "**how: Unpack[HowMany]"
 LIMITS = {"bfs": ("max_depth", "Integer"), "sssp": ("cutoff", "float")}
 # the types of options whose dataclasses have none, since the job reads them from a table; that of a
 # column of a table that is not here
@@ -77,11 +85,16 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Entry:
-    """Names of results that take the same options."""
+    """A name of a result, the kind that it is with some options, and those that it needs."""
 
-    names: tuple[str, ...]
+    name: str
     kind: ResultKind
     needs: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What a dictionary of its options is named after."""
+        return self.name if self.name == self.kind.name else f"{self.name}_as_{self.kind.name}"
 
 
 def entries(algorithm: str) -> Iterator[Entry]:
@@ -89,18 +102,18 @@ def entries(algorithm: str) -> Iterator[Entry]:
     for kind in RESULT_KINDS.values():
         if kind.needs_pairs or algorithm not in kind.algorithms:
             continue
-        yield Entry((kind.name,), kind, kind.needs)
-    yield Entry(("nearest",), RESULT_KINDS["k_nearest"], ())
-    yield Entry(("nearest",), RESULT_KINDS["nearest_targets"], ("targets",))
-    yield Entry(("k_nearest",), RESULT_KINDS["nearest_targets"], ("targets", "k"))
+        yield Entry(kind.name, kind, kind.needs)
+    yield Entry("nearest", RESULT_KINDS["k_nearest"], ())
+    yield Entry("nearest", RESULT_KINDS["nearest_targets"], ("targets",))
+    yield Entry("k_nearest", RESULT_KINDS["nearest_targets"], ("targets", "k"))
 
 
-def grouped(algorithm: str) -> dict[tuple, list[str]]:
-    """Return the names of the results by what their overloads say."""
+def grouped(algorithm: str) -> dict[tuple, list[Entry]]:
+    """Return the results by what their overloads say."""
     found = {}
     for entry in entries(algorithm):
         facts = (returned(entry.kind), streams(entry.kind), parameters(entry, algorithm))
-        found.setdefault(facts, []).extend(entry.names)
+        found.setdefault(facts, []).append(entry)
     return found
 
 
@@ -121,18 +134,18 @@ def streams(kind: ResultKind) -> tuple[str, ...]:
 
 
 def parameters(entry: Entry, algorithm: str) -> tuple[str, ...]:
-    """Return the parameters of a call, besides ``result`` and ``stream``."""
+    """Return the options of a call, besides ``result`` and ``stream``."""
     kind = entry.kind
     own = []
     if not kind.takes_cutoffs:
         name, of_one = LIMITS[algorithm]
         several = " | Numbers" if kind.takes_limits else ""
-        own.append(f"{name}: {of_one}{several} | None = None")
+        own.append(f"{name}: {of_one}{several} | None")
     if "targets" in kind.options:
-        own.append(parameter("targets", "Ids | None", "None", entry.needs))
+        own.append(field("targets", "Ids | None", entry.needs))
     if "direction" in kind.options:
-        own.append("direction: Literal['out', 'in'] = 'out'")
-    return (*own, *options(kind, entry.needs, without=("pairs",)), OF_MANY)
+        own.append("direction: Literal['out', 'in']")
+    return (*own, *options(kind, entry.needs, without=("pairs",)))
 
 
 def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) -> Iterator[str]:
@@ -144,14 +157,14 @@ def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) 
             if hint is None:
                 is_column = "column" in each.metadata
                 hint = OF_COLUMN if is_column else in_signature(hints[each.name])
-            yield parameter(each.name, hint, repr(each.default), needs)
+            yield field(each.name, hint, needs)
 
 
-def parameter(name: str, hint: str, default: str, needs: tuple[str, ...]) -> str:
-    """Return a parameter, without a default if it is needed."""
+def field(name: str, hint: str, needs: tuple[str, ...]) -> str:
+    """Return an item of a dictionary of options, which says if it is needed."""
     if name in needs:
-        return f"{name}: {hint.removesuffix(' | None')}"
-    return f"{name}: {hint} = {default}"
+        return f"{name}: Required[{hint.removesuffix(' | None')}]"
+    return f"{name}: {hint}"
 
 
 def in_signature(hint: Any) -> str:
@@ -165,17 +178,30 @@ def in_signature(hint: Any) -> str:
     return {int: "Integer", float: "float", str: "str", bool: "bool"}[hint]
 
 
-def overload(head: tuple[str, ...], keywords: tuple[str, ...], result: str) -> str:
+def dictionary(name: str, base: str, items: tuple[str, ...]) -> str:
+    """Return the class of a dictionary of options."""
+    return "\n    ".join([f"class {name}({base}, total=False):", *items]) + "\n"
+
+
+def overload(head: tuple[str, ...], options: str, result: str) -> str:
     """Return one overload."""
-    lines = ", ".join(("self", *head, "*", *keywords))
-    return f"@overload\ndef __call__({lines}) -> {result}: ...\n"
+    return (
+        f"@overload\ndef __call__(self, {', '.join(head)}, **options: {options}) -> {result}: ...\n"
+    )
 
 
-def of_many(algorithm: str) -> str:
-    """Return the overloads of ``bfs_many`` or ``sssp_many``."""
-    head = ("graph: Graph", "sources: Sources")
-    text = ""
-    for (result, ways, keywords), names in grouped(algorithm).items():
+def class_name(*words: str) -> str:
+    return "".join(word.title().replace("_", "") for word in words)
+
+
+def of_many(algorithm: str) -> tuple[str, str]:
+    """Return the options of ``bfs_many`` or ``sssp_many``, and its overloads."""
+    head = ("graph: Graph", "sources: Sources", "*")
+    options = overloads = ""
+    for (result, ways, items), entries_of in grouped(algorithm).items():
+        names = [entry.name for entry in entries_of]
+        name = class_name(algorithm, entries_of[0].title, "options")
+        options += dictionary(name, "HowMany", items)
         named = f"result: Literal[{', '.join(map(repr, names))}]"
         if "distances" in names:
             named += " = 'distances'"
@@ -183,24 +209,27 @@ def of_many(algorithm: str) -> str:
             default = " = False" if way == "False" else ""
             stream = f"stream: Literal[{way}]{default}"
             made = {"False": result, "True": "ResultStream", "'arrow'": "RecordBatches"}[way]
-            text += overload(head, (named, stream, *keywords), made)
-    text += overload(head, ("result: KindName", "**options: Any"), "Any")
-    return text + overload(head, ("result: str", OF_MANY), "Any")
+            overloads += overload((*head, named, stream), f"Unpack[{name}]", made)
+    overloads += overload((*head, "result: KindName"), "Any", "Any")
+    return options, overloads + overload((*head, "result: str"), "Unpack[HowMany]", "Any")
 
 
-def of_pairs(algorithm: str) -> str:
-    """Return the overloads of ``bfs_pairs`` or ``sssp_pairs``."""
-    head = ("graph: Graph", "origins: Any", "destinations: Ids | None = None")
-    name, of_one = LIMITS[algorithm]
-    limit = f"{name}: {of_one} | None = None"
-    text = ""
+def of_pairs(algorithm: str) -> tuple[str, str]:
+    """Return the options of ``bfs_pairs`` or ``sssp_pairs``, and its overloads."""
+    head = ("graph: Graph", "origins: Any", "destinations: Ids | None = None", "*")
+    limit, of_one = LIMITS[algorithm]
+    every = overloads = ""
     for kind in RESULT_KINDS.values():
         if "pairs" not in kind.options or kind.has_predecessors:
             continue
+        name = class_name(
+            algorithm, kind.name, "" if kind.name == "pairs" else "of_pairs", "options"
+        )
+        own = options(kind, (), without=("sources", "targets"))
+        every += dictionary(name, "How", (f"{limit}: {of_one} | None", *own))
         named = f"result: Literal[{kind.name!r}]" + (" = 'pairs'" if kind.name == "pairs" else "")
-        own = tuple(options(kind, (), without=("sources", "targets")))
-        text += overload(head, (named, limit, *own, OF_PAIRS), "Frame")
-    return text + overload(head, ("result: KindName", "**options: Any"), "Any")
+        overloads += overload((*head, named), f"Unpack[{name}]", "Frame")
+    return every, overloads + overload((*head, "result: KindName"), "Any", "Any")
 
 
 def module() -> str:
@@ -208,18 +237,18 @@ def module() -> str:
     protocols = []
     functions = []
     for algorithm in ALGORITHMS:
-        for form, overloads in (("many", of_many), ("pairs", of_pairs)):
+        for form, described in (("many", of_many), ("pairs", of_pairs)):
             name = f"{algorithm}_{form}"
-            of = name.title().replace("_", "")
-            body = overloads(algorithm).replace("\n", "\n        ").rstrip()
-            protocols.append(f"    class {of}(Protocol):\n        {body}\n")
+            of = class_name(algorithm, form)
+            options, overloads = described(algorithm)
+            body = options + f"\nclass {of}(Protocol):\n" + indent(overloads, "    ")
+            protocols.append(indent(body, "    "))
             functions.append(
                 f"def as_{name}(function: Callable[..., Any]) -> {of}:\n"
                 f'    """Return a function, which type checkers then take for one of ``{of}``."""\n'
                 f"    return function\n"
             )
-    head = HEAD.replace("Unpack\n", "Unpack, overload\n", 1)
-    return formatted(head + "\n" + "\n".join(protocols) + "\n\n" + "\n\n".join(functions))
+    return formatted(HEAD + "\n" + "\n".join(protocols) + "\n\n" + "\n\n".join(functions))
 
 
 def formatted(text: str) -> str:

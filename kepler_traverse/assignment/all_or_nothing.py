@@ -36,7 +36,7 @@ from ..hierarchy.customizable import (
 )
 from . import searched_loads, swept_loads
 from .link_costs import round_down, sum_up_to
-from .path_flows import Demand
+from .path_flows import Demand, Searches
 from .problem import Problem
 from .trees import NO_LINK
 
@@ -118,11 +118,8 @@ class SearchLoader(SearchProver):
         threads.run(
             searched_loads.load_blocks,
             n_blocks,
-            self._first_group,
-            demand,
-            self._problem.network.links,
-            cost,
-            self._trees,
+            (self._first_group, self._trees),
+            Searches(demand, self._problem.network.links, cost),
             self._is_selected if has_selected else np.zeros(0, np.bool_),
             (distance, flow, selected_flow, selected_volume),
             own=[self._scratches],
@@ -147,9 +144,7 @@ def sum_along(
     threads.run(
         searched_loads.sum_along,
         demand.origin.size,
-        demand,
-        network.links,
-        cost,
+        Searches(demand, network.links, cost),
         rows,
         (distance, sums),
         own=[list(zip(trees, scratches, strict=True))],
@@ -419,8 +414,7 @@ class SweepLoader(HierarchyLoader):
             self._trips(k, n_shares),
             self._ground.searches,
             weights,
-            (near, carried, is_proved),
-            selected,
+            (near, carried, is_proved, *selected),
             own=[self._scratches],
         )
         is_right = bool(is_proved.all()) and self._proves_weights(costs)
@@ -487,8 +481,7 @@ class SweepLoader(HierarchyLoader):
             swept_loads.prove_distances,
             n_blocks,
             self._trips(k, n_blocks),
-            searches,
-            self._weights_at(costs, searches),
+            (searches, self._weights_at(costs, searches)),
             (self._ground.tails, self._ground.heads, costs),
             (near, is_proved),
             own=[scratches],

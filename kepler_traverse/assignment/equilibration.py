@@ -116,13 +116,9 @@ class PathEquilibration:
             path_flows.search_groups,
             groups.size,
             groups,
-            demand,
-            links,
-            self.loads.cost,
-            self._trees,
-            (self._distance, self._new_length),
-            self._paths,
-            _WORTH * self._relative_gap,
+            path_flows.Searches(demand, links, self.loads.cost),
+            (self._paths, _WORTH * self._relative_gap),
+            (self._trees, self._distance, self._new_length),
             own=[self._scratches],
         )
         self.problem.require_reached(self._distance)

@@ -152,12 +152,23 @@ def evaluate(next_item, n_items, flow, costs, cost, slope):
             cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
 
 
+class Step(NamedTuple):
+    """A step of flows: ``flow`` and ``change`` (n,) float64 of some links, and the ``size``, with which
+    the change is multiplied.
+    """
+
+    flow: np.ndarray
+    change: np.ndarray
+    size: float
+
+
 @njit(cache=True, nogil=True)
-def add_up_change(next_item, n_items, links, flow, change, step, costs, sums):
+def add_up_change(next_item, n_items, links, step, costs, sums):
     """Write, per block of ``BLOCK`` of some links, what the costs after a step add up to along a change
     of their flow, and their slopes: the derivatives of the objective by the step, ``sums``
     (n_items, 2).
     """
+    flow, change, size = step
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -166,7 +177,7 @@ def add_up_change(next_item, n_items, links, flow, change, step, costs, sums):
         rest = 0.0
         slopes = 0.0
         for i in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
-            after_step = max(flow[i] + step * change[i], 0.0)
+            after_step = max(flow[i] + size * change[i], 0.0)
             cost, slope = cost_and_slope(links[i], after_step, costs)
             product = cost * change[i]
             after = total + product

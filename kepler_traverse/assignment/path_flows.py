@@ -9,7 +9,7 @@ import numpy as np
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from .link_costs import BPR, cost_and_slope
-from .trees import choose_paths, find_tree
+from .trees import Links, choose_paths, find_tree
 
 NO_PATH = -1
 _HALVINGS = 60  # of a shift between paths with concave costs
@@ -27,6 +27,16 @@ class Demand(NamedTuple):
     first_pair: np.ndarray
     destination: np.ndarray
     volume: np.ndarray
+
+
+class Searches(NamedTuple):
+    """What is searched for: the trees of the groups of ``demand`` over ``links``, whose ``cost`` is
+    (n_classes, n_links) float64.
+    """
+
+    demand: Demand
+    links: Links
+    cost: np.ndarray
 
 
 class Paths(NamedTuple):
@@ -59,13 +69,15 @@ class Loads(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def search_groups(
-    next_item, n_items, groups, demand, links, cost, trees, results, known, worth, scratch
-):
+def search_groups(next_item, n_items, groups, searches, known, results, scratch):
     """Find the trees of some groups, and write the distance of each pair and the length of its
-    shortest path, or 0 unless that is cheaper than all known ones by a part ``worth`` of their cost.
+    shortest path, or 0 unless that is cheaper than all known ones by a part of their cost.
+
+    ``known`` are the paths and that part, ``results`` the trees, distances and lengths.
     """
-    distance, new_length = results
+    demand, links, cost = searches
+    paths, worth = known
+    trees, distance, new_length = results
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -80,18 +92,18 @@ def search_groups(
         ends = demand.destination[pairs]
         length = new_length[pairs]
         near = distance[pairs]
-        heads = known.head[pairs]
+        heads = paths.head[pairs]
         for i in range(ends.size):
             near[i] = scratch.distance[ends[i]]
             best = np.inf
             path = heads[i]
             while path != NO_PATH:
                 total = 0.0
-                begin = known.begin[path]
-                for at in range(begin, begin + known.length[path]):
-                    total += own[known.links[at]]
+                begin = paths.begin[path]
+                for at in range(begin, begin + paths.length[path]):
+                    total += own[paths.links[at]]
                 best = min(best, total)
-                path = known.next[path]
+                path = paths.next[path]
             is_new = best == np.inf or near[i] < best - worth * best
             length[i] = 1 if is_new and near[i] < np.inf else 0
         choose_paths(origin, ends, length, tree, own, links, scratch)
@@ -212,11 +224,13 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
 
 
 @njit(cache=True, nogil=True)
-def _shift(path, base, k, paths, loads, costs, mark, stamp):
+def _shift(path, base, k, paths, loads, costs, marked):
     """Shift flow from a path to another one, until both cost the same or none is left.
 
+    ``marked``: an array over the links, and the stamp of this call and the next number are its own.
     Returns the excess before it: the flow times the difference of the costs.
     """
+    mark, stamp = marked
     links = paths.links
     begin = paths.begin[path]
     end = begin + paths.length[path]
@@ -248,7 +262,6 @@ def _shift(path, base, k, paths, loads, costs, mark, stamp):
     if moved <= 0.0:
         return flow * difference
     ends = (begin, end, base_begin, base_end)
-    marked = (mark, stamp)
     if _is_concave(ends, links, marked, costs):
         moved = _equalized(moved, ends, links, marked, loads, costs, k)
     paths.flow[path] = flow - moved
@@ -297,7 +310,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
                 after = paths.next[path]
                 if path != base:
                     if paths.flow[path] > 0.0:
-                        excess += weight * _shift(path, base, k, paths, loads, costs, mark, stamp)
+                        excess += weight * _shift(path, base, k, paths, loads, costs, (mark, stamp))
                         stamp += 2
                     if paths.flow[path] == 0.0:
                         if before == NO_PATH:

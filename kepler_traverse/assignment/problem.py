@@ -130,7 +130,12 @@ class Problem:
         n_blocks = -(-links.size // link_costs.BLOCK)
         sums = np.empty((n_blocks, 2))
         threads.run(
-            link_costs.add_up_change, n_blocks, links, flow, change, step, self._arrays, sums
+            link_costs.add_up_change,
+            n_blocks,
+            links,
+            link_costs.Step(flow, change, step),
+            self._arrays,
+            sums,
         )
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)

@@ -11,16 +11,16 @@ from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
 
 
 @njit(cache=True, nogil=True)
-def load_blocks(
-    next_item, n_items, first_group, demand, links, cost, trees, is_selected, results, scratch
-):
+def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scratch):
     """Put the volumes of some blocks of groups on their trees.
 
-    ``results`` are the distance of each pair, the flows per block, class and link, and, of the paths
-    that use one of some links, the same flows and the volume of each pair. Each block has flows of
-    its own, so that their sum does not depend on the threads. With ``is_selected`` of size 0 no link
-    is selected.
+    ``blocks`` are the first group of each block, and the trees. ``results`` are the distance of each
+    pair, the flows per block, class and link, and, of the paths that use one of some links, the same
+    flows and the volume of each pair. Each block has flows of its own, so that their sum does not
+    depend on the threads. With ``is_selected`` of size 0 no link is selected.
     """
+    first_group, trees = blocks
+    demand, links, cost = searches
     distance, flow, selected_flow, selected_volume = results
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -51,12 +51,13 @@ def load_blocks(
 
 
 @njit(cache=True, nogil=True)
-def sum_along(next_item, n_items, demand, links, cost, values, results, working):
+def sum_along(next_item, n_items, searches, values, results, working):
     """Find the distance of each pair, and the sums of some values of the links along its canonical
     path, added from the origin on; NaN where there is no path.
 
     ``results`` are the distances and the sums, ``working`` a tree and the scratch of the thread.
     """
+    demand, links, cost = searches
     distance, sums = results
     tree, scratch = working
     while True:

@@ -126,16 +126,14 @@ def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
 
 
 @njit(cache=True, nogil=True)
-def load_shares(next_item, n_items, trips, ground, weights, results, selected, scratch):
+def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
     """Put the volumes of some shares of the trips of one class on the arcs.
 
-    ``results``: the distance of each pair, what is carried, and whether each share is proved.
-    ``selected``: the volume of each pair that uses a selected link, of size 0 if none is selected,
-    and what these carry.
+    ``results``: the distance of each pair, what is carried, whether each share is proved, the volume
+    of each pair that uses a selected link, of size 0 if none is selected, and what these carry.
     """
     demand = trips.demand
-    distance, carried, is_proved = results
-    selected_volume, selected_carried = selected
+    distance, carried, is_proved, selected_volume, selected_carried = results
     while True:
         share = atomic_add(next_item, 0, 1)
         if share >= n_items:
@@ -182,13 +180,15 @@ def load_shares(next_item, n_items, trips, ground, weights, results, selected, s
 
 
 @njit(cache=True, nogil=True)
-def prove_distances(next_item, n_items, trips, ground, weights, links, results, scratch):
+def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratch):
     """Find the distances of all pairs of a class, and prove them by the links alone.
 
-    ``ground.fall`` has all ranks, and an item of work is one block. ``links``: the numbers of the ends
+    ``hierarchy`` are the ground, whose ``fall`` has all ranks, and its weights. An item of work is one
+    block. ``links``: the numbers of the ends
     of each link, and its cost.
     """
     demand = trips.demand
+    ground, weights = hierarchy
     distance, is_proved = results
     tails, heads, costs = links
     while True:

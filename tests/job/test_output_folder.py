@@ -146,7 +146,14 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
         message = refused(capsys, call())
         assert "give credentials by the environment" in message
         assert not any(word in message for word in ("key:word", "sig=abc", "word@", "bucket/out"))
-    for flag in ("--sources", "--only-vertices", "--where", "--config", "--scheduler-address", "--columns"):
+    for flag in (
+        "--sources",
+        "--only-vertices",
+        "--where",
+        "--config",
+        "--scheduler-address",
+        "--columns",
+    ):
         others = [] if flag == "--sources" else ["--sources", "1"]
         for debug in ([], ["--debug"]):
             assert batch_sources.main([str(edges), *out, *others, flag, address, *debug]) == 2

@@ -1,8 +1,9 @@
 // Volumes on shortest paths over a customizable hierarchy, from many origins at once.
 //
-// assignment/swept_loads.py does the same on a CPU, with equal bits: distances are integers, and volumes are added up in one
-// order. A lane of lines is an origin. The numbers of lines are those of a part of the hierarchy: `rise` above the origins, or
-// `fall` above the destinations. Sums of unreached vertices are UNREACHED or more, and count as UNREACHED.
+// assignment/swept_loads.py does the same on a CPU, with equal bits: distances are integers, and volumes are added up
+// in one order. A lane of lines is an origin. The numbers of lines are those of a part of the hierarchy: `rise` above
+// the origins, or `fall` above the destinations. Sums of unreached vertices are UNREACHED or more, and count as
+// UNREACHED.
 //
 //   swept_rise_warp        one origin per warp: distances over all arcs above it, in ascending order, and their proof
 //   swept_fall             distances from the top to the bottom; a barrier of the grid separates levels
@@ -76,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) swept_rise_warp(const RiseAr
       const int64 own = far[v * args.pitch];
       const int64 last = kt::load_constant(args.offsets + v + 1);
       for (int64 arc = kt::load_constant(args.offsets + v) + kt::lane(); arc < last; arc += WARP)
-        is_right &= own + kt::load_constant(args.weights + arc) >= far[kt::load_constant(args.heads + arc) * args.pitch];
+        is_right &=
+            own + kt::load_constant(args.weights + arc) >= far[kt::load_constant(args.heads + arc) * args.pitch];
     }
     if (!is_right) report(args.is_wrong);
   }
@@ -182,7 +184,8 @@ struct DistanceArgs {
 extern "C" __global__ void __launch_bounds__(BLOCK) swept_distances_warp(const DistanceArgs args) {
   for (int64 lane = kt::warp_id(); lane < args.n_lanes; lane += kt::n_warps()) {
     const int64 end = kt::load_constant(args.first_pair + args.first_group + lane + 1);
-    for (int64 pair = kt::load_constant(args.first_pair + args.first_group + lane) + kt::lane(); pair < end; pair += WARP) {
+    for (int64 pair = kt::load_constant(args.first_pair + args.first_group + lane) + kt::lane(); pair < end;
+         pair += WARP) {
       const int64 at = kt::load_constant(args.ends + pair) * args.pitch + lane;
       const int64 distance = kt::load_constant(args.lines + at);
       args.distances[pair] = distance;
@@ -224,7 +227,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) swept_carry(const CarryArgs 
           double volume = 0.0;
           if (tile + i < end) {
             const int64 at = kt::load_constant(args.below_tails + tile + i) * args.pitch + lane;
-            if (kt::load_constant(args.parents + at) == kt::load_constant(args.below + tile + i)) volume = args.waiting[at];
+            if (kt::load_constant(args.parents + at) == kt::load_constant(args.below + tile + i))
+              volume = args.waiting[at];
           }
           moved[i * WARP + kt::lane()] = volume;
           has_moved |= volume != 0.0;

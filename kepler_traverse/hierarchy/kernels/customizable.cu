@@ -1,16 +1,16 @@
 // Weights of a customizable hierarchy from the costs of its links, and what its arcs carry, handed down to the links.
 //
-// Dibbelt, Strasser, Wagner 2014. An arc leads from its tail to a head above it, and has two sides: side 2 * arc upward and
-// side 2 * arc + 1 downward. Two arcs of one tail, the low one with the lower head, make a triangle with the arc that joins
-// their heads. All arcs are sorted by tail and then by head. hierarchy/customizable.py does the same on a CPU, with equal bits:
-// weights are integers, and volumes are added up in one order.
+// Dibbelt, Strasser, Wagner 2014. An arc leads from its tail to a head above it, and has two sides: side 2 * arc upward
+// and side 2 * arc + 1 downward. Two arcs of one tail, the low one with the lower head, make a triangle with the arc
+// that joins their heads. All arcs are sorted by tail and then by head. hierarchy/customizable.py does the same on a
+// CPU, with equal bits: weights are integers, and volumes are added up in one order.
 //
 //   customizable_join_warp     the joining arc of each triangle; once per hierarchy
 //   customizable_set_links     the least cost of the links of each side
-//   customizable_lower         weights over triangles, from the bottom on. A barrier of the grid separates levels of tails
-//   customizable_prove_links   finds links that are shorter than their arc, and the first one that is as long
-//   customizable_prove_warp    finds triangles that are shorter than the arc that joins them, and the lowest that is as long
-//   customizable_hand_down     the volume of each side from the triangles that it belongs to, from the top on
+//   customizable_lower         weights over triangles, from the bottom on. A barrier of the grid separates levels of
+//   tails customizable_prove_links   finds links that are shorter than their arc, and the first one that is as long
+//   customizable_prove_warp    finds triangles that are shorter than the arc that joins them, and the lowest that is as
+//   long customizable_hand_down     the volume of each side from the triangles that it belongs to, from the top on
 //   customizable_take_sides    weights of one side of some arcs
 //   customizable_put_sides     volumes of one side of some arcs
 //
@@ -226,7 +226,8 @@ KT_DEVICE void end_side(const HandArgs& args, int64 side, double load) {
     const int64 downward = side % 2 == UP ? low : high;
     const int64 upward = side % 2 == UP ? high : low;
     is_right =
-        kt::load_constant(args.weights + 2 * downward + DOWN) + kt::load_constant(args.weights + 2 * upward + UP) == weight;
+        kt::load_constant(args.weights + 2 * downward + DOWN) + kt::load_constant(args.weights + 2 * upward + UP) ==
+        weight;
   }
   if (!is_right) kt::racy_store(args.is_wrong, 1);  // all threads store the same value
 }
@@ -252,7 +253,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) customizable_hand_down(const
         if (other >= begin && other != arc) {
           const int64 low = is_low ? arc : other;
           const int64 high = is_low ? other : arc;
-          const int64 joined = kt::load_constant(args.joins + kt::load_constant(args.first_triangle + low) + high - low - 1);
+          const int64 joined =
+              kt::load_constant(args.joins + kt::load_constant(args.first_triangle + low) + high - low - 1);
           of_up = handed(args, 2 * joined + UP, triangle_of(low, high));
           of_down = handed(args, 2 * joined + DOWN, triangle_of(low, high));
         }

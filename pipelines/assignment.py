@@ -207,18 +207,11 @@ def _spelled(name: str, value: object) -> str:
 
 def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """Return the links, the trips, and the options of ``assign``."""
-    from kepler_traverse.assignment import BPR, Conical
-
     from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
 
     links = read_links(given["edges"], (given.get("src"), given.get("dst")), given.get("use"))
-    columns = {
-        name: _name_or_number(given[name])
-        for name in ("free_flow_time", "capacity", *_BPR, "alpha")
-        if given.get(name) is not None
-    }
     options = {
-        "cost": BPR(**columns) if given["cost"] == "bpr" else Conical(**columns),
+        "cost": _cost_function(given),
         "classes": read_classes(
             given.get("classes"), {name: given[name] for name in _OF_CLASS if name in given}
         ),
@@ -231,6 +224,20 @@ def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
         if given.get(name) is not None:
             options[name] = given[name]
     return links.table, read_trips(given["trips"], links.has_string_ids), options
+
+
+def _cost_function(given: dict[str, Any]) -> Any:
+    """Return the cost function, whose parameters are names of columns or numbers."""
+    from kepler_traverse.assignment import BPR, Conical
+
+    parameters = {
+        name: _name_or_number(given[name])
+        for name in ("free_flow_time", "capacity", *_BPR, "alpha")
+        if given.get(name) is not None
+    }
+    if given["cost"] == "bpr":
+        return BPR(**parameters)
+    return Conical(**parameters)
 
 
 def _name_or_number(text: str) -> str | float:

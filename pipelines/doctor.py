@@ -226,6 +226,16 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
+def _show_table(findings: list[Finding]) -> None:
+    """Print a line per finding, and its advice below it."""
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        mark = "ok" if finding.works else "--"
+        show(f"{mark}  {finding.name:<{width}}  {finding.detail}")
+        if finding.advice:
+            show(f"    {'':<{width}}  -> {finding.advice}")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = parser().parse_args(arguments)
@@ -238,15 +248,11 @@ def main(arguments: list[str] | None = None) -> int:
         rows = [asdict(finding) for finding in findings]
         show(*json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2).splitlines())
         return 0 if on_cpu else 1
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        show(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
-        if finding.advice:
-            show(f"    {'':<{width}}  -> {finding.advice}")
+    _show_table(findings)
     cpu = "not ready"
     if on_cpu:
         cpu = "ready"
-    elif not failing & needed - {*OF_JOB}:
+    elif not failing & (needed - set(OF_JOB)):
         cpu = "ready in Python, but not for the job"
     show("", f"device cpu: {cpu}; device cuda: {'ready' if on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):

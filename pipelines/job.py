@@ -275,7 +275,7 @@ def run_job(
         arguments.refuse_open_file(name, given)
     values = _values(options)
     tables = _tables_in_memory(values)
-    names_all = _name_sources(values)
+    names_all = _normalize_sources(values)
     graph, paths = _read_graph(edges, values, tables)
     _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
@@ -467,7 +467,7 @@ def _path(name: str, value: Any) -> str:
     return os.fsdecode(path)
 
 
-def _name_sources(values: dict[str, Any]) -> bool:
+def _normalize_sources(values: dict[str, Any]) -> bool:
     """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
     if "sources" not in values:
         return False
@@ -478,7 +478,7 @@ def _name_sources(values: dict[str, Any]) -> bool:
         values["sources"] = _path("sources", values["sources"])
         return False
     sources = given_sources(values["sources"])
-    if isinstance(sources, str):
+    if isinstance(sources, str):  # "all": other texts are refused
         del values["sources"]
         values["all_sources"] = True
         return True
@@ -609,15 +609,21 @@ def _build_graph(
     edges: Any, of_edges: dict[str, Any], values: dict[str, Any], needs_rows: bool
 ) -> Graph:
     """Build the graph of a table in memory, by its columns and the options that are for it."""
-    is_weighted = values.get("algorithm") == "sssp"
+    # The run that follows knows these no more: they are done.
+    done = {
+        "weight_type": values.pop("weight_type", "auto"),
+        "where": values.pop("where", None),
+        "largest_component": values.pop("largest_component", False),
+    }
+    weighted: bool | None = False
+    if values.get("algorithm") == "sssp":
+        weighted = None  # as of files: a column of weights is used if there is one
     return graph_from_edges(
         edges,
         **of_edges,
+        **done,
         directed=values.get("directed", True),
-        weighted=None if is_weighted else False,  # as of files
-        weight_type=values.pop("weight_type", "auto"),
-        where=values.pop("where", None),
-        largest_component=values.pop("largest_component", False),
+        weighted=weighted,
         edge_ids=needs_rows,
     )
 

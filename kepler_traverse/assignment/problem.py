@@ -88,7 +88,10 @@ class Problem:
             )
 
     def arrays_at(self, flow: np.ndarray) -> CostArrays:
-        """Return the costs, of a function of the user's as lines through its values at a flow."""
+        """Return the arrays of the costs, which ``derivatives`` then uses, too.
+
+        Those of a function of the user are its tangents at the flow.
+        """
         if self.is_linearized:
             self._arrays = self._linear(flow)
         return self._arrays

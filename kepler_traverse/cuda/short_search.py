@@ -24,7 +24,7 @@ _CONSTANTS = (("IN_SHARED", 1), ("HOPS", 0))
 _SEARCH = Entry("short_search_block", _FILE, WARP, constants=_CONSTANTS)
 _GATHER = Entry("short_search_gather_warp", _FILE, WARP, item_threads=WARP, constants=_CONSTANTS)
 ENTRIES = (_SEARCH, _GATHER)
-TABLES = 1 << 29  # bytes of all tables in global memory
+MAX_TABLE_BYTES = 1 << 29  # of all tables in global memory
 _TABLE_IS_FULL = -1
 _NO_CAPACITY = -2
 _LARGEST = 30  # logarithm of the slots of the largest table
@@ -151,7 +151,7 @@ class ShortSearches:
         capacity = int(1.25 * self._per_source * left.size) + 1024
         while left.size:
             of_left = {name: cp.asarray(each[left]) for name, each in asked.items()}
-            part = self._launched(tier, of_left, targets, capacity)
+            part = self._launch(tier, of_left, targets, capacity)
             begins = _on_host(part["begins"])
             if begins.min() >= 0:
                 return np.concatenate([*full, left[:0]]), [*searched, (left, part)]
@@ -163,16 +163,22 @@ class ShortSearches:
             capacity = int(part["used"].get()[0])
         return np.concatenate([*full, left]), searched
 
-    def _launched(
+    def _launch(
         self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int
     ) -> dict[str, Any]:
+        """Search from some sources, and return the arguments of the kernel with what it writes.
+
+        That is, per source, ``begins`` and ``sizes`` of its rows int64, and where it stopped,
+        ``stops``; of all rows ``vertices`` int32 and ``distances``, ``capacity`` each; and ``used``,
+        how many of them were needed.
+        """
         search = self._kernel(_SEARCH, tier)
         k = asked["sources"].size
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         blocks = min(k, blocks_at_once(search, shared))
         if not tier.in_shared:
-            blocks = max(1, min(blocks, TABLES // table_bytes))
+            blocks = max(1, min(blocks, MAX_TABLE_BYTES // table_bytes))
         args = {
             **self._edges,
             **self._goals,

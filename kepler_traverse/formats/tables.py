@@ -589,7 +589,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
         get_device(table[name]) == "cuda" for name in columns.roles.values()
     ):
         # Before the columns are ids and weights: the rows that are left out need not hold any.
-        held, columns = _more_columns(table, columns, options, columns.read)
+        held, columns = _as_arrow_columns(table, columns, options, columns.read)
         if not any(map(len, held.values())):
             return _without_rows(source, options, columns)
         return check_edges(pyarrow.table(held), options, source, columns)
@@ -607,7 +607,7 @@ def _selected(
 ) -> EdgeList:
     """Take the rows of columns in memory that the filter keeps, and their directions."""
     edge_columns: Any = edges.table
-    more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
+    more, columns = _as_arrow_columns(table, edges.columns, options, edges.columns.more)
     require_same_lengths({"src": edge_columns["src"], **more})
     kept, directions = select_rows(pyarrow.table(more), columns, options, source)
     if kept is not None and isinstance(edge_columns, dict):
@@ -619,7 +619,7 @@ def _selected(
     return replace(edges, table=edge_columns, kept=kept, directions=directions)
 
 
-def _more_columns(
+def _as_arrow_columns(
     table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
 ) -> tuple[dict[str, Any], EdgeColumns]:
     """Columns of a mapping as Arrow holds them, all of one length, and which of them a filter can
@@ -631,6 +631,7 @@ def _more_columns(
         try:
             held[name] = as_arrow_column(name, table[name])
         except EdgeListError:
+            # An unknown filter may name it or not, and reads no column that Arrow cannot hold.
             if name not in may_lack:
                 raise
     require_same_lengths(held)

@@ -179,7 +179,7 @@ class _Growing:
         offsets[first + 1 : first + count + 1] += offsets[first]
         self._reserve(int(offsets[first]), int(offsets[first + count]))
         offsets[first + count + 1 :] = offsets[first + count]
-        threads.run(_copy, n_items, share, scratch, self._arrays())
+        threads.run(_copy_to_lists, n_items, share, scratch, self._arrays())
 
     def _reserve(self, used: int, needed: int) -> None:
         if needed <= self._hubs.size:
@@ -344,16 +344,16 @@ def _form(next_item, n_items, share, above, scratch, dense):
 
 
 @njit(cache=True, nogil=True)
-def _copy(next_item, n_items, share, scratch, own):
-    """Move labels to their place."""
+def _copy_to_lists(next_item, n_items, share, scratch, own):
+    """Copy finished labels of some vertices from the scratch to their lists, from ``own.offsets`` on."""
     chunk = share.chunk
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, scratch.counts.size)):
-            source = scratch.places[j]
-            target = own.offsets[share.start + j]
+            found_at = scratch.places[j]
+            begin = own.offsets[share.start + j]
             for i in range(scratch.counts[j]):
-                own.hubs[target + i] = scratch.hubs[source + i]
-                own.distances[target + i] = scratch.distances[source + i]
+                own.hubs[begin + i] = scratch.hubs[found_at + i]
+                own.distances[begin + i] = scratch.distances[found_at + i]

@@ -50,7 +50,7 @@ def columns_of_source(
     """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
     names = asked.kind.columns
     wanted = (*names, "distance") if "band" in names else names
-    return _shown(
+    return _with_bands(
         asked,
         make_columns(
             asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted
@@ -58,8 +58,8 @@ def columns_of_source(
     )
 
 
-def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
-    """Return columns of distances as those of the kind: a band in place of each distance."""
+def _with_bands(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
+    """Return columns with a band in place of each distance, if the kind shows bands."""
     if "band" not in asked.kind.columns:
         return columns
     band = Column(find_bands(columns.pop("distance").values, asked.options.cutoffs))
@@ -80,7 +80,7 @@ def make_frame(
         return _empty_frame(asked, frames)
     if _can_write_rows(graph, asked.options.unreached):
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
-        return frames.make(_shown(asked, _columns_of_rows(graph, [rows[i] for i in places])))
+        return frames.make(_with_bands(asked, _columns_of_rows(graph, [rows[i] for i in places])))
     parts = []
     for group in groups:
         for traversal in group:
@@ -138,11 +138,14 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
 
 def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[str, Column]:
     """Return the columns of the kind besides ``source``."""
-    kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
-    vertex = Column.of_vertices(asked.graph, values["vertex"].astype(np.int64, copy=False))
-    columns = _shown(
-        asked, {"vertex": vertex, "distance": Column(values["distance"].astype(kind, copy=False))}
-    )
+    dtype = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    vertices = values["vertex"].astype(np.int64, copy=False)
+    distances = values["distance"].astype(dtype, copy=False)
+    own = {
+        "vertex": Column.of_vertices(asked.graph, vertices),
+        "distance": Column(distances),
+    }
+    columns = _with_bands(asked, own)
     if asked.kind.has_predecessors:
         columns["predecessor"] = Column.of_vertices(
             asked.graph, values["predecessor"].astype(np.int64, copy=False)

@@ -136,7 +136,7 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
     if query.output == "all" and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE:
-        return on_gpu.TABLES + rows
+        return on_gpu.MAX_TABLE_BYTES + rows
     return _TOO_LARGE
 
 
@@ -149,7 +149,7 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
     few = most >> 3  # larger tables leave each multiprocessor with few searches at once
     at_once = max(
         1.0,
-        on_gpu.TABLES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
+        on_gpu.MAX_TABLE_BYTES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
     )
     return {
         "level": n_sources / group,

@@ -356,7 +356,7 @@ def read_column(graph: Graph, settings: Settings, name: str, what: str = "source
     table, ids = READ_TABLE[what](settings)
     named_columns(path, what, table.column_names, (name,))
     numbers = numbers_in_column(graph, path, table, ids)
-    if what == "targets":
+    if what == "targets":  # a closed vertex ends paths by another number than it begins them
         numbers = where_paths_end(graph, numbers)
     values = _without_nulls(path, name, table)
     return ReadColumn(numbers, values, f"{path}: column {shown(name)}")

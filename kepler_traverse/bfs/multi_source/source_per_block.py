@@ -67,6 +67,9 @@ GROUP = 1024
 group_size = partial(min, GROUP)
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
+_COUNT_BYTES = 12  # of a level: int32 in a run, and int64 in what is made of it
+_SOURCE_BYTES = 32  # what a run holds per source besides distances
+_RUN_BYTES = 1024  # counters of all blocks
 # What an estimate takes of a multiprocessor; a run asks the device itself.
 _MAX_BLOCKS_PER_PROCESSOR = 4
 _SHARED = 227 << 10
@@ -138,37 +141,31 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
+    """Return the bytes of a run: distances per source or per block, spilled queues and visited bits
+    per block, counts of levels, distances of targets, and predecessors.
+    """
     n = shape.n_vertices
     depth = 2 * shape.depth
     tuning = query.get_tuning(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
     n_arrays = group if query.output == "all" else blocks
-    # Results of int8 exist together with the int16 that they are converted from.
-    width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)
-    spilled = 2 * shape.index * min(n, tuning.spill_capacity)
+    width = max(hops_dtype(depth).itemsize, 2)
+    if hops_dtype(shape.depth).itemsize == 1:
+        width += 1  # results of int8 exist together with the int16 that they are converted from
+    distances = n_arrays * row_pitch(n) * width
+    queues = 2 * shape.index * min(n, tuning.spill_capacity)
+    spilled = blocks * (queues + _layout(n, tuning).outside)
+    counts = at_targets = back = 0
     if query.output == "counts":
-        counts = 12 * group * (min(n, max(depth, tuning.short_hops)) + 1)
-    else:
-        counts = 0
-    if query.targets is None:
-        at_targets = 0
-    else:
+        n_levels = min(n, max(depth, tuning.short_hops)) + 1
+        counts = group * n_levels * _COUNT_BYTES
+    if query.targets is not None:
         at_targets = 4 * group * query.targets.size
     if query.predecessors:
-        back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed
-    else:
-        back = 0
-    spilled += _layout(n, tuning).outside
-    return (
-        n_arrays * row_pitch(n) * width
-        + blocks * spilled
-        + counts
-        + at_targets
-        + back
-        + 32 * group
-        + 1024
-    )
+        back = group * n * shape.index
+        if shape.directed:  # the edges reversed, with their offsets
+            back += shape.n_edges * shape.index + 8 * n
+    return distances + spilled + counts + at_targets + back + group * _SOURCE_BYTES + _RUN_BYTES
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001

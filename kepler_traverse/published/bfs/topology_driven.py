@@ -50,7 +50,7 @@ ENTRIES = (
 
 
 # Arguments that only some scans have.
-_OF_OTHERS = {
+_DEFAULT_ARGUMENTS = {
     **{"sources": None, "order": None, "n_edges": np.int64(0), "width": np.int32(1)},
     **{"defer_from": np.int64(0), "queue_capacity": np.int32(0)},
 }
@@ -61,22 +61,22 @@ class Scan(gpu_steps.Run):
     and else 0.
 
     ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid.
-    ``walked``: arguments of ``entry``, other than the graph.
+    ``arguments``: those of ``entry``, other than the graph.
     """
 
     def __init__(
-        self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any
+        self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **arguments: Any
     ):
-        super().__init__(graph, query, queue_capacity=1)
+        super().__init__(graph, query, queue_capacity=1)  # the frontier is not listed
         self.knobs = query.knobs or ScanKnobs()
-        self.walked = _OF_OTHERS | walked
+        self._own_arguments = _DEFAULT_ARGUMENTS | arguments
         entry = entry.variant(block=self.knobs.block)
         self.blocks = self.knobs.grid or blocks_for(entry, n_threads)
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
     def arguments(self) -> Named:
-        return super().arguments() | self.walked
+        return super().arguments() | self._own_arguments
 
     def scan(self, level: int) -> None:
         """Expand a level by a scan of all vertices or edges."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
 from ..errors import EdgeListError, EdgeListWarning, InputError, listed, one_line, option_text
-from .ids import integer_id
+from .ids import HEXADECIMAL, integer_id
 
 _NEEDED = ("from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes")
 # minutes per unit of length, at one unit of speed
@@ -210,12 +211,31 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
     for name in table.column_names:
         if table.column_names.count(name) > 1:
             raise EdgeListError(f"{path}: two columns are called {name!r}; rename one")
+    _refuse_hexadecimals(path, table, csv)
     for name in needed:
         if name not in table.column_names:
             raise EdgeListError(f"{path}: no column {name!r}; GMNS has it in {path.name}")
     if not len(table):
         raise EdgeListError(f"{path}: it has no row")
     return table.append_column(_ROW, pyarrow.array(np.arange(len(table))))
+
+
+def _refuse_hexadecimals(path: Path, table: Any, csv: Any) -> None:
+    """Raise EdgeListError for an integer in another form than decimal, such as 0x10."""
+    integers = [each.name for each in table.schema if pyarrow.types.is_integer(each.type)]
+    if not integers:
+        return
+    as_texts = dict.fromkeys(integers, pyarrow.string())
+    convert = csv.ConvertOptions(column_types=as_texts, include_columns=integers)
+    texts = csv.read_csv(path, convert_options=convert)
+    for name in integers:
+        is_one = compute.match_substring_regex(texts[name], HEXADECIMAL)
+        row = is_one.index(True).as_py()
+        if row >= 0:
+            raise EdgeListError(
+                f"{path}: row {row} has the {name} {texts[name][row].as_py()!r}, which is no "
+                "decimal number"
+            )
 
 
 def _numbers(

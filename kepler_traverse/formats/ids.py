@@ -23,6 +23,9 @@ from ..runtime.regular_files import open_regular
 from .log_tables import refuse_log_table, refuse_unread_table
 from .sizes import require_parquet_at
 
+# What Arrow takes for an integer, and no other reader here.
+HEXADECIMAL = r"^\s*[+-]?0[xX]"
+
 _DELIMITERS = ",\t;"
 _LONGEST = 200  # characters of a message about a value
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")  # as in edge lists, where 007 and +7 are strings
@@ -304,18 +307,28 @@ def _table(
     # 007 is no 7 where ids are strings
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}
     table = read(column_types=ids)
-    floats = [
+    numbers = [
         name
         for name in attributes
-        if names.count(name) == 1 and table[name].type == pyarrow.float64()
+        if names.count(name) == 1 and table[name].type in (pyarrow.float64(), pyarrow.int64())
     ]
-    if floats:
-        texts = read(column_types=dict.fromkeys(floats, pyarrow.string()), include_columns=floats)
-    else:
-        texts = {}
-    for name in floats:
-        _require_exact(path, name, texts[name])
+    if not numbers:
+        return table
+    texts = read(column_types=dict.fromkeys(numbers, pyarrow.string()), include_columns=numbers)
+    for name in numbers:
+        if table[name].type == pyarrow.float64():
+            _require_exact(path, name, texts[name])
+        else:
+            _require_decimal(path, name, texts[name])
     return table
+
+
+def _require_decimal(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
+    """Raise InputError for an integer such as 0x10, in the text of a column that is read as int64."""
+    row = compute.match_substring_regex(column, HEXADECIMAL).index(True).as_py()
+    if row >= 0:
+        text = column[row].as_py()
+        raise InputError(f"{path}: column {name!r}, row {row}: {text!r} is no decimal number")
 
 
 def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:

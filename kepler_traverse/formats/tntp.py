@@ -178,6 +178,18 @@ def _first_through(file: DataFile, header: dict[str, str]) -> int:
     return first
 
 
+def _declared(file: DataFile, header: dict[str, str], name: str) -> float | None:
+    """Return a number of the header, None if it says none."""
+    given = header.get(name, "")
+    if not given:
+        return None
+    if not NUMBER.fullmatch(given):
+        raise EdgeListError(
+            f"{file}: <{name}> is {given!r}, which is no number; correct it, or leave the line out"
+        )
+    return float(given)
+
+
 def read_link_table(path: Any) -> LinkTable:
     """Return the links of a network with all their columns.
 
@@ -202,9 +214,9 @@ def read_link_table(path: Any) -> LinkTable:
             raise _error(file, number, line, _NO_ROW)
         rows.append(values)
         lines.append(number)
-    declared = header.get("NUMBER OF LINKS", "")
-    if declared.isdecimal() and int(declared) != len(rows):
-        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared}")
+    declared = _declared(file, header, "NUMBER OF LINKS")
+    if declared not in (None, len(rows)):
+        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared:g}")
     columns = {}
     for at, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
@@ -271,7 +283,7 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
         "destination": np.concatenate(ends),
         "volume": np.concatenate(volumes),
     }
-    _check_total(file, header.get("TOTAL OD FLOW", ""), trips["volume"])
+    _check_total(file, _declared(file, header, "TOTAL OD FLOW"), trips["volume"])
     return trips
 
 
@@ -292,14 +304,12 @@ def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarra
     return destination, volume
 
 
-def _check_total(file: DataFile, declared: str, volume: np.ndarray) -> None:
+def _check_total(file: DataFile, total: float | None, volume: np.ndarray) -> None:
     """Raise EdgeListError if the volumes do not add up to what the header says, but for rounding."""
-    try:
-        total = float(declared)
-    except ValueError:
+    if total is None:
         return
     if abs(volume.sum() - total) > 1e-3 * max(total, 1.0):
         raise EdgeListError(
-            f"{file}: the volumes add up to {volume.sum():.1f}, and the header says {declared}; "
+            f"{file}: the volumes add up to {volume.sum():.1f}, and the header says {total:.1f}; "
             "is the file complete?"
         )

@@ -149,7 +149,8 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
     few = most >> 3  # larger tables leave each multiprocessor with few searches at once
     at_once = max(
         1.0,
-        on_gpu.MAX_TABLE_BYTES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
+        on_gpu.MAX_TABLE_BYTES
+        / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
     )
     return {
         "level": n_sources / group,

@@ -37,9 +37,9 @@ from ..output.tables_in_memory import table_in_memory
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
-# What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such
-# columns stay text.
-_LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
+# What a number does not keep of a text such as 01234, +49, 0x10, which Arrow takes for 16, or an
+# integer beyond float64: such columns stay text.
+_LOST = {"int64": r"^\s*([+-]?0[0-9xX]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
 def read_given_table(

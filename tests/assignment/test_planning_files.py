@@ -91,6 +91,8 @@ def test_tntp_is_an_edge_list(tntp, ending):
         ("	9999	2", "	2", "line 14 '4.* has not 10 values"),
         ("<END OF METADATA>", "", "line 9 .*stands before <END OF METADATA>|line 10"),
         ("<NUMBER OF LINKS> 5", "<NUMBER OF LINKS> 6", "has 5 links, and its header says 6"),
+        ("<NUMBER OF LINKS> 5", "<NUMBER OF LINKS> 5;", "is '5;', which is no number"),
+        ("<NUMBER OF LINKS> 5", "<NUMBER OF LINKS> 1,000", "is '1,000', which is no number"),
         ("	10.5	", "	ten	", "line 10 .*has the capacity 'ten', which is no number"),
         ("<FIRST THRU NODE> 3", "<FIRST THRU NODE> x", "FIRST THRU NODE"),
     ],
@@ -216,6 +218,7 @@ def test_damaged_network_is_no_edge_list(tntp):
         ("Origin 	1", "", "do not begin with a line 'Origin n'"),
         ("2 :    8.5;", "2     8.5;", "origin '1' are not all"),
         ("8.5", "9.5", "add up to 13.5, and the header says 12.5"),
+        ("12.5", "12,5", "is '12,5', which is no number"),
         ("<END OF METADATA>", "", "stands before"),
     ],
 )
@@ -266,6 +269,7 @@ def test_gmns_links_have_minutes_lanes_and_both_directions(gmns):
         ("link.csv", ",toll", ",VDF_alpha", "has VDF_alpha and VDF_alpha1; remove one"),
         ("link.csv", ",0.5,", ",true,", "'toll' holds true and false, not numbers"),
         ("link.csv", ",30,", ",0,", "row 0: 0 is no free_speed"),
+        ("link.csv", ",900,", ",0x384,", "has the capacity '0x384', which is no decimal number"),
         ("node.csv", "1,0,", "3,0,", None),
     ],
 )

@@ -257,6 +257,7 @@ def test_a_run_with_another_k_is_not_resumed(job, capsys):
             "jobs\n1,9007199254740993\n2,0.5\n",
             "column 'jobs', row 0: float64 cannot hold the integer 9007199254740993",
         ),
+        ("jobs\n1,0x10\n2,1\n", "column 'jobs', row 0: '0x10' is no decimal number"),
         (
             "jobs\n1,1\n2,9223372036854775809\n",
             "row 1: float64 cannot hold the integer 9223372036854775809 exactly",

@@ -252,6 +252,7 @@ def test_columns_of_csv_keep_their_text(run, tmp_path):
     kept = {
         "zip": ["01234", "56789"],
         "phone": ["+49", "0049"],
+        "color": ["0x10", "0xff"],
         "key": ["12345678901234567890", "1"],
         "beds": [1, 2],
     }

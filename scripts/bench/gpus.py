@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import cuda
+from pipelines.scheduling.gpu_pool import visible_gpus
 from scripts.make_graphs import rmat
 from scripts.measure.cells import by_work
 from scripts.measure.environment import ROOT
@@ -105,12 +106,16 @@ class Folder:
         command = [sys.executable, "-m", "pipelines.batch_sources", edges, "--undirected"]
         command += ["--device", self.device, "--graph-cache", self.path / "cache", "--no-report"]
         command += ["--output", output, *words.format(**self.tables).split()]
+        environment = dict(os.environ)
         if workers:
             command += ["--workers", workers]
+        else:  # or else a run that is long enough would take all GPUs
+            first, *_ = visible_gpus(1)
+            environment["CUDA_VISIBLE_DEVICES"] = first
         with tempfile.TemporaryDirectory() as empty:
             caches = {name: f"{empty}/{name}" for name in COMPILED} if is_cold else {}
             began = time.time()
-            run_command(command, cwd=ROOT, env=os.environ | caches)
+            run_command(command, cwd=ROOT, env=environment | caches)
             whole = time.time() - began
         manifest = json.loads((output / "_manifest.json").read_text())
         first = min(part["started"] for part in manifest["parts"])

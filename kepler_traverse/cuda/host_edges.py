@@ -46,12 +46,13 @@ def pin(array: Array) -> Array:
     # CuPy's pool would round the size up to a power of two.
     pages = cp.cuda.PinnedMemory(max(array.nbytes, 1))
     host = np.frombuffer(cp.cuda.PinnedMemoryPointer(pages, 0), array.dtype, array.size)
+    values = array.reshape(-1)  # the edges of rows have a line per direction
     for first in range(0, array.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         if get_device(array) == "cuda":
-            array[part].get(out=host[part])
+            values[part].get(out=host[part])
         else:
-            host[part] = array[part]
+            host[part] = values[part]
     address = host.ctypes.data
     device = cp.cuda.runtime.getDevice()
     memory = _pages_class(cp.cuda.UnownedMemory)(address, max(array.nbytes, 1), pages, device)
@@ -70,5 +71,5 @@ def host_view(array: Array) -> np.ndarray:
     """Return an array that ``pin`` has made as one of NumPy, without a copy; others as a copy."""
     if is_pinned(array):
         pages: np.ndarray = array.data.mem.host
-        return pages
+        return pages.reshape(array.shape)
     return to_host(array)

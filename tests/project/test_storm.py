@@ -65,7 +65,7 @@ PLANTED = {
     "distances off by one": ("distances", longer, "wrong"),
     "a row is lost": ("isochrones", without_last, "wrong"),
     "what is valid is refused": ("summary", refuse, "refused"),
-    "an error of Python": ("targets", break_, "raw error"),
+    "an error of Python": ("levels", break_, "raw error"),
 }
 
 

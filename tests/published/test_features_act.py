@@ -455,8 +455,8 @@ def test_outliers_are_visited_after_all_other_vertices_of_their_block():
 def test_redirection_reads_vertices_from_a_list_in_the_order_of_degrees():
     seen = search(fan(5, 3), "scan_redirected", {})
     launch = seen.of("redirected_thread")[0]
-    assert len(launch.at(seen.run.walked["order"])) == seen.graph.n_vertices
-    first = np.asarray(seen.run.walked["order"])
+    assert len(launch.at(seen.run.own_arguments["order"])) == seen.graph.n_vertices
+    first = np.asarray(seen.run.own_arguments["order"])
     degrees = np.diff(np.asarray(seen.graph.offsets))
     assert (np.diff(degrees[first]) >= 0).all()
 

@@ -69,14 +69,14 @@ class Scan(gpu_steps.Run):
     ):
         super().__init__(graph, query, queue_capacity=1)  # the frontier is not listed
         self.knobs = query.knobs or ScanKnobs()
-        self._own_arguments = _DEFAULT_ARGUMENTS | arguments
+        self.own_arguments = _DEFAULT_ARGUMENTS | arguments
         entry = entry.variant(block=self.knobs.block)
         self.blocks = self.knobs.grid or blocks_for(entry, n_threads)
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
     def arguments(self) -> Named:
-        return super().arguments() | self._own_arguments
+        return super().arguments() | self.own_arguments
 
     def scan(self, level: int) -> None:
         """Expand a level by a scan of all vertices or edges."""

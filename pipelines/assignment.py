@@ -53,8 +53,11 @@ _STATED = (
     "iterations",
     "shortest_by",
 )
-_WHERE = ("edges", "trips", "classes", "closed")  # files, which --verify may find at other places
-_NOT_OF_RUN = ("output", "resume", "debug", "verify")  # options that are no settings of a result
+# What --verify may be given again: where the files are now, and the device, on each of which the
+# bits are the same.
+_GIVEN_AGAIN = ("edges", "trips", "classes", "closed", "device")
+# Options that are no settings of a result.
+_NOT_OF_RUN = ("output", "resume", "debug", "verify", "device")
 
 
 def _only_with(name: str, cost: str) -> Constraint:
@@ -345,11 +348,7 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
-    settings = {
-        name: value
-        for name, value in given.items()
-        if name not in ("output", "resume", "debug", "verify", "device")  # on each the same bits
-    }
+    settings = {name: value for name, value in given.items() if name not in _NOT_OF_RUN}
     return {
         "result": "assignment",
         "version": __version__,
@@ -390,12 +389,12 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
     if differing:
         return [differing]
     for name, option in written.items():
-        if name not in (*_WHERE, *_NOT_OF_RUN) and given[name] != settings.get(name):
+        if name not in (*_GIVEN_AGAIN, *_NOT_OF_RUN) and given[name] != settings.get(name):
             raise InputError(
                 f"{option} {given[name]} is not what {folder} was made with; leave it out, as "
                 "--verify takes the settings of the run"
             )
-    links, trips, options = _arguments(settings | _paths(given))
+    links, trips, options = _arguments(settings | _given_again(given))
     options["max_iterations"] = facts["iterations"]
     with tempfile.TemporaryDirectory() as temporary:
         state = Path(temporary) / STATE
@@ -435,9 +434,9 @@ def _wrong_tables(result: Any, facts: dict[str, Any], folder: Path) -> Iterator[
             yield f"{name}: its rows are not those of the flows"
 
 
-def _paths(given: dict[str, Any]) -> dict[str, Any]:
-    """Return where links and trips are now."""
-    return {name: given[name] for name in _WHERE if given.get(name) is not None}
+def _given_again(given: dict[str, Any]) -> dict[str, Any]:
+    """Return where links and trips are now, and the device."""
+    return {name: given[name] for name in _GIVEN_AGAIN if given.get(name) is not None}
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _power(base, exponent):
     if base <= 0.0:
         return 0.0
     if base == np.inf:  # which no halving makes less
-        return np.inf
+        return np.inf if exponent > 0.0 else 0.0
     k, rest = _logarithm(base)
     value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
     value = min(max(value, -_BEYOND), _BEYOND)  # more steps below change nothing

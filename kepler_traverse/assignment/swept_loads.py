@@ -88,12 +88,10 @@ class SweepScratch(NamedTuple):
     """What one thread needs."""
 
     lines: np.ndarray  # int64 (n_fall, WIDTH): distances
-    waiting: (
-        np.ndarray
-    )  # float64 (n_fall, WIDTH): volumes that are not passed on; all 0 between blocks
-    from_below: (
-        np.ndarray
-    )  # uint8 (n_fall,): bits of lanes whose search upward explains the distance
+    # float64 (n_fall, WIDTH): volumes that are not passed on; all 0 between blocks
+    waiting: np.ndarray
+    # uint8 (n_fall,): bits of lanes whose search upward explains the distance
+    from_below: np.ndarray
     parents: np.ndarray  # int32 (n_fall, WIDTH): the arc that carries the volume
     uses: np.ndarray  # uint8 (n_fall, WIDTH): whether the path uses a selected link
     tentative: np.ndarray  # int64 (n_rise,): all UNREACHED between searches

@@ -216,7 +216,8 @@ def read_link_table(path: Any) -> LinkTable:
         lines.append(number)
     declared = _declared(file, header, "NUMBER OF LINKS")
     if declared not in (None, len(rows)):
-        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared:g}")
+        said = header["NUMBER OF LINKS"]
+        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {said}")
     columns = {}
     for at, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64

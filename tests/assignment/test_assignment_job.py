@@ -125,17 +125,16 @@ def test_resume_answers_what_is_asked_now(files, capsys, is_complete):
 
 def test_verification_takes_the_settings_of_the_run_or_refuses_others(files, capsys):
     assert assignment.main(words(files, "--gap", "1e-4", "--power", "4")) == 0
-    for other in (
-        ("--power", "3"),
-        ("--gap", "1e-3"),
-        ("--cost", "conical"),
-        ("--skims", "time"),
-        ("--method", "frank_wolfe"),
-        ("--value-of-time", "2"),
+    for flag, value, shown in (
+        ("--power", "3", "3"),
+        ("--gap", "1e-3", "0.001"),
+        ("--cost", "conical", "conical"),
+        ("--skims", "time", "time"),
+        ("--method", "frank_wolfe", "frank_wolfe"),
+        ("--value-of-time", "2", "2.0"),
     ):
-        assert verified(files, more=other) == EXIT_USAGE
-        told = capsys.readouterr().err
-        assert f"{' '.join(other)} is not what" in told.replace("0.001", "1e-3").replace("2.0", "2")
+        assert verified(files, more=(flag, value)) == EXIT_USAGE
+        assert f"{flag} {shown} is not what" in capsys.readouterr().err
     assert verified(files, more=("--gap", "0.0001", "--power", "4", "--cost", "bpr")) == 0
 
 

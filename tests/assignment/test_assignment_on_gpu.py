@@ -50,9 +50,8 @@ def test_loads_have_the_bits_of_a_cpu(n_zones):
 
 @pytest.mark.usefixtures("one_order")
 def test_lanes_that_do_not_fit_are_loaded_one_after_another(monkeypatch):
-    problem, cost = problem_of(
-        3, 100
-    )  # shares of the origins end within a warp, and go on in the next one
+    # Shares of the origins end within a warp, and go on in the next one.
+    problem, cost = problem_of(3, 100)
     monkeypatch.setattr(swept_loads_gpu, "_MAX_BYTES", 1)
     on_cpu, on_gpu = loaders_of(problem)
     assert np.array_equal(on_gpu.load(cost).flow, on_cpu.load(cost).flow)
@@ -129,4 +128,6 @@ def test_outputs_of_the_job_are_those_of_a_cpu(tmp_path):
         written.append((folder / assignment.LINKS).read_bytes())
         written.append(manifest["settings"])
     assert written[:2] == written[2:]
-    assert assignment.main([*given, "--verify", str(tmp_path / "cuda")]) == 0
+    for device in ("cpu", "cuda"):
+        verify = ["--verify", str(tmp_path / "cuda"), "--device", device]
+        assert assignment.main([*given, *verify]) == 0

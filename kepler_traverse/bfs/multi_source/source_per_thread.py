@@ -76,9 +76,9 @@ def plan(graph, query, _group: int):
         n_rows = k if keeps_all else queues.shape[0]
         distance = np.empty((n_rows, n), dtype)
         if lists is None:
-            at_targets = np.empty((k, shared.size * keeps_targets), dtype)
+            at_targets = np.empty((k, shared.size if keeps_targets else 0), dtype)
         else:
-            at_targets = np.empty(lists.vertices.size * keeps_targets, dtype)
+            at_targets = np.empty(lists.vertices.size if keeps_targets else 0, dtype)
         n_levels = 0
         if query.output == "counts":
             n_levels = min(np.iinfo(dtype).max, n) + 1

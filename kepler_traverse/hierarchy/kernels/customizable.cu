@@ -7,10 +7,10 @@
 //
 //   customizable_join_warp     the joining arc of each triangle; once per hierarchy
 //   customizable_set_links     the least cost of the links of each side
-//   customizable_lower         weights over triangles, from the bottom on. A barrier of the grid separates levels of
-//   tails customizable_prove_links   finds links that are shorter than their arc, and the first one that is as long
-//   customizable_prove_warp    finds triangles that are shorter than the arc that joins them, and the lowest that is as
-//   long customizable_hand_down     the volume of each side from the triangles that it belongs to, from the top on
+//   customizable_lower         weights over triangles, from the bottom on; a barrier of the grid separates levels
+//   customizable_prove_links   finds links shorter than their arc, and the first one that is as long
+//   customizable_prove_warp    finds triangles shorter than the arc that joins them, and the lowest that is as long
+//   customizable_hand_down     the volume of each side from the triangles that it belongs to, from the top on
 //   customizable_take_sides    weights of one side of some arcs
 //   customizable_put_sides     volumes of one side of some arcs
 //

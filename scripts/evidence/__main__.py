@@ -3,7 +3,7 @@
     python -m scripts.evidence measure                  all of them; takes an hour on two cores, most of it fuzzing
     python -m scripts.evidence measure --only cost      one, or several
     python -m scripts.evidence measure --gpu --output FILE   those of a GPU, into a file in place of the record
-    python -m scripts.evidence add FILE                 add such a file to the record
+    python -m scripts.evidence add FILE                 add such a file to the record, or out/gpu.json of check.sh --gpu
     python -m scripts.evidence write                    the page, after editing this file
     python -m scripts.evidence check                    exit 1 if the page is stale
 
@@ -150,7 +150,12 @@ GPU_MEASURES = gpu.MEASURES | {"huge": large_graph.measure_huge}
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=("measure", "add", "write", "check"))
-    parser.add_argument("file", nargs="?", type=Path, help="for add: output of measure --output")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        help="for add: output of measure --output, or of check.sh --gpu",
+    )
     parser.add_argument("--only", nargs="+", choices=MEASURES | GPU_MEASURES)
     parser.add_argument("--gpu", action="store_true", help="all measures of a GPU")
     parser.add_argument("--output", type=Path, default=MEASURED, help="file for the figures")
@@ -170,7 +175,10 @@ def main(arguments: list[str] | None = None) -> int:
         failed = _measure(list(chosen), options)
     measured = read_record(MEASURED, {})
     if options.action == "add":
-        measured |= read_record(options.file)
+        added = read_record(options.file)
+        if "gpus" in added:
+            added = {"gpu_check": gpu_check_of(added)}
+        measured |= added
         write_record(MEASURED, measured)
     if options.action == "check":
         return put({PAGE: page(measured)}, "scripts.evidence write", check=True)
@@ -179,6 +187,30 @@ def main(arguments: list[str] | None = None) -> int:
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
+
+
+def gpu_check_of(record: dict) -> dict:
+    """Return what the page says of a record of ``check.sh --gpu``: processes per stage, and works."""
+    stages: dict[str, dict[str, int]] = {}
+    for row in record["rows"]:
+        counts = stages.setdefault(row["stage"], dict.fromkeys(("passed", "failed", "not run"), 0))
+        counts[row["verdict"].lower()] += 1
+    ratios = [work["ratio"] for work in record["works"] if work["ratio"] is not None]
+    figures = {
+        "gpus": record["gpus"],
+        "seconds": round(record["seconds"]),
+        "stages": stages,
+        "works": len(ratios),
+        "least": min(ratios, default=None),
+        "largest": max(ratios, default=None),
+    }
+    here = record["machine"]
+    return {
+        "date": record["date"],
+        "commit": record["commit"],
+        "machine": f"{here['gpu']}, driver {here['driver']}",
+        "figures": figures,
+    }
 
 
 def _measure(keys: list[str], options) -> list[str]:

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from scripts import reports
 from scripts.bench import gpus
 from scripts.ci import gpu, groups
+from scripts.evidence.__main__ import gpu_check_of
 from scripts.measure import harness
 from scripts.measure.log import Log
 from scripts.measure.work import Inputs
@@ -83,6 +84,10 @@ def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a
         "speed": (gpu.PASSED, ""),
     }
     assert (record["passed"], record["machine"]) == (False, H200)
+    counts = gpu_check_of(record)["figures"]["stages"]
+    assert counts["groups"] == {"passed": 1, "failed": 0, "not run": 0}
+    assert counts["sanitize"] == {"passed": 0, "failed": 1, "not run": 0}
+    assert counts["parity"] == {"passed": 0, "failed": 0, "not run": 1}
     assert "what went wrong" in capfd.readouterr().out
     assert gpu.main(["multi", "speed"]) == 0
     assert list(outcomes(tmp_path)[0]) == ["multi", "speed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,24 @@ from .problem import Problem
 from .swept_loads_gpu import CarriedOnGpu, GroundOnGpu, Sweeps
 
 
-class SweepLoaderOnGpu(HierarchyLoader):
-    """The loader of the current GPU; without select link."""
+class _Selected(NamedTuple):
+    """What uses selected links: the sides of arcs that stand for one, the volume of each pair, and what
+    is carried.
+    """
 
-    def __init__(self, problem: Problem, ground: Ground) -> None:
+    marks: Any
+    volume: Any
+    carried: CarriedOnGpu
+
+
+class SweepLoaderOnGpu(HierarchyLoader):
+    """The loader of the current GPU."""
+
+    def __init__(
+        self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
+    ) -> None:
         """Copy the hierarchy to the GPU; InputError if it has too many levels."""
-        super().__init__(problem, ground, None)
+        super().__init__(problem, ground, is_selected)
         topology = ground.customizable.topology
         levels = find_levels(topology.offsets, topology.heads)
         if int(levels.max(initial=0)) >= MAX_LEVELS:
@@ -48,18 +60,41 @@ class SweepLoaderOnGpu(HierarchyLoader):
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
         costs_there = cp.asarray(costs)
         sweeps = self._sweeps(costs_there, self._searches)
-        carried = CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
+        self._arcs.prove(costs_there)
+        carried = self._new_carried(k)
+        selected = self._new_selected(k)
         near = cp.empty(result.distance.size, np.int64)
         begin = int(self._first_group[k])
         for first, last in self._batches(k, self._searches):
             lines = sweeps.search(first, last, near)
             sweeps.carry(first, lines)
             carried.add(first - begin, lines)
-        self._arcs.prove(costs_there)
-        flow = self._arcs.hand_down(costs_there, carried.volumes())
+            if selected is not None:
+                sweeps.carry_selected(first, lines, selected.marks, selected.volume)
+                selected.carried.add(first - begin, lines)
+        result.flow[k] = self._arcs.hand_down(costs_there, carried.volumes()).get()
+        if selected is not None:
+            assert result.selected_flow is not None
+            assert result.selected_volume is not None
+            flow = self._arcs.hand_down(costs_there, selected.carried.volumes())
+            result.selected_flow[k] = flow.get()
+            result.selected_volume[self._pairs(k)] = selected.volume[self._pairs(k)].get()
         self._require_proof()
-        result.flow[k] = flow.get()
         return near[self._pairs(k)].get()
+
+    def _new_carried(self, k: int) -> CarriedOnGpu:
+        return CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
+
+    def _new_selected(self, k: int) -> _Selected | None:
+        """Return what uses selected links at the weights that are proved; None if none is selected."""
+        if self._is_selected is None:
+            return None
+        is_marked = cp.asarray(self._is_selected.view(np.uint8))
+        return _Selected(
+            marks=self._arcs.mark_sides(is_marked),
+            volume=cp.zeros(self._problem.demand.volume.size, np.float64),
+            carried=self._new_carried(k),
+        )
 
     def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
         costs_there = cp.asarray(costs)

@@ -21,19 +21,24 @@ from .swept_loads import NO_ARC, WIDTH, Ground
 
 _BLOCK = 256
 _MAX_BYTES = 1 << 33  # of the lines of the lanes that are loaded at a time
-_PER_LANE = 8 + 4 + 8  # bytes per number: a distance, an arc and a volume
+# Bytes per number: a distance, an arc and a volume, and whether the path uses a selected link.
+_PER_LANE = 8 + 4 + 8 + 1
 _entry = make_entries(Path(__file__).parent / "kernels" / "swept_loads.cu", _BLOCK)
 _RISE = _entry("swept_rise_warp", item_threads=WARP)
 _PARENTS = _entry("swept_parents_warp", item_threads=WARP)
 _DISTANCES = _entry("swept_distances_warp", item_threads=WARP)
 _CLIMB = _entry("swept_climb")
+_MARK_RISE = _entry("swept_mark_rise")
+_SELECT = _entry("swept_select_warp", item_threads=WARP)
 _ADD_FLOW = _entry("swept_add_flow_warp", item_threads=WARP)
 _CLOSE = _entry("swept_close_shares")
 _CHECK_LINKS = _entry("swept_check_links_warp", item_threads=WARP)
 _FALL = _entry("swept_fall", is_cooperative=True)
 _CARRY = _entry("swept_carry", is_cooperative=True)
+_MARK_FALL = _entry("swept_mark_fall", is_cooperative=True)
 ENTRIES = (
     *(_RISE, _FALL, _PARENTS, _DISTANCES, _CARRY, _CLIMB),
+    *(_MARK_RISE, _MARK_FALL, _SELECT),
     *(_ADD_FLOW, _CLOSE, _CHECK_LINKS),
 )
 
@@ -132,8 +137,7 @@ class Sweeps:
 
     def carry(self, first: int, lines: Lines) -> None:
         """Carry what waits at the destinations to the origins, and prove the distances."""
-        ground = self._ground
-        fall = ground.fall
+        fall = self._ground.fall
         run(
             _PARENTS,
             fall.n_numbers * int(lines.pitch) // WARP,
@@ -143,6 +147,64 @@ class Sweeps:
             parents=lines.parents,
             is_wrong=self._is_wrong,
         )
+        self._pass_on(first, lines)
+
+    def carry_selected(self, first: int, lines: Lines, marks: Any, selected: Any) -> None:
+        """After ``carry``, carry again what uses a selected link, and write that of each pair.
+
+        ``marks``: of each side of the hierarchy, whether it stands for such a link.
+        """
+        uses = self._find_uses(first, lines, marks)
+        lines.clear_volumes()
+        run(
+            _SELECT,
+            lines.n_lanes,
+            n_lanes=np.int64(lines.n_lanes),
+            pitch=lines.pitch,
+            first_group=np.int64(first),
+            first_pair=self._demand[0],
+            ends=self._ground.end,
+            volumes=self._demand[1],
+            lines=lines.distance,
+            uses=uses,
+            selected=selected,
+            waiting=lines.waiting,
+        )
+        self._pass_on(first, lines)
+
+    def _find_uses(self, first: int, lines: Lines, marks: Any) -> Any:
+        """Return of each number of ``fall`` and lane whether the path there uses a selected link."""
+        ground = self._ground
+        above = cp.zeros(lines.far.shape, np.uint8)
+        run(
+            _MARK_RISE,
+            lines.n_lanes,
+            **lines.lists(first),
+            tails=ground.rise.tails,
+            entries=lines.entries,
+            arcs=ground.rise.arcs,
+            marks=marks,
+            uses=above,
+        )
+        uses = cp.empty(lines.distance.shape, np.uint8)
+        run_together(
+            _MARK_FALL,
+            pitch=lines.pitch,
+            **ground.fall.levels.arguments(),
+            heads=ground.fall.heads,
+            parents=lines.parents,
+            from_rise=ground.from_rise,
+            above=above,
+            arcs=ground.fall.arcs,
+            marks=marks,
+            uses=uses,
+        )
+        return uses
+
+    def _pass_on(self, first: int, lines: Lines) -> None:
+        """Carry what waits along the arcs that explain the distances."""
+        ground = self._ground
+        fall = ground.fall
         run_together(
             _CARRY,
             pitch=lines.pitch,
@@ -201,6 +263,11 @@ class Lines:
             self.climb = cp.zeros(above, np.float64)
             self.parents = cp.empty(below, np.int32)
             self.waiting = cp.zeros(below, np.float64)
+
+    def clear_volumes(self) -> None:
+        """Make room for other volumes on the same paths."""
+        self.climb.fill(0.0)
+        self.waiting.fill(0.0)
 
     def lists(self, first: int) -> dict[str, Any]:
         """Return the lists of numbers above the origins of the groups from ``first`` on."""

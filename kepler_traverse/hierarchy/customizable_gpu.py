@@ -34,8 +34,9 @@ _PROVE = _entry("customizable_prove_warp", item_threads=WARP)
 _TAKE = _entry("customizable_take_sides")
 _PUT = _entry("customizable_put_sides")
 _LOWER = _entry("customizable_lower", is_cooperative=True)
+_MARK = _entry("customizable_mark", is_cooperative=True)
 _HAND_DOWN = _entry("customizable_hand_down", is_cooperative=True)
-ENTRIES = (_JOIN, _SET_LINKS, _PROVE_LINKS, _PROVE, _TAKE, _PUT, _LOWER, _HAND_DOWN)
+ENTRIES = (_JOIN, _SET_LINKS, _PROVE_LINKS, _PROVE, _TAKE, _PUT, _LOWER, _MARK, _HAND_DOWN)
 
 
 class Levels(NamedTuple):
@@ -181,6 +182,21 @@ class CustomizableOnGpu:
             taken=taken,
         )
         return taken
+
+    def mark_sides(self, is_marked: Any) -> Any:
+        """Return which sides ``hand_down`` hands down to a link that is marked, uint8, CuPy, by what
+        ``prove`` has found. ``is_marked`` (n_links,): uint8, CuPy.
+        """
+        marks = cp.empty(self.weights.size, np.uint8)
+        run_together(
+            _MARK,
+            **self._levels.arguments(),
+            links=self._links,
+            triangles=self._triangles,
+            is_marked=is_marked,
+            marks=marks,
+        )
+        return marks
 
     def hand_down(self, costs: Any, volumes: Any) -> Any:
         """Return what the links carry, float64, CuPy, by what ``prove`` has found.

@@ -31,9 +31,28 @@ def problem_of(seed, n_zones):
     return problem, cost
 
 
-def loaders_of(problem):
+def loaders_of(problem, is_selected=None):
     ground = Ground.of(problem, ANY)
-    return SweepLoader(problem, ground), SweepLoaderOnGpu(problem, ground)
+    return (
+        SweepLoader(problem, ground, is_selected),
+        SweepLoaderOnGpu(problem, ground, is_selected),
+    )
+
+
+def select(problem, cost, n_selected):
+    """Return so many links that carry volumes of both classes or of one, and a link that carries none."""
+    flow = loaders_of(problem)[0].load(cost).flow
+    rng = np.random.default_rng(problem.demand.origin.size)
+    is_selected = np.zeros(cost.shape[1], bool)
+    is_selected[rng.choice(np.flatnonzero(flow.sum(axis=0)), n_selected, replace=False)] = True
+    is_selected[np.flatnonzero(flow.sum(axis=0) == 0)[:1]] = True
+    return is_selected
+
+
+def require_equal_bits(found, expected):
+    for name, value in expected._asdict().items():
+        if value is not None:
+            assert np.array_equal(getattr(found, name), value), name
 
 
 @pytest.mark.usefixtures("mode")
@@ -42,10 +61,27 @@ def test_loads_have_the_bits_of_a_cpu(n_zones):
     problem, cost = problem_of(n_zones, n_zones)
     on_cpu, on_gpu = loaders_of(problem)
     expected = on_cpu.load(cost)
-    found = on_gpu.load(cost)
-    assert np.array_equal(found.distance, expected.distance)
-    assert np.array_equal(found.flow, expected.flow)
+    require_equal_bits(on_gpu.load(cost), expected)
     assert np.array_equal(on_gpu.prove(cost), expected.distance)
+
+
+@pytest.mark.usefixtures("mode")
+@pytest.mark.parametrize("n_zones", [6, 40])
+@pytest.mark.parametrize("n_selected", [1, 4])
+def test_selected_loads_have_the_bits_of_a_cpu(n_zones, n_selected):
+    problem, cost = problem_of(n_zones, n_zones)
+    on_cpu, on_gpu = loaders_of(problem, select(problem, cost, n_selected))
+    expected = on_cpu.load(cost)
+    assert 0 < np.count_nonzero(expected.selected_volume) < expected.selected_volume.size
+    require_equal_bits(on_gpu.load(cost), expected)
+
+
+@pytest.mark.usefixtures("one_order")
+def test_loads_of_other_costs_hold_nothing_of_those_before():
+    problem, cost = problem_of(6, 6)
+    on_cpu, on_gpu = loaders_of(problem, select(problem, cost, 3))
+    for costs in (cost, cost[::-1], cost):
+        require_equal_bits(on_gpu.load(costs), on_cpu.load(costs))
 
 
 @pytest.mark.usefixtures("one_order")
@@ -53,8 +89,20 @@ def test_lanes_that_do_not_fit_are_loaded_one_after_another(monkeypatch):
     # Shares of the origins end within a warp, and go on in the next one.
     problem, cost = problem_of(3, 100)
     monkeypatch.setattr(swept_loads_gpu, "_MAX_BYTES", 1)
-    on_cpu, on_gpu = loaders_of(problem)
-    assert np.array_equal(on_gpu.load(cost).flow, on_cpu.load(cost).flow)
+    on_cpu, on_gpu = loaders_of(problem, select(problem, cost, 4))
+    require_equal_bits(on_gpu.load(cost), on_cpu.load(cost))
+
+
+@pytest.mark.usefixtures("one_order")
+def test_free_cycles_and_links_that_are_left_out_have_the_bits_of_a_cpu():
+    problem, cost = problem_of(7, 40)
+    cost[0] *= np.random.default_rng(7).random(cost.shape[1]) < 0.3  # many links on free cycles
+    cost[1, [2, 50, 90]] = [1e9, 1e12, 1e30]
+    heads = problem.network.links.heads
+    cost[1, heads == heads[-1]] = 1e15  # all ways to one vertex
+    on_cpu, on_gpu = loaders_of(problem, select(problem, cost, 4))
+    require_equal_bits(on_gpu.load(cost), on_cpu.load(cost))
+    assert np.array_equal(on_gpu.prove(cost), on_cpu.prove(cost))
 
 
 @pytest.mark.usefixtures("one_order")

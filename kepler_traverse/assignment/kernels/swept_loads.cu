@@ -11,6 +11,9 @@
 //   swept_distances_warp   one origin per warp: the distance of each pair, and the volume that waits at its destination
 //   swept_carry            volumes from the bottom to the top, each over the arc that explains the distance
 //   swept_climb            one origin per thread: volumes from the top of the search upward down to the origin
+//   swept_mark_rise        one origin per thread: which paths of the search upward use a selected link
+//   swept_mark_fall        the same of the paths downward, from the top to the bottom
+//   swept_select_warp      one origin per warp: the volume of each pair whose path uses a selected link
 //   swept_add_flow_warp    what each arc carries: the volumes of some lanes, in their order
 //   swept_close_shares     adds what the last share of the origins carries
 //   swept_check_links_warp finds links that make a distance shorter
@@ -22,6 +25,8 @@
 namespace {
 
 constexpr int64 UNREACHED = int64{1} << 61;  // twice it fits
+constexpr int64 UP = 0;                      // of the two sides of an arc
+constexpr int64 DOWN = 1;
 constexpr int32 NO_ARC = -1;
 constexpr int32 FROM_BELOW = -2;  // in place of an arc: the search upward explains the distance
 constexpr int32 WARPS = BLOCK / WARP;
@@ -274,6 +279,96 @@ extern "C" __global__ void __launch_bounds__(BLOCK) swept_climb(const ClimbArgs 
       args.climb[v * args.pitch + lane] = volume;
       const int32 arc = kt::load_constant(args.entries + v * args.pitch + lane);
       args.climb[kt::load_constant(args.tails + arc) * args.pitch + lane] += volume;
+    }
+  }
+}
+
+struct MarkRiseArgs {
+  int64 n_lanes;
+  int64 pitch;
+  const int32* start;
+  const int64* list_offsets;
+  const int32* lists;
+  const int32* tails;
+  const int32* entries;
+  const int32* arcs;   // those of the hierarchy, of which `marks` has both sides
+  const uint8* marks;  // of each side, whether it stands for a selected link
+  uint8* uses;         // of each number of `rise` and lane; 0 before
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) swept_mark_rise(const MarkRiseArgs args) {
+  for (int64 lane = kt::thread_id(); lane < args.n_lanes; lane += kt::n_threads()) {
+    const int64 list = kt::load_constant(args.start + lane);
+    const int64 end = kt::load_constant(args.list_offsets + list + 1);
+    for (int64 i = kt::load_constant(args.list_offsets + list); i < end; ++i) {
+      const int64 at = kt::load_constant(args.lists + i) * args.pitch + lane;
+      const int32 arc = kt::load_constant(args.entries + at);
+      if (arc == NO_ARC) continue;
+      const uint8 own = kt::load_constant(args.marks + 2 * int64{kt::load_constant(args.arcs + arc)} + UP);
+      args.uses[at] = own | args.uses[kt::load_constant(args.tails + arc) * args.pitch + lane];
+    }
+  }
+}
+
+struct MarkFallArgs {
+  int64 pitch;
+  const int32* by_level;
+  const int64* level_offsets;
+  int64 n_levels;
+  const int32* heads;
+  const int32* parents;
+  const int32* from_rise;
+  const uint8* above;  // what `swept_mark_rise` found
+  const int32* arcs;
+  const uint8* marks;
+  uint8* uses;      // of each number of `fall` and lane
+  uint32* arrived;  // 0 before the launch
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) swept_mark_fall(const MarkFallArgs args) {
+  for (int64 level = args.n_levels - 1; level >= 0; --level) {
+    const int64 first = kt::load_constant(args.level_offsets + level);
+    const int64 n_items = (kt::load_constant(args.level_offsets + level + 1) - first) * args.pitch;
+    for (int64 item = kt::thread_id(); item < n_items; item += kt::n_threads()) {
+      const int64 v = kt::load_constant(args.by_level + first + item / args.pitch);
+      const int64 lane = item % args.pitch;
+      const int32 parent = kt::load_constant(args.parents + v * args.pitch + lane);
+      uint8 uses = 0;
+      if (parent == FROM_BELOW) {
+        uses = kt::load_constant(args.above + kt::load_constant(args.from_rise + v) * args.pitch + lane);
+      } else if (parent != NO_ARC) {
+        const uint8 own = kt::load_constant(args.marks + 2 * int64{kt::load_constant(args.arcs + parent)} + DOWN);
+        uses = own | args.uses[kt::load_constant(args.heads + parent) * args.pitch + lane];
+      }
+      args.uses[v * args.pitch + lane] = uses;
+    }
+    kt::grid_barrier(args.arrived);
+  }
+}
+
+struct SelectArgs {
+  int64 n_lanes;
+  int64 pitch;
+  int64 first_group;
+  const int64* first_pair;
+  const int32* ends;
+  const double* volumes;
+  const int64* lines;
+  const uint8* uses;
+  double* selected;  // of each pair
+  double* waiting;   // 0 before
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) swept_select_warp(const SelectArgs args) {
+  for (int64 lane = kt::warp_id(); lane < args.n_lanes; lane += kt::n_warps()) {
+    const int64 end = kt::load_constant(args.first_pair + args.first_group + lane + 1);
+    for (int64 pair = kt::load_constant(args.first_pair + args.first_group + lane) + kt::lane(); pair < end;
+         pair += WARP) {
+      const int64 at = kt::load_constant(args.ends + pair) * args.pitch + lane;
+      const bool is_selected = kt::load_constant(args.lines + at) < UNREACHED && kt::load_constant(args.uses + at);
+      const double volume = is_selected ? kt::load_constant(args.volumes + pair) : 0.0;
+      args.selected[pair] = volume;
+      args.waiting[at] = volume;
     }
   }
 }

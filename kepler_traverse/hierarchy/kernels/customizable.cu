@@ -10,6 +10,7 @@
 //   customizable_lower         weights over triangles, from the bottom on; a barrier of the grid separates levels
 //   customizable_prove_links   finds links shorter than their arc, and the first one that is as long
 //   customizable_prove_warp    finds triangles shorter than the arc that joins them, and the lowest that is as long
+//   customizable_mark          the sides that hand down to a marked link, from the bottom on
 //   customizable_hand_down     the volume of each side from the triangles that it belongs to, from the top on
 //   customizable_take_sides    weights of one side of some arcs
 //   customizable_put_sides     volumes of one side of some arcs
@@ -173,6 +174,60 @@ extern "C" __global__ void __launch_bounds__(BLOCK) customizable_prove_warp(cons
   }
 }
 
+namespace {
+
+struct Sides {
+  int64 first;  // passed before the second one
+  int64 second;
+};
+
+// Both sides that explain a side by its triangle.
+KT_DEVICE Sides sides_of(int64 side, int64 triangle) {
+  const int64 low = triangle >> 32;
+  const int64 high = triangle & 0xffffffff;
+  const int64 downward = side % 2 == UP ? low : high;
+  const int64 upward = side % 2 == UP ? high : low;
+  return {2 * downward + DOWN, 2 * upward + UP};
+}
+
+}  // namespace
+
+struct MarkArgs {
+  const int32* by_level;
+  const int64* level_offsets;
+  int64 n_levels;
+  const int32* links;
+  const int64* triangles;
+  const uint8* is_marked;  // of each link
+  uint8* marks;            // of each side
+  uint32* arrived;         // 0 before the launch
+};
+
+namespace {
+
+KT_DEVICE uint8 mark_of(const MarkArgs& args, int64 side) {
+  const int32 link = kt::load_constant(args.links + side);
+  if (link != NO_LINK) return kt::load_constant(args.is_marked + link);
+  const int64 triangle = kt::load_constant(args.triangles + side);
+  if (triangle == NO_TRIANGLE) return 0;
+  const Sides below = sides_of(side, triangle);
+  return args.marks[below.first] | args.marks[below.second];
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK) customizable_mark(const MarkArgs args) {
+  for (int64 level = 0; level < args.n_levels; ++level) {
+    const int64 first = kt::load_constant(args.level_offsets + level);
+    const int64 n_sides = 2 * (kt::load_constant(args.level_offsets + level + 1) - first);
+    for (int64 at = kt::thread_id(); at < n_sides; at += kt::n_threads()) {
+      const int64 side = 2 * int64{kt::load_constant(args.by_level + first + at / 2)} + at % 2;
+      args.marks[side] = mark_of(args, side);
+    }
+    kt::grid_barrier(args.arrived);
+  }
+}
+
 struct HandArgs {
   const int32* by_level;
   const int64* level_offsets;
@@ -221,13 +276,8 @@ KT_DEVICE void end_side(const HandArgs& args, int64 side, double load) {
     args.flow[link] = load;  // a link belongs to one side
     is_right = kt::load_constant(args.costs + link) == weight;
   } else if (triangle != NO_TRIANGLE) {
-    const int64 low = triangle >> 32;
-    const int64 high = triangle & 0xffffffff;
-    const int64 downward = side % 2 == UP ? low : high;
-    const int64 upward = side % 2 == UP ? high : low;
-    is_right =
-        kt::load_constant(args.weights + 2 * downward + DOWN) + kt::load_constant(args.weights + 2 * upward + UP) ==
-        weight;
+    const Sides below = sides_of(side, triangle);
+    is_right = kt::load_constant(args.weights + below.first) + kt::load_constant(args.weights + below.second) == weight;
   }
   if (!is_right) kt::racy_store(args.is_wrong, 1);  // all threads store the same value
 }

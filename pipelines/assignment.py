@@ -173,7 +173,10 @@ def parser() -> OnceParser:
     add("--gap", "relative gap to reach (default: 1e-6)", type=number, metavar="X")
     add("--method", "how (default: paths)", choices=("paths", "frank_wolfe"))
     add(
-        "--device", "where --method frank_wolfe loads trips (default: cpu)", choices=("cpu", "cuda")
+        "--device",
+        "where --method frank_wolfe loads trips over a hierarchy (default: cpu); all else is computed on the "
+        "CPU, and the manifest says which it was",
+        choices=("cpu", "cuda"),
     )
     add("--max-iterations", "most searches (default: 1000)", type=integer, metavar="N")
     add(
@@ -282,6 +285,8 @@ def _write(given: dict[str, Any]) -> int:
     links, trips, options = _arguments(given)
     read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(given))
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
+    if given.get("device") not in (None, result.shortest_on):
+        say(f"the CPU found the shortest paths (shortest_by: {result.shortest_by})")
     result.certify()
     files = _tables(result, given)
     for name in {SUCCESS, SKIMS, SELECTED} - {*files}:  # of a run with other options
@@ -354,6 +359,7 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
         "version": __version__,
         "settings": settings,
         **{name: getattr(result, name) for name in _STATED},
+        "shortest_on": result.shortest_on,
         "files": compute_digests(folder, files),
     }
 

@@ -64,9 +64,10 @@ class Loaded(NamedTuple):
 
 
 class Prover(Protocol):
-    """A way to shortest distances."""
+    """A way to shortest distances, and the device that goes it."""
 
     name: str
+    device: str
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
         """Return the distance of each pair at costs of shape (n_classes, n_links), proved by the links
@@ -87,6 +88,7 @@ class SearchProver:
     """Distances by a search per origin."""
 
     name = "searches"
+    device = "cpu"
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -309,6 +311,7 @@ class HierarchyLoader(ABC):
     """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs."""
 
     name = "hierarchy"
+    device: str
 
     def __init__(self, problem: Problem, ground: Ground, is_selected: np.ndarray | None) -> None:
         self._problem = problem
@@ -385,6 +388,8 @@ class HierarchyLoader(ABC):
 
 class SweepLoader(HierarchyLoader):
     """The loader of a CPU."""
+
+    device = "cpu"
 
     def __init__(
         self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None

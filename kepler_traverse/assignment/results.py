@@ -57,7 +57,9 @@ class Equilibrium:
         The relative gap after each iteration.
     shortest_by : str
         How shortest paths were found: by ``"searches"``, or over a ``"hierarchy"``. It depends on the
-        links and the trips alone.
+        method, the links and the trips alone.
+    shortest_on : str
+        Where: on the ``"cpu"``, or with ``device="cuda"`` over a hierarchy on ``"cuda"``.
     """
 
     problem: Problem
@@ -73,7 +75,8 @@ class Equilibrium:
     def __repr__(self) -> str:
         return (
             f"Equilibrium(relative_gap={self.relative_gap:.3g}, iterations={self.iterations}, "
-            f"is_converged={self.is_converged}, objective={self.objective!r})"
+            f"is_converged={self.is_converged}, objective={self.objective!r}, "
+            f"shortest_by={self.shortest_by!r}, shortest_on={self.shortest_on!r})"
         )
 
     @property
@@ -95,6 +98,10 @@ class Equilibrium:
     @property
     def shortest_by(self) -> str:
         return self.prover.name
+
+    @property
+    def shortest_on(self) -> str:
+        return self.prover.device
 
     @property
     def average_excess(self) -> float:

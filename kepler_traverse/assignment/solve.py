@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, cuda
-from ..errors import InputError, option_text
+from ..errors import InputError
 from .all_or_nothing import HierarchyLoader, SearchLoader
 from .checkpoints import Checkpoint
 from .cost_functions import BPR, Conical, CostFunction
@@ -78,8 +78,9 @@ def assign(
         True writes a line per iteration to stderr; a function is called with the number of
         iterations and the relative gap.
     device : {"cpu", "cuda"}
-        Where ``"frank_wolfe"`` finds shortest paths and loads the trips. A GPU needs a hierarchy, which
-        roads have, and takes no ``select_link``. All else is computed on the CPU.
+        Where ``"frank_wolfe"`` finds shortest paths and loads the trips on networks that have a
+        hierarchy, such as roads. The CPU computes all else, and searches other networks and for
+        ``"paths"``; ``Equilibrium.shortest_on`` says which device it was.
     src_column, dst_column : str, optional
         Columns of the links.
 
@@ -108,7 +109,7 @@ def assign(
     arguments.choice("device", device, DEVICES)
     arguments.whole("max_iterations", max_iterations, 1)
     if device == "cuda":
-        _require_gpu(method, select_link)
+        cuda.require()
     report = _reporter(progress)
     network = read_network(links, (src_column, dst_column), closed)
     problem = _problem(network, trips, cost, classes)
@@ -157,21 +158,6 @@ def assign(
         selected=selected,
         prover=solver.prover,
     )
-
-
-def _require_gpu(method: str, select_link: Any) -> None:
-    """Raise DeviceError if no GPU answers, and InputError for what none computes."""
-    if method != BiconjugateFrankWolfe.name:
-        raise InputError(
-            f"{option_text('device', 'cuda')} is for {option_text('method', 'frank_wolfe')}; "
-            f"name that, or leave {option_text('device')} out"
-        )
-    if select_link is not None:
-        raise InputError(
-            f"{option_text('device', 'cuda')} takes no {option_text('select_link')}; "
-            "leave one of them out"
-        )
-    cuda.require()
 
 
 def _frank_wolfe(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cuda import cp
-from ..errors import CertificateError, InputError, option_text
+from ..errors import CertificateError
 from ..hierarchy.customizable import DOWN, UP
 from ..hierarchy.customizable_gpu import MAX_LEVELS, CustomizableOnGpu, find_levels
 from .all_or_nothing import FAULT, Ground, HierarchyLoader, Loaded
@@ -30,19 +30,25 @@ class _Selected(NamedTuple):
 class SweepLoaderOnGpu(HierarchyLoader):
     """The loader of the current GPU."""
 
-    def __init__(
-        self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
-    ) -> None:
-        """Copy the hierarchy to the GPU; InputError if it has too many levels."""
-        super().__init__(problem, ground, is_selected)
+    device = "cuda"
+
+    @classmethod
+    def of(
+        cls, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
+    ) -> SweepLoaderOnGpu | None:
+        """Return the loader; None if the hierarchy has so many levels that a CPU takes less time."""
         topology = ground.customizable.topology
         levels = find_levels(topology.offsets, topology.heads)
         if int(levels.max(initial=0)) >= MAX_LEVELS:
-            raise InputError(
-                f"{option_text('device', 'cuda')}: the hierarchy of these links has "
-                f"{int(levels.max()) + 1:,} levels, and a GPU takes {MAX_LEVELS:,}; "
-                f"leave {option_text('device')} out"
-            )
+            return None
+        return cls(problem, ground, levels, is_selected)
+
+    def __init__(
+        self, problem: Problem, ground: Ground, levels: np.ndarray, is_selected: np.ndarray | None
+    ) -> None:
+        """Copy the hierarchy to the GPU; ``levels`` are those of its ranks."""
+        super().__init__(problem, ground, is_selected)
+        topology = ground.customizable.topology
         self._is_wrong = cp.zeros(1, np.int32)
         self._arcs = CustomizableOnGpu(topology, levels, self._is_wrong)
         self._searches = GroundOnGpu(ground.searches)

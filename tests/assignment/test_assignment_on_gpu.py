@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kepler_traverse import cuda
 from kepler_traverse.assignment import assign, sweep_loader_gpu, swept_loads_gpu
 from kepler_traverse.assignment.all_or_nothing import Ground, SweepLoader
 from kepler_traverse.assignment.sweep_loader_gpu import SweepLoaderOnGpu
-from kepler_traverse.errors import CertificateError, InputError
+from kepler_traverse.errors import CertificateError, DeviceError
 from kepler_traverse.hierarchy.customizable import UNREACHED
 from pipelines import assignment
 from tests.assignment import networks
@@ -35,7 +36,7 @@ def loaders_of(problem, is_selected=None):
     ground = Ground.of(problem, ANY)
     return (
         SweepLoader(problem, ground, is_selected),
-        SweepLoaderOnGpu(problem, ground, is_selected),
+        SweepLoaderOnGpu.of(problem, ground, is_selected),
     )
 
 
@@ -122,60 +123,126 @@ def test_wrong_weights_are_reported(monkeypatch, name, change):
         getattr(on_gpu, name)(cost)
 
 
+OPTIONS = {
+    "method": "frank_wolfe",
+    "gap": 1e-3,
+    "classes": networks.CLASSES,
+    "closed": [5],
+    "select_link": [12, 19, 50],
+}
+
+
+def require_equal_results(found, expected):
+    pd.testing.assert_frame_equal(found.links, expected.links, check_exact=True)
+    pd.testing.assert_frame_equal(found.selected_pairs, expected.selected_pairs, check_exact=True)
+    assert (found.gaps, found.bound) == (expected.gaps, expected.bound)
+    assert found.shortest_by == expected.shortest_by
+
+
 @pytest.mark.usefixtures("one_order")
 def test_assignment_has_the_bits_of_a_cpu():
     links, trips = networks.grid(side=4, n_zones=5)
-    options = {"method": "frank_wolfe", "gap": 1e-3, "closed": [5]}
-    expected = assign(links, trips, **options)
-    found = assign(links, trips, **options, device="cuda")
-    assert expected.shortest_by == found.shortest_by == "hierarchy"
-    pd.testing.assert_frame_equal(found.links, expected.links, check_exact=True)
-    assert found.gaps == expected.gaps
+    expected = assign(links, trips, **OPTIONS)
+    found = assign(links, trips, **OPTIONS, device="cuda")
+    assert (expected.shortest_on, found.shortest_on) == ("cpu", "cuda")
+    assert found.shortest_by == "hierarchy"
+    require_equal_results(found, expected)
+    assert len(found.selected_pairs)
     assert found.certify() == expected.bound
+    assert "shortest_by='hierarchy', shortest_on='cuda'" in repr(found)
+
+
+@pytest.mark.usefixtures("one_order")
+@pytest.mark.parametrize("devices", [("cpu", "cuda"), ("cuda", "cpu")])
+def test_assignment_of_one_device_goes_on_on_the_other_one(devices, tmp_path):
+    links, trips = networks.grid(side=4, n_zones=5)
+    file = tmp_path / "state.npz"
+    first, second = devices
+    begun = assign(links, trips, **OPTIONS, device=first, checkpoint=file, max_iterations=3)
+    assert not begun.is_converged
+    found = assign(links, trips, **OPTIONS, device=second, checkpoint=file)
+    assert found.shortest_on == second
+    require_equal_results(found, assign(links, trips, **OPTIONS))
+
+
+def complete_graph(n):
+    """Return links between all of n vertices, and one pair: searches take less time than a hierarchy."""
+    ends = [(u, v) for u in range(n) for v in range(n) if u != v]
+    links = pd.DataFrame(ends, columns=["src", "dst"])
+    links = links.assign(free_flow_time=1.0, capacity=1.0, b=0.15, power=4.0)
+    trips = pd.DataFrame({"origin": [0], "destination": [1], "volume": 1.0, "trucks": 1.0})
+    return links, trips
 
 
 @pytest.mark.usefixtures("one_order")
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("tables", "options", "most_levels", "shortest_by"),
     [
-        ({}, "name that, or leave device out"),
-        ({"method": "frank_wolfe", "select_link": [1]}, "leave one of them out"),
+        (complete_graph(60), {}, None, "searches"),
+        (networks.grid(side=4, n_zones=5), {"method": "paths"}, None, "searches"),
+        (networks.grid(side=4, n_zones=5), {}, 3, "hierarchy"),
     ],
+    ids=["no hierarchy", "paths", "too many levels"],
 )
-def test_what_no_gpu_computes_is_refused(options, says):
-    links, trips = networks.grid()
-    with pytest.raises(InputError, match=says):
-        assign(links, trips, device="cuda", **options)
+def test_what_no_gpu_takes_is_computed_on_the_cpu(
+    tables, options, most_levels, shortest_by, monkeypatch
+):
+    if most_levels is not None:
+        monkeypatch.setattr(sweep_loader_gpu, "MAX_LEVELS", most_levels)
+    asked = OPTIONS | options
+    found = assign(*tables, **asked, device="cuda")
+    assert (found.shortest_by, found.shortest_on) == (shortest_by, "cpu")
+    require_equal_results(found, assign(*tables, **asked))
 
 
-@pytest.mark.usefixtures("one_order")
-def test_networks_that_a_gpu_does_not_take_are_refused(monkeypatch):
-    ends = [(u, v) for u in range(60) for v in range(60) if u != v]
-    links = pd.DataFrame(ends, columns=["src", "dst"])
-    links = links.assign(free_flow_time=1.0, capacity=1.0, b=0.15, power=4.0)
-    trips = pd.DataFrame({"origin": [0], "destination": [1], "volume": [1.0]})
-    with pytest.raises(InputError, match="needs a hierarchy"):
-        assign(links, trips, method="frank_wolfe", device="cuda")
-    monkeypatch.setattr(sweep_loader_gpu, "MAX_LEVELS", 3)
-    with pytest.raises(InputError, match="a GPU takes 3; leave device out"):
-        assign(*networks.grid(side=4, n_zones=5), method="frank_wolfe", device="cuda")
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(cuda, "available", lambda: False)
+    for method in ("paths", "frank_wolfe"):
+        with pytest.raises(DeviceError, match="take device 'cpu'"):
+            assign(*networks.grid(), method=method, device="cuda")
 
 
-@pytest.mark.usefixtures("one_order")
-def test_outputs_of_the_job_are_those_of_a_cpu(tmp_path):
+@pytest.fixture
+def files(tmp_path):
+    """Return the words that name links and trips in files."""
     links, trips = networks.grid(side=4, n_zones=5)
     links.to_parquet(tmp_path / "links.parquet")
     trips.to_parquet(tmp_path / "trips.parquet")
-    given = [str(tmp_path / "links.parquet"), "--trips", str(tmp_path / "trips.parquet")]
+    return [str(tmp_path / "links.parquet"), "--trips", str(tmp_path / "trips.parquet")]
+
+
+@pytest.mark.usefixtures("one_order")
+@pytest.mark.parametrize("method", ["paths", "frank_wolfe"])
+def test_outputs_of_the_job_are_those_of_a_cpu(method, files, tmp_path, capsys):
+    by_gpu = {"frank_wolfe": "cuda", "paths": "cpu"}
+    how = ["--method", method, "--gap", "1e-2", "--select-link", "12,19,50"]
     written = []
-    for device in ("cpu", "cuda"):
+    for device, shortest_on in (("cpu", "cpu"), ("cuda", by_gpu[method])):
         folder = tmp_path / device
-        how = ["--method", "frank_wolfe", "--gap", "1e-2", "--device", device]
-        assert assignment.main([*given, *how, "--output", str(folder)]) == 0
+        assert assignment.main([*files, *how, "--device", device, "--output", str(folder)]) == 0
         manifest = json.loads((folder / assignment.MANIFEST).read_text())
-        written.append((folder / assignment.LINKS).read_bytes())
-        written.append(manifest["settings"])
-    assert written[:2] == written[2:]
+        assert manifest["shortest_on"] == shortest_on
+        says_so = "the CPU found the shortest paths (shortest_by: searches)"
+        assert (says_so in capsys.readouterr().err) == (device != shortest_on)
+        tables = [(folder / name).read_bytes() for name in (assignment.LINKS, assignment.SELECTED)]
+        written.append((tables, manifest["settings"]))
+        assert len(pd.read_parquet(folder / assignment.SELECTED))
+    assert written[0] == written[1]
     for device in ("cpu", "cuda"):
-        verify = ["--verify", str(tmp_path / "cuda"), "--device", device]
-        assert assignment.main([*given, *verify]) == 0
+        for folder in ("cpu", "cuda"):
+            verify = ["--verify", str(tmp_path / folder), "--device", device]
+            assert assignment.main([*files, *verify]) == 0
+
+
+@pytest.mark.usefixtures("one_order")
+@pytest.mark.parametrize("devices", [("cpu", "cuda"), ("cuda", "cpu")])
+def test_run_of_one_device_is_resumed_on_the_other_one(devices, files, tmp_path):
+    how = ["--method", "frank_wolfe", "--gap", "1e-3", "--select-link", "12,19,50"]
+    out = tmp_path / "resumed"
+    first, second = ([*files, *how, "--device", device, "--output", str(out)] for device in devices)
+    assert assignment.main([*first, "--max-iterations", "3"]) == assignment.EXIT_NOT_MET
+    assert assignment.main([*second, "--resume"]) == 0
+    whole = tmp_path / "whole"
+    assert assignment.main([*files, *how, "--output", str(whole)]) == 0
+    for name in (assignment.LINKS, assignment.SELECTED):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()

@@ -172,18 +172,9 @@ def ask_assignment(case: Case) -> None:
     table = _TABLES[case.draw.choice(list(_TABLES))]
     case.count("calls")
     case.count("calls, assign")
+    tables = table(asked.links), table(asked.trips)
     try:
-        result = assign(
-            table(asked.links),
-            table(asked.trips),
-            cost=BPR(),
-            closed=asked.closed or None,
-            select_link=asked.selected or None,
-            method=asked.method,
-            gap=_GAPS[asked.method],
-            max_iterations=_MOST,
-        )
-        result.certify()
+        result = _assign(asked, tables, "cpu")
     except Exception as error:
         if not refusal or refusal not in str(error):
             case.check_error("assign", error, None, asked.words)
@@ -195,8 +186,42 @@ def ask_assignment(case: Case) -> None:
     fault = _fault(asked, result)
     if fault:
         case.report("assign", "wrong", fault, asked.words)
+    if case.settings.device == "cuda":
+        _ask_on_gpu(case, asked, tables, result)
     if case.draw.random() < 0.2:
         _ask_job(case, asked, result)
+
+
+def _assign(asked: Asked, tables: tuple[Any, Any], device: str) -> Any:
+    """Return what ``assign`` does, certified."""
+    result = assign(
+        *tables,
+        cost=BPR(),
+        closed=asked.closed or None,
+        select_link=asked.selected or None,
+        method=asked.method,
+        gap=_GAPS[asked.method],
+        max_iterations=_MOST,
+        device=device,
+    )
+    result.certify()
+    return result
+
+
+def _ask_on_gpu(case: Case, asked: Asked, tables: tuple[Any, Any], expected: Any) -> None:
+    """Assign the same with a GPU: all that is found must have the bits of the CPU."""
+    case.count("calls on the GPU")
+    try:
+        found = _assign(asked, tables, "cuda")
+    except Exception as error:
+        case.check_error("assign", error, None, f"{asked.words}; on the GPU")
+        return
+    case.count("comparisons")
+    is_equal = found.bound == expected.bound and found.links.equals(expected.links)
+    if asked.selected:
+        is_equal &= found.selected_pairs.equals(expected.selected_pairs)
+    if not is_equal:
+        case.report("assign", "wrong", "a GPU finds other flows than a CPU", asked.words)
 
 
 def _write_parquet(table: pd.DataFrame, place: Path, _draw: Random) -> tuple[Path, list[str]]:
@@ -252,11 +277,14 @@ def _ask_job(case: Case, asked: Asked, result: Any) -> None:
         options.append("--closed=" + ",".join(map(str, asked.closed)))
     if asked.selected and not uses:  # rows of a file with further links are others
         options.append("--select-link=" + ",".join(map(str, asked.selected)))
+    devices = sorted({"cpu", case.settings.device})
+    verify_on = case.draw.choice(devices)
+    options.append(f"--device={case.draw.choice(devices)}")
     case.count("calls, job of assign")
     is_met = 0 if result.is_converged else assignment.EXIT_NOT_MET
     for more, expected in (
         ([f"--output={out}", *options], is_met),
-        ([f"--verify={out}"], 0),
+        ([f"--verify={out}", f"--device={verify_on}"], 0),
     ):
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kepler_traverse
+from kepler_traverse import cuda
 from kepler_traverse.assignment import Equilibrium
 from kepler_traverse.errors import EdgeListError, InputError
+from kepler_traverse.hierarchy.customizable_gpu import CustomizableOnGpu
 from pipelines import batch_sources
 from scripts.storm import __main__ as storm
 from scripts.storm import containers, jobs, processes, record
@@ -114,6 +116,17 @@ def test_a_wrong_flow_of_an_assignment_is_found(monkeypatch, change, what):
     found = findings(Settings(5, doors=("assignment",)), range(20))
     assert {each.what for each in found} == {"wrong"}
     assert any(what in each.detail for each in found)
+
+
+@on_a_device
+def test_a_wrong_selected_flow_of_a_gpu_is_found(monkeypatch):
+    def mark_nothing(self, _is_marked):
+        return cuda.cp.zeros(self.weights.size, "uint8")
+
+    monkeypatch.setattr(CustomizableOnGpu, "mark_sides", mark_nothing)
+    with running(FIRST):
+        found = findings(Settings(4, device="cuda", doors=("assignment",)), range(40))
+    assert {each.detail for each in found} == {"a GPU finds other flows than a CPU"}
 
 
 def test_a_gap_of_an_assignment_that_is_not_that_of_its_flows_is_found(monkeypatch):

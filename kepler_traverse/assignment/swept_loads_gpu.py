@@ -258,7 +258,7 @@ class Lines:
         self.far = cp.full(above, UNREACHED, np.int64)
         self.entries = cp.full(above, NO_ARC, np.int32)
         self.distance = cp.empty(below, np.int64)
-        self.waiting = None
+        self.waiting: Any = None
         if carries:
             self.climb = cp.zeros(above, np.float64)
             self.parents = cp.empty(below, np.int32)

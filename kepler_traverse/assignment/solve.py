@@ -23,6 +23,7 @@ from .results import Equilibrium
 
 METHODS = (PathEquilibration.name, BiconjugateFrankWolfe.name)
 DEVICES = ("cpu", "cuda")
+_LINE_WIDTH = 75  # of lists in fingerprints; files of version 0.1.0 have it
 Report = Callable[[int, float], object]
 
 
@@ -168,7 +169,10 @@ def _frank_wolfe(
     """
     selected = None
     if is_selected is not None:
-        selected = np.flatnonzero(is_selected)
+        # all of them, also of many, whatever options of printing a user has set
+        selected = np.array2string(
+            np.flatnonzero(is_selected), threshold=sys.maxsize, max_line_width=_LINE_WIDTH
+        )
     question = f"{BiconjugateFrankWolfe.name} {selected}"  # the state has the flows of select link
     kept = Checkpoint(checkpoint, problem.fingerprint(question))
     loader = make_loader(problem, is_selected, device)

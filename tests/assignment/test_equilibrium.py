@@ -279,6 +279,21 @@ def test_interrupted_assignment_goes_on_with_equal_bits(tmp_path):
     assert_equal_bits(assign(links, trips, gap=1e-9), resumed)
 
 
+@pytest.mark.parametrize("n_selected", [3, 1100])
+def test_checkpoint_of_other_selected_links_is_refused(n_selected, tmp_path):
+    links, trips = networks.grid(side=20, n_zones=4)
+    rows = np.arange(n_selected)
+    others = np.setdiff1d(np.arange(n_selected + 1), [n_selected // 2])
+    file = tmp_path / "state.npz"
+    options = {"method": "frank_wolfe", "gap": 1e-3, "max_iterations": 3, "checkpoint": file}
+    begun = assign(links, trips, select_link=rows, **options)
+    with np.printoptions(threshold=2, linewidth=9):  # as a user may have set them
+        again = assign(links, trips, select_link=rows, **options)
+    assert_equal_bits(again, begun)
+    with pytest.raises(InputError, match="of other links, trips, costs"):
+        assign(links, trips, select_link=others, **options)
+
+
 def test_checkpoint_of_another_assignment_is_refused(tmp_path):
     links, trips = networks.grid()
     file = tmp_path / "state.npz"

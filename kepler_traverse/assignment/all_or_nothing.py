@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._arrays import make_offsets
 from ..cpu import threads
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
 from ..cpu.components import strong_components
 from ..errors import CertificateError
 from ..hierarchy.customizable import (
@@ -35,7 +37,7 @@ from ..hierarchy.customizable import (
     part_above,
 )
 from . import searched_loads, swept_loads
-from .link_costs import round_down, sum_up_to
+from .link_costs import BLOCK, Extent, count_blocks, measure_extent, round_down
 from .path_flows import Demand, Searches
 from .problem import Problem
 from .trees import NO_LINK
@@ -50,7 +52,7 @@ FAULT = "the distances of an assignment are not proved; report this fault of the
 
 
 class Loaded(NamedTuple):
-    """What an all-or-nothing assignment is.
+    """What an all-or-nothing assignment is. The next one may have the same memory.
 
     ``distance`` (n_pairs,): the least cost of each pair, infinite without a path. ``flow``
     (n_classes, n_links). Of the paths that use a selected link, ``selected_flow`` and the
@@ -166,15 +168,39 @@ class WholeCosts(NamedTuple):
     n_bits: int
     leaves_out: bool
 
-    def distances(self, sums: np.ndarray) -> np.ndarray:
-        """Return sums of costs along shortest paths in the unit of the links, float64."""
-        return np.ldexp((sums >> self.n_bits).astype(np.float64), -self.shift)
+    def write_distances(self, sums: np.ndarray, distances: np.ndarray) -> bool:
+        """Write sums of costs along shortest paths in the unit of the links, infinite where there is
+        none. Return whether there are all.
+        """
+        is_reached = np.empty(count_blocks(sums.size), np.bool_)
+        unit = self.shift, self.n_bits
+        threads.run(_write_blocks, is_reached.size, sums, unit, distances, is_reached)
+        return bool(is_reached.all())
 
 
-def whole_costs(cost: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> Iterator[WholeCosts]:
+@njit(cache=True, nogil=True)
+def _write_blocks(next_item, n_items, sums, unit, distances, is_reached):
+    shift, n_bits = unit
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        are_all = True
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, sums.size)):
+            if sums[i] < UNREACHED:
+                distances[i] = math.ldexp(np.float64(sums[i] >> n_bits), -shift)
+            else:
+                distances[i] = np.inf
+                are_all = False
+        is_reached[block] = are_all
+
+
+def whole_costs(
+    cost: np.ndarray, tails: np.ndarray, heads: np.ndarray, memory: np.ndarray | None = None
+) -> Iterator[WholeCosts]:
     """Yield the costs as whole numbers, of which those that are not left out add up to less than
     ``MAX_SUM``. Where a pair has no path without the links that are left out, the next ones count; the
-    last ones leave out none.
+    last ones leave out none. They are in the memory, if there is one, until the next ones.
 
     A unit is a part of the sum of all costs. So a link that costs more than all others together would
     cost these their digits. It is on no shortest path between two vertices that the others join: a
@@ -183,33 +209,43 @@ def whole_costs(cost: np.ndarray, tails: np.ndarray, heads: np.ndarray) -> Itera
     one. Each costs more than twice the sum here, which is more than rounding hides. Where a pair needs
     one, its own cost is as large, and so is that of all trips, of which the gap is a part.
     """
-    largest = float(cost.max())
-    down = _FAR_BELOW if largest > _HUGE else 0  # so that no sum is beyond float64
-    scaled = np.ldexp(cost, -down) if down else cost
-    limit = _usual(scaled)
+    scaled = cost
+    down = 0
+    extent = measure_extent(cost, math.inf)
+    if extent.largest > _HUGE:  # no sum may be beyond float64
+        down = _FAR_BELOW
+        scaled = np.ldexp(cost, -down)
+        extent = measure_extent(scaled, math.inf)
+    limit, total = _usual(scaled, extent)
     leaves_out = True
     while leaves_out:
-        total = sum_up_to(scaled, limit)
         while 2.0 * total > limit:
             limit = 2.0 * total
-            total = sum_up_to(scaled, limit)
-        leaves_out = math.ldexp(largest, -down) > limit
+            total = measure_extent(scaled, limit).total
+        leaves_out = extent.largest > limit
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
-        rounded = _round_down(scaled, limit, shift, (tails, heads))
+        costs = np.empty(cost.size, np.int64) if memory is None else memory
+        rounded = _round_down(scaled, limit, shift, (tails, heads), costs)
         yield rounded._replace(shift=rounded.shift - down, leaves_out=leaves_out)
         if leaves_out:
             limit = float(scaled[scaled > limit].min())
+            total = measure_extent(scaled, limit).total
 
 
 def _round_down(
-    cost: np.ndarray, limit: float, most_shift: int, ends: tuple[np.ndarray, np.ndarray]
+    cost: np.ndarray,
+    limit: float,
+    most_shift: int,
+    ends: tuple[np.ndarray, np.ndarray],
+    costs: np.ndarray,
 ) -> WholeCosts:
     """Return costs up to a limit in the smallest unit that leaves the bits below it which are needed."""
-    costs = np.empty(cost.size, np.int64)
     n_bits = 0
     while True:
         shift = min(most_shift - n_bits, _MAX_SHIFT)
-        round_down(cost, limit, shift, UNREACHED, costs)
+        n_free = round_down(cost, limit, shift, UNREACHED, costs)
+        if not n_free:
+            return WholeCosts(costs, shift, n_bits, False)
         n_passed, is_on_cycle = _find_free_cycles(costs, *ends)
         needed = n_passed.bit_length()
         if needed <= n_bits:
@@ -221,14 +257,21 @@ def _round_down(
     return WholeCosts(costs, shift, n_bits, False)
 
 
-def _usual(cost: np.ndarray) -> float:
-    """Return a limit that few costs exceed: some times the mean of those that do not, nearly."""
+def _usual(cost: np.ndarray, extent: Extent) -> tuple[float, float]:
+    """Return a limit that few costs exceed: some times the mean of those that do not, nearly; and the
+    sum of these. ``extent`` is that of all costs.
+    """
     limit = math.inf
+    total = extent.total
     while True:
-        lower = _USUAL * sum_up_to(cost, limit) / cost.size
-        if lower >= limit / 2 or np.count_nonzero(cost > lower) * _USUAL > cost.size:
-            return limit
+        lower = _USUAL * total / cost.size
+        if lower >= limit / 2:
+            return limit, total
+        below = measure_extent(cost, lower)
+        if below.n_above * _USUAL > cost.size:
+            return limit, total
         limit = lower
+        total = below.total
 
 
 def _find_free_cycles(
@@ -237,8 +280,6 @@ def _find_free_cycles(
     """Return how many vertices lie on cycles of links of cost 0, and which links these are."""
     is_on_cycle = np.zeros(costs.size, np.bool_)
     free = np.flatnonzero(costs == 0)
-    if not free.size:
-        return 0, is_on_cycle
     free = free[np.argsort(tails[free], kind="stable")]
     n_vertices = int(max(tails.max(), heads.max())) + 1
     offsets = make_offsets(np.bincount(tails[free], minlength=n_vertices))
@@ -319,45 +360,51 @@ class HierarchyLoader(ABC):
         self._is_selected = is_selected
         class_of = problem.demand.user_class
         self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
+        # Memory of all calls: the system takes longer to give new one than a call to fill it.
+        n_pairs = problem.demand.volume.size
+        self._costs = self._new_memory(problem.network.n_links, np.int64)
+        self._near = self._new_memory(n_pairs, np.int64)
+        self._flow = self._new_memory(problem.fixed.size, np.float64).reshape(problem.fixed.shape)
+        self._distance = np.empty(n_pairs)
+
+    def _new_memory(self, n: int, kind: type) -> np.ndarray:
+        """Allocate memory that results of the device are written to."""
+        return np.empty(n, kind)
 
     def load(self, cost: np.ndarray) -> Loaded:
-        distance = np.empty(self._problem.demand.volume.size)
-        flow = np.empty(cost.shape)
         if self._is_selected is None:
-            result = Loaded(distance, flow)
+            result = Loaded(self._distance, self._flow)
         else:
-            result = Loaded(distance, flow, np.empty(cost.shape), np.zeros(distance.size))
-        for k in range(len(self._problem.classes)):
-            for whole in self._whole_costs(cost[k]):
-                for each in (result.flow, result.selected_flow):
-                    if each is not None:
-                        each[k] = 0.0
-                near = self._load_class(k, whole.costs, result)
-                if self._set_distances(k, near, whole, distance):
-                    break
+            selected_volume = np.zeros(self._distance.size)
+            result = Loaded(self._distance, self._flow, np.empty(cost.shape), selected_volume)
+        self._find_distances(cost, lambda k, costs: self._load_class(k, costs, result))
         return result
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
-        distance = np.empty(self._problem.demand.volume.size)
-        for k in range(len(self._problem.classes)):
-            for whole in self._whole_costs(cost[k]):
-                near = self._prove_class(k, whole.costs)
-                if self._set_distances(k, near, whole, distance):
-                    break
-        return distance
+        self._find_distances(cost, self._prove_class)
+        return self._distance
 
-    def _whole_costs(self, cost: np.ndarray) -> Iterator[WholeCosts]:
-        return whole_costs(cost, self._ground.tails, self._ground.heads)
-
-    @abstractmethod
-    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
-        """Write the flows of a class; return the distances of its pairs, int64, proved by the
-        hierarchy.
+    def _find_distances(self, cost: np.ndarray, find: Callable[[int, np.ndarray], None]) -> None:
+        """Write the distances of all pairs at costs of shape (n_classes, n_links). ``find`` has a class
+        and its costs as whole numbers, and writes the distances of its pairs to ``_near``.
         """
+        tails = self._ground.tails
+        heads = self._ground.heads
+        for k in range(len(self._problem.classes)):
+            pairs = self._pairs(k)
+            for whole in whole_costs(cost[k], tails, heads, self._costs):
+                find(k, whole.costs)
+                is_reached = whole.write_distances(self._near[pairs], self._distance[pairs])
+                if is_reached or not whole.leaves_out:
+                    break
 
     @abstractmethod
-    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
-        """Return the distances of the pairs of a class, int64, proved by the links."""
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
+        """Write the flows of a class, and the distances of its pairs, proved by the hierarchy."""
+
+    @abstractmethod
+    def _prove_class(self, k: int, costs: np.ndarray) -> None:
+        """Write the distances of the pairs of a class, proved by the links."""
 
     def _n_blocks(self, k: int) -> int:
         """Return how many blocks the groups of a class are."""
@@ -377,14 +424,6 @@ class HierarchyLoader(ABC):
         first_pair = self._problem.demand.first_pair
         return slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
 
-    def _set_distances(
-        self, k: int, near: np.ndarray, whole: WholeCosts, distance: np.ndarray
-    ) -> bool:
-        """Write the distances of a class. Return whether they are those of all links."""
-        is_reached = near < UNREACHED
-        distance[self._pairs(k)] = np.where(is_reached, whole.distances(near), np.inf)
-        return not whole.leaves_out or bool(is_reached.all())
-
 
 class SweepLoader(HierarchyLoader):
     """The loader of a CPU."""
@@ -403,9 +442,11 @@ class SweepLoader(HierarchyLoader):
             for _ in range(threads.count())
         ]
 
-    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
         weights = self._weights_at(costs, self._ground.searches)
-        near = np.full(result.distance.size, UNREACHED)
+        for each in (result.flow, result.selected_flow):
+            if each is not None:
+                each[k] = 0.0
         n_shares = self._n_shares(k)
         is_proved = np.zeros(n_shares, np.bool_)
         carried = self._new_carried(n_shares)
@@ -419,7 +460,7 @@ class SweepLoader(HierarchyLoader):
             self._trips(k, n_shares),
             self._ground.searches,
             weights,
-            (near, carried, is_proved, *selected),
+            (self._near, carried, is_proved, *selected),
             own=[self._scratches],
         )
         is_right = bool(is_proved.all()) and self._proves_weights(costs)
@@ -428,7 +469,6 @@ class SweepLoader(HierarchyLoader):
             is_right &= self._hand_down(costs, selected[1], result.selected_flow[k])
         if not is_right:
             raise CertificateError(FAULT)
-        return near[self._pairs(k)]
 
     def _trips(self, k: int, n_items: int) -> swept_loads.Trips:
         """Return the trips of a class, in some items of work."""
@@ -476,11 +516,10 @@ class SweepLoader(HierarchyLoader):
             loads[sides] = _sum_rows(rows)
         return hand_down(costs, self._arcs, loads, flow)
 
-    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
+    def _prove_class(self, k: int, costs: np.ndarray) -> None:
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
         n_blocks = self._n_blocks(k)
-        near = np.full(self._problem.demand.volume.size, UNREACHED)
         is_proved = np.zeros(n_blocks, np.bool_)
         threads.run(
             swept_loads.prove_distances,
@@ -488,12 +527,11 @@ class SweepLoader(HierarchyLoader):
             self._trips(k, n_blocks),
             (searches, self._weights_at(costs, searches)),
             (self._ground.tails, self._ground.heads, costs),
-            (near, is_proved),
+            (self._near, is_proved),
             own=[scratches],
         )
         if not is_proved.all():
             raise CertificateError(FAULT)
-        return near[self._pairs(k)]
 
 
 def _sum_rows(rows: np.ndarray) -> np.ndarray:

@@ -8,14 +8,13 @@ of paths. The gap falls slowly below 1e-4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from ..cpu.compiled import njit
 from ..errors import CertificateError
 from .all_or_nothing import FAULT, HierarchyLoader, Loader
-from .link_costs import sum_products
+from .carried import Carried, Side, add_up_curvature, change_to
+from .link_costs import Step, sum_products, take
 from .path_flows import Loads
 from .problem import Bound, Problem
 
@@ -23,72 +22,23 @@ _MAX_CONJUGATE = 0.99  # of the last target in a conjugate one
 _STEPS = 60  # of the search for the length of a step
 
 
-@njit(cache=True, nogil=True)
-def _weighted(x, weights, y):
-    """Return the sum of weighted products, added in order, which NumPy does not promise."""
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * weights[i] * y[i]
-    return total
-
-
-class _Carried(NamedTuple):
-    """Flows on the links alone that carry something in some of them. All others add 0 to each sum.
-
-    ``links`` int64. ``places`` int64: where the flows of these links are in an array of all flows,
-    class by class, and what follows them. ``flows``, ``next`` and ``targets``: what is there.
-    """
-
-    links: np.ndarray
-    places: np.ndarray
-    flows: np.ndarray
-    next: np.ndarray
-    targets: list[np.ndarray]
-
-    @classmethod
-    def of(
-        cls,
-        flows: np.ndarray,
-        following: np.ndarray,
-        targets: list[np.ndarray],
-        n_classes: int,
-        n_links: int,
-    ) -> _Carried:
-        """Return the parts of arrays of all flows."""
-        n_flows = n_classes * n_links
-        carries = np.zeros(n_links, np.bool_)
-        for each in (flows, following, *targets):
-            for of_class in each[:n_flows].reshape(n_classes, n_links):
-                carries |= of_class != 0
-        links = np.flatnonzero(carries)
-        of_classes = np.arange(n_classes)[:, None] * n_links + links
-        places = np.concatenate([of_classes.ravel(), np.arange(n_flows, flows.size)])
-        return cls(
-            links,
-            places,
-            flows[places],
-            following[places],
-            [each[places] for each in targets],
-        )
-
-
 class _Move:
     """The choice of a target and of the length of the step towards it."""
 
-    def __init__(self, problem: Problem, loads: Loads, carried: _Carried) -> None:
+    def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
         self._problem = problem
         self._carried = carried
-        self._flow = loads.flow[carried.links]
-        self._slope = loads.slope[carried.links]
-        self._fixed = np.take(problem.fixed, carried.links, axis=1)
+        self._costs = problem.costs_of(carried.links)
+        self._side = Side(
+            flow=take(loads.flow, carried.links),
+            slope=take(loads.slope, carried.links),
+            per_vehicle=loads.per_vehicle,
+        )
 
-    def _class_flows(self, flows: np.ndarray) -> np.ndarray:
-        n_classes, n_links = self._fixed.shape
-        return flows[: n_classes * n_links].reshape(n_classes, n_links)
-
-    def _change(self, target: np.ndarray) -> np.ndarray:
-        """Return how the common flow differs between a target and the flows."""
-        return self._problem.common_flow(self._class_flows(target)) - self._flow
+    def _by_class(self, flows: np.ndarray) -> np.ndarray:
+        """Return flows on the links, of shape (n_classes, n_links)."""
+        shape = (self._side.per_vehicle.size, self._side.flow.size)
+        return flows[: shape[0] * shape[1]].reshape(shape)
 
     def target(self, step: float) -> np.ndarray:
         """Return the target: the all-or-nothing flows, made conjugate to the last directions.
@@ -98,38 +48,31 @@ class _Move:
         carried = self._carried
         if not carried.targets:
             return carried.next
-        slope = self._slope
-        direction = self._change(carried.next)
-        last = self._change(carried.targets[0])
+        last = self._by_class(carried.targets[0])
+        before = self._by_class(carried.targets[-1])
+        sums = add_up_curvature(self._by_class(carried.next), last, before, self._side, step)
         if len(carried.targets) == 1:
-            below = _weighted(last, slope, direction - last)
-            if below == 0.0:
+            if sums.last_difference == 0.0:
                 return carried.next
-            share = _weighted(last, slope, direction) / below
+            share = sums.last_direction / sums.last_difference
             share = min(max(share, 0.0), _MAX_CONJUGATE)
-            return share * carried.targets[0] + (1.0 - share) * carried.next
-        before = self._change(carried.targets[1])
-        mixed = step * last + (1.0 - step) * before
-        below_mixed = _weighted(mixed, slope, before - last)
-        below_last = _weighted(last, slope, last)
-        if below_mixed == 0.0 or below_last == 0.0 or step >= 1.0:
+            return carried.combine((1.0 - share, share, 0.0), 1.0)
+        if sums.mixed_difference == 0.0 or sums.last_last == 0.0 or step >= 1.0:
             return carried.next
-        m = max(-_weighted(mixed, slope, direction) / below_mixed, 0.0)
-        n = -_weighted(last, slope, direction) / below_last + m * step / (1.0 - step)
+        m = max(-sums.mixed_direction / sums.mixed_difference, 0.0)
+        n = -sums.last_direction / sums.last_last + m * step / (1.0 - step)
         n = max(n, 0.0)
-        combined = carried.next + n * carried.targets[0] + m * carried.targets[1]
-        return combined / (1.0 + n + m)
+        return carried.combine((1.0, n, m), 1.0 + n + m)
 
     def step_towards(self, target: np.ndarray) -> float:
         """Return the part of the way to a target at which the objective is least."""
-        change = self._change(target)
-        by_class = self._class_flows(target) - self._class_flows(self._carried.flows)
-        fixed = 0.0
-        for k, weight in enumerate(self._problem.per_vehicle):
-            fixed += weight * sum_products(self._fixed[k], by_class[k])
+        links = self._carried.links
+        change = change_to(self._by_class(target), self._side)
+        fixed = self._fixed_change(target)
 
-        def derivative(step: float) -> tuple[float, float]:
-            value, slope = self._problem.derivatives(self._carried.links, self._flow, change, step)
+        def derivative(size: float) -> tuple[float, float]:
+            step = Step(self._side.flow, change, size)
+            value, slope = self._problem.derivatives(links, self._costs, step)
             return value + fixed, slope
 
         low = 0.0
@@ -152,6 +95,15 @@ class _Move:
             step = following
         return step
 
+    def _fixed_change(self, target: np.ndarray) -> float:
+        """Return the change of what no flow changes of the costs."""
+        total = 0.0
+        for k in np.flatnonzero(self._problem.has_fixed):
+            fixed = take(self._problem.fixed[k], self._carried.links)
+            change = self._by_class(target)[k] - self._by_class(self._carried.flows)[k]
+            total += self._problem.per_vehicle[k] * sum_products(fixed, change)
+        return total
+
 
 class BiconjugateFrankWolfe:
     """The flows of all classes, the last two targets, and the last step.
@@ -173,7 +125,8 @@ class BiconjugateFrankWolfe:
         self._flows = np.zeros(n_flows + n_selected)
         self._targets: list[np.ndarray] = []  # the last one first
         self._step = 0.0
-        self._next = np.zeros(0)  # the all-or-nothing flows at the current costs
+        # The all-or-nothing flows at the current costs, in memory of the loader.
+        self._next = np.zeros(0)
         self.loads = problem.loads_at(np.zeros(problem.network.n_links))
 
     @property
@@ -183,11 +136,12 @@ class BiconjugateFrankWolfe:
 
     def begin(self) -> None:
         """Put all trips on the shortest paths of the network without flow."""
-        self._flows, _ = self._load()
+        following, _ = self._load()
+        self._flows = following.copy()
 
     def measure(self) -> Bound:
         """Prove the gap of the flows, and find the all-or-nothing flows at their costs."""
-        self.loads = self.problem.loads_at(self.problem.common_flow(self.class_flow))
+        self.loads = self.problem.loads_again(self.class_flow, self.loads)
         self._next, distance = self._load()
         return self.problem.bound(self.class_flow, self.loads.cost, distance)
 
@@ -209,8 +163,7 @@ class BiconjugateFrankWolfe:
 
     def improve(self, bound: Bound) -> None:  # noqa: ARG002
         """Move towards the target, as far as the costs there fall."""
-        n_classes, n_links = self._shape
-        carried = _Carried.of(self._flows, self._next, self._targets, n_classes, n_links)
+        carried = Carried.of(self._flows, self._next, self._targets, self._shape)
         move = _Move(self.problem, self.loads, carried)
         target = move.target(self._step)
         step = move.step_towards(target)
@@ -218,17 +171,16 @@ class BiconjugateFrankWolfe:
             self._targets = []
             target = carried.next
             step = move.step_towards(target)
-        self._flows[carried.places] = carried.flows + step * (target - carried.flows)
+        if len(self._targets) == 2:
+            last = self._targets.pop()  # whose links all are among those that carry something
+        else:
+            last = np.zeros_like(self._flows)
+        carried.move(target, step, self._flows, last)
         self._step = step
         if step >= 1.0:
             self._targets = []
-            return
-        if target is carried.next:
-            last = self._next
         else:
-            last = np.zeros_like(self._next)
-            last[carried.places] = target
-        self._targets = [last, *self._targets][:2]
+            self._targets = [last, *self._targets]
 
     def state(self) -> dict[str, np.ndarray]:
         """Return what another object of the same problem goes on from, to the bit."""

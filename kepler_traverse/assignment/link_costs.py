@@ -46,6 +46,32 @@ class CostArrays(NamedTuple):
     power: np.ndarray  # float64
     capacity: np.ndarray  # float64
 
+    def at(self, links: np.ndarray) -> CostArrays:
+        """Return those of some links."""
+        return CostArrays(*(take(each, links) for each in self))
+
+
+def take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return what is at some places, int64, of an array."""
+    taken = np.empty(places.size, values.dtype)
+    threads.run(_take_blocks, count_blocks(places.size), values, places, taken)
+    return taken
+
+
+def count_blocks(n: int) -> int:
+    """Return how many blocks of ``BLOCK`` so many links are."""
+    return -(-n // BLOCK)
+
+
+@njit(cache=True, nogil=True)
+def _take_blocks(next_item, n_items, values, places, taken):
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, places.size)):
+            taken[i] = values[places[i]]
+
 
 @njit(cache=True, nogil=True)
 def _whole_power(base, exponent):
@@ -152,6 +178,39 @@ def evaluate(next_item, n_items, flow, costs, cost, slope):
             cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
 
 
+@njit(cache=True, nogil=True)
+def evaluate_again(next_item, n_items, class_flow, costs, loads, is_finite):
+    """Bring ``loads`` (see ``path_flows.Loads``) from other flows to those of shape (n_classes, n_links).
+    A link whose flow is the same keeps its cost. Write per block of ``BLOCK`` links whether all costs
+    are numbers that float64 holds.
+    """
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        is_right = True
+        for link in range(block * BLOCK, min((block + 1) * BLOCK, loads.flow.size)):
+            flow = common_flow(link, class_flow, loads.per_vehicle)
+            if flow == loads.flow[link]:
+                continue
+            loads.flow[link] = flow
+            time, loads.slope[link] = cost_and_slope(link, flow, costs)
+            for k in range(class_flow.shape[0]):
+                cost = time + loads.fixed[k, link]
+                loads.cost[k, link] = cost
+                is_right &= np.isfinite(cost)
+        is_finite[block] = is_right
+
+
+@njit(cache=True, nogil=True)
+def common_flow(link, class_flow, per_vehicle):
+    """Return the flow of all classes together on a link, added in their order."""
+    flow = per_vehicle[0] * class_flow[0, link]
+    for k in range(1, class_flow.shape[0]):
+        flow += per_vehicle[k] * class_flow[k, link]
+    return flow
+
+
 class Step(NamedTuple):
     """A step of flows: ``flow`` and ``change`` (n,) float64 of some links, and the ``size``, with which
     the change is multiplied.
@@ -163,10 +222,10 @@ class Step(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def add_up_change(next_item, n_items, links, step, costs, sums):
+def add_up_change(next_item, n_items, step, costs, sums):
     """Write, per block of ``BLOCK`` of some links, what the costs after a step add up to along a change
     of their flow, and their slopes: the derivatives of the objective by the step, ``sums``
-    (n_items, 2).
+    (n_items, 2). ``costs`` are those of these links.
     """
     flow, change, size = step
     while True:
@@ -178,7 +237,7 @@ def add_up_change(next_item, n_items, links, step, costs, sums):
         slopes = 0.0
         for i in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
             after_step = max(flow[i] + size * change[i], 0.0)
-            cost, slope = cost_and_slope(links[i], after_step, costs)
+            cost, slope = cost_and_slope(i, after_step, costs)
             product = cost * change[i]
             after = total + product
             added = after - total
@@ -244,45 +303,71 @@ def sum_products(x, y):
     return total + rest
 
 
-def sum_up_to(values: np.ndarray, limit: float) -> float:
-    """Return the sum of the values that are no larger than a limit, in an order that does not depend on
-    the number of threads.
+class Extent(NamedTuple):
+    """How large values are: the sum of those up to a limit, the number of those above it, and the
+    largest of all.
     """
-    sums = np.empty(-(-values.size // BLOCK))
-    threads.run(_sum_blocks, sums.size, values, limit, sums)
-    return math.fsum(sums)
+
+    total: float
+    n_above: int
+    largest: float
+
+
+def measure_extent(values: np.ndarray, limit: float) -> Extent:
+    """Return how large values are, which are at least 0; the order of the sum does not depend on the
+    number of threads.
+    """
+    n_blocks = count_blocks(values.size)
+    sums = np.empty(n_blocks)
+    n_above = np.empty(n_blocks, np.int64)
+    largest = np.empty(n_blocks)
+    threads.run(_measure_blocks, n_blocks, values, limit, sums, n_above, largest)
+    return Extent(math.fsum(sums), int(n_above.sum()), float(largest.max()))
 
 
 @njit(cache=True, nogil=True)
-def _sum_blocks(next_item, n_items, values, limit, sums):
+def _measure_blocks(next_item, n_items, values, limit, sums, n_above, largest):
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
             break
         total = 0.0
+        above = 0
+        most = 0.0
         for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
             if values[i] <= limit:
                 total += values[i]
+            else:
+                above += 1
+            most = max(most, values[i])
         sums[block] = total
+        n_above[block] = above
+        largest[block] = most
 
 
-def round_down(
-    values: np.ndarray, limit: float, shift: int, beyond: int, whole: np.ndarray
-) -> None:
-    """Write values times ``2 ** shift`` without their fractions, and ``beyond`` above a limit."""
+def round_down(values: np.ndarray, limit: float, shift: int, beyond: int, whole: np.ndarray) -> int:
+    """Write values times ``2 ** shift`` without their fractions, and ``beyond`` above a limit. Return
+    how many are 0 then.
+    """
     half = shift // 2  # two factors, since one of 2 ** 1074 is beyond float64
     factors = 2.0**half, 2.0 ** (shift - half)
-    threads.run(_round_blocks, -(-values.size // BLOCK), values, limit, factors, beyond, whole)
+    n_free = np.empty(count_blocks(values.size), np.int64)
+    threads.run(_round_blocks, n_free.size, values, (limit, *factors), beyond, whole, n_free)
+    return int(n_free.sum())
 
 
 @njit(cache=True, nogil=True)
-def _round_blocks(next_item, n_items, values, limit, factors, beyond, whole):
+def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
+    limit, half, rest = rule
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
             break
+        free = 0
         for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
             if values[i] <= limit:
-                whole[i] = np.int64(values[i] * factors[0] * factors[1])
+                whole[i] = np.int64(values[i] * half * rest)
+                free += whole[i] == 0
             else:
                 whole[i] = beyond
+        n_free[block] = free

@@ -52,6 +52,7 @@ class Problem:
         self.fixed = network.by_link(
             np.stack([each.fixed_costs(network.table) for each in classes])
         )
+        self.has_fixed = self.fixed.any(axis=1)
         self.per_vehicle = np.array([each.passenger_cars for each in classes], np.float64)
         if isinstance(cost, CostFunction):
             cost.check(max(trips.volume, 1.0) / 4, network.n_links)
@@ -113,35 +114,34 @@ class Problem:
         """Return the costs that all classes share at a flow, and their slopes."""
         time = np.empty(flow.size)
         slope = np.empty(flow.size)
-        n_blocks = -(-flow.size // link_costs.BLOCK)
+        n_blocks = link_costs.count_blocks(flow.size)
         threads.run(link_costs.evaluate, n_blocks, flow, self.arrays_at(flow), time, slope)
         if self.is_linearized:  # the values themselves: a line may round them
             time = self.network.by_link(self.cost.values(self.network.by_row(flow)))
         return time, slope
 
     def derivatives(
-        self, links: np.ndarray, flow: np.ndarray, change: np.ndarray, step: float
+        self, links: np.ndarray, costs: CostArrays, step: link_costs.Step
     ) -> tuple[float, float]:
-        """Return the first and the second derivative by the step of the integrals of the common costs
-        at ``flow + step * change``, the flow and its change on some links; all others carry nothing.
+        """Return the first and the second derivative by the size of a step of the integrals of the common
+        costs after it. The step and the ``costs`` are those of some links; all others carry nothing.
         """
         if self.is_linearized:
             of_all = np.zeros(self.network.n_links)
-            of_all[links] = np.maximum(flow + step * change, 0.0)
+            of_all[links] = np.maximum(step.flow + step.size * step.change, 0.0)
             time, slope = (each[links] for each in self.times(of_all))
-            return sum_products(time, change), sum_products(change * slope, change)
-        n_blocks = -(-links.size // link_costs.BLOCK)
+            return sum_products(time, step.change), sum_products(step.change * slope, step.change)
+        n_blocks = link_costs.count_blocks(links.size)
         sums = np.empty((n_blocks, 2))
-        threads.run(
-            link_costs.add_up_change,
-            n_blocks,
-            links,
-            link_costs.Step(flow, change, step),
-            self._arrays,
-            sums,
-        )
+        threads.run(link_costs.add_up_change, n_blocks, step, costs, sums)
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
+
+    def costs_of(self, links: np.ndarray) -> CostArrays:
+        """Return the arrays of the costs of some links for ``derivatives``."""
+        if self.is_linearized:  # which makes new ones after each step
+            return self._arrays
+        return self._arrays.at(links)
 
     def common_flow(self, class_flow: np.ndarray) -> np.ndarray:
         """Return the flow of all classes together, added in their order."""
@@ -153,19 +153,35 @@ class Problem:
     def loads_at(self, flow: np.ndarray) -> Loads:
         """Return what a flow makes of the links."""
         time, slope = self.times(flow)
-        cost = time + self.fixed
-        if not np.isfinite(cost.max()):  # NaN is the largest number for NumPy
-            link = np.flatnonzero(~np.isfinite(cost).all(axis=0))[0]
-            raise InputError(
-                f"links, row {self.network.row[link]}: the cost at flow {flow[link]:g} is beyond "
-                "float64; choose a smaller power or factor, a larger capacity, or other units"
-            )
-        return Loads(
+        loads = Loads(
             flow=flow,
-            cost=cost,
+            cost=time + self.fixed,
             fixed=self.fixed,
             slope=slope,
             per_vehicle=self.per_vehicle,
+        )
+        if not np.isfinite(loads.cost.max()):  # NaN is the largest number for NumPy
+            self._refuse_costs(loads)
+        return loads
+
+    def loads_again(self, class_flow: np.ndarray, loads: Loads) -> Loads:
+        """Return the loads at other flows, in the arrays of ``loads`` where these can be used again."""
+        if self.is_linearized:
+            return self.loads_at(self.common_flow(class_flow))
+        is_finite = np.empty(link_costs.count_blocks(loads.flow.size), np.bool_)
+        threads.run(
+            link_costs.evaluate_again, is_finite.size, class_flow, self._arrays, loads, is_finite
+        )
+        if not is_finite.all():
+            self._refuse_costs(loads)
+        return loads
+
+    def _refuse_costs(self, loads: Loads) -> None:
+        """Raise InputError for the first link without a finite cost."""
+        link = np.flatnonzero(~np.isfinite(loads.cost).all(axis=0))[0]
+        raise InputError(
+            f"links, row {self.network.row[link]}: the cost at flow {loads.flow[link]:g} is beyond "
+            "float64; choose a smaller power or factor, a larger capacity, or other units"
         )
 
     def bound(self, class_flow: np.ndarray, cost: np.ndarray, distance: np.ndarray) -> Bound:

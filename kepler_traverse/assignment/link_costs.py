@@ -141,12 +141,21 @@ def _ratio_to(base, exponent):
 @njit(cache=True, nogil=True)
 def cost_and_slope(link, flow, costs):
     """Return the cost of a link at a flow, and its derivative."""
-    kind = costs.kind[link]
-    free = costs.free[link]
-    scale = costs.scale[link]
+    # Arrays of a call are copied to the stack field by field, which takes longer than the cost.
+    return _cost_and_slope(
+        flow,
+        costs.kind[link],
+        costs.free[link],
+        costs.scale[link],
+        costs.power[link],
+        costs.capacity[link],
+    )
+
+
+@njit(cache=True, nogil=True)
+def _cost_and_slope(flow, kind, free, scale, power, capacity):
     if kind == BPR:
-        power = costs.power[link]
-        per_capacity = 1.0 / costs.capacity[link]
+        per_capacity = 1.0 / capacity
         ratio = flow * per_capacity
         if power < 1.0:
             least = max(ratio, _MIN_RATIO)
@@ -159,9 +168,9 @@ def cost_and_slope(link, flow, costs):
         return free + steep * ratio, steep * power * per_capacity
     if kind == CONICAL:
         e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
-        u = scale * (1.0 - flow / costs.capacity[link])
+        u = scale * (1.0 - flow / capacity)
         root = np.sqrt(u * u + e * e)
-        return free * (2.0 + root - u - e), free * scale / costs.capacity[link] * (1.0 - u / root)
+        return free * (2.0 + root - u - e), free * scale / capacity * (1.0 - u / root)
     if kind == LINEAR:
         return max(free + scale * flow, 0.0), scale
     return free, 0.0

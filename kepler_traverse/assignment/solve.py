@@ -120,7 +120,7 @@ def assign(
     solver: PathEquilibration | BiconjugateFrankWolfe
     if method == PathEquilibration.name:
         solver = PathEquilibration(problem)
-        kept = Checkpoint(checkpoint, problem.fingerprint(method))
+        kept = _checkpoint(checkpoint, problem, method)
     else:
         solver, kept = _frank_wolfe(problem, is_selected, checkpoint, device)
     state = kept.read({**solver.state(), "gaps": np.zeros(0)})
@@ -174,14 +174,21 @@ def _frank_wolfe(
             np.flatnonzero(is_selected), threshold=sys.maxsize, max_line_width=_LINE_WIDTH
         )
     question = f"{BiconjugateFrankWolfe.name} {selected}"  # the state has the flows of select link
-    kept = Checkpoint(checkpoint, problem.fingerprint(question))
+    kept = _checkpoint(checkpoint, problem, question)
     loader = make_loader(problem, is_selected, device)
     if isinstance(loader, HierarchyLoader):
         if kept.is_there():  # version 0.1.0 searched, and its file goes on so
             loader = SearchLoader(problem, is_selected)
         else:
-            kept = Checkpoint(checkpoint, problem.fingerprint(f"{question} over a hierarchy"))
+            kept = _checkpoint(checkpoint, problem, f"{question} over a hierarchy")
     return BiconjugateFrankWolfe(problem, loader, is_selected), kept
+
+
+def _checkpoint(path: Any, problem: Problem, question: str) -> Checkpoint:
+    """Return the file of a problem and a way to solve it, or one that is not kept without a path."""
+    if path is None:
+        return Checkpoint(None, "")
+    return Checkpoint(path, problem.fingerprint(question))
 
 
 def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:

@@ -14,11 +14,13 @@ from .. import arguments
 from .._arrays import sort_distinct
 from .._uninterrupted import load
 from ..cpu.breadth_first_order import breadth_first_order
+from ..cpu.counting_sort import stable_order
 from ..errors import InputError, option_text
 from ..formats.column_names import end_pairs, listed
 from ..graph.ids import ENDS_OF_LINKS, VertexIds, ends_of_one_type
 from ..labels import columns_in_order, index_of_rows
 from .cost_functions import LinkTable
+from .link_costs import take
 from .path_flows import Demand
 from .trees import Links
 
@@ -126,7 +128,9 @@ class Network:
 
     def by_link(self, values: np.ndarray) -> np.ndarray:
         """Return values of rows in the order of the links."""
-        return np.ascontiguousarray(values[..., self.row])
+        if values.ndim == 1:
+            return take(values, self.row)
+        return np.stack([self.by_link(each) for each in values])
 
     def vertex_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Return the numbers of vertices; UnknownVertexError for an id that no link has."""
@@ -183,18 +187,21 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     is_closed = np.zeros(n, np.bool_)
     if closed is not None:
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
-    place = _local_order(n, tails, heads)
-    order = np.argsort(place[heads] * n + tails, kind="stable")
-    in_offsets = _offsets(place[heads], n)
-    by_tail = np.argsort(place[tails][order], kind="stable").astype(np.int32)
+    by_tail = stable_order(tails, n)
+    place = _local_order(n, tails, heads, by_tail)
+    begins = place[tails]
+    ends_at = place[heads]
+    in_order, in_offsets = stable_order(ends_at[by_tail[0]], n)
+    order = by_tail[0][in_order]
+    out_links, out_offsets = stable_order(begins[order], n)
     closed_here = np.empty_like(is_closed)
     closed_here[place] = is_closed
     links = Links(
         in_offsets=in_offsets,
-        tails=place[tails][order].astype(np.int32),
-        heads=place[heads][order].astype(np.int32),
-        out_offsets=_offsets(place[tails], n),
-        out_links=by_tail,
+        tails=begins[order].astype(np.int32),
+        heads=ends_at[order].astype(np.int32),
+        out_offsets=out_offsets,
+        out_links=out_links.astype(np.int32),
         is_closed=closed_here,
     )
     return Network(
@@ -221,14 +228,16 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
     return ids, tails, heads
 
 
-def _offsets(vertices: np.ndarray, n: int) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=n))]).astype(np.int64)
+def _local_order(
+    n: int, tails: np.ndarray, heads: np.ndarray, by_tail: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """Return the place of each vertex in the order of a breadth-first search, the rest behind.
 
-
-def _local_order(n: int, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return the place of each vertex in the order of a breadth-first search, the rest behind."""
-    out = (_offsets(tails, n), heads[np.argsort(tails, kind="stable")].astype(np.int32))
-    back = (_offsets(heads, n), tails[np.argsort(heads, kind="stable")].astype(np.int32))
+    ``by_tail``: the order of the links by their tails, and where each tail begins.
+    """
+    by_head = stable_order(heads, n)
+    out = (by_tail[1], heads[by_tail[0]].astype(np.int32))
+    back = (by_head[1], tails[by_head[0]].astype(np.int32))
     order, _ = breadth_first_order([out, back], 0)
     is_rest = np.ones(n, np.bool_)
     is_rest[order] = False

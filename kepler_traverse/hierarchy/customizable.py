@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import sort_distinct
+from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
+from ..cpu.counting_sort import stable_order
 from .elimination import eliminate
 
 NO_LINK = -1
@@ -26,6 +27,7 @@ NO_SIDE = -1
 UNREACHED = 2**61  # twice it fits int64
 MAX_SUM = 2**58  # what the weights of all links may add up to
 UP, DOWN = 0, 1
+_BLOCK = 1 << 14  # links or ranks of an item of work
 
 
 class Topology(NamedTuple):
@@ -62,39 +64,81 @@ def make_customizable(
 
     ``is_end`` (n,) bool: vertices with links in one direction only, so that no path leads through.
     """
-    low = np.minimum(tails, heads).astype(np.int64)
-    high = np.maximum(tails, heads).astype(np.int64)
-    keys = sort_distinct((low * n + high)[low < high])
-    both = np.sort(np.concatenate([keys, keys % n * n + keys // n]))
-    elimination = eliminate(
-        _offsets(both // n, n), (both % n).astype(np.int32), is_end, most_triangles
-    )
+    offsets, neighbors = _join_directions(n, tails, heads)
+    elimination = eliminate(offsets, neighbors, is_end, most_triangles)
     if elimination is None:
         return None
     rank = np.empty(n, np.int32)
     rank[elimination.order] = np.arange(n, dtype=np.int32)
-    n_above = np.diff(elimination.offsets)
-    arc_tails = np.repeat(np.arange(n, dtype=np.int32), n_above)
-    arc_keys = arc_tails.astype(np.int64) * n + elimination.heads
-    from_rank = rank[tails].astype(np.int64)
-    to_rank = rank[heads].astype(np.int64)
-    link_keys = np.minimum(from_rank, to_rank) * n + np.maximum(from_rank, to_rank)
-    sides = 2 * np.searchsorted(arc_keys, link_keys) + (from_rank > to_rank)
-    sides[from_rank == to_rank] = NO_LINK
+    sides = np.empty(tails.size, np.int32)
+    threads.run(
+        _find_sides,
+        -(-tails.size // _BLOCK),
+        (rank[tails], rank[heads]),
+        elimination.offsets,
+        elimination.heads,
+        sides,
+    )
+    below, below_offsets = stable_order(elimination.heads, n)
     topology = Topology(
         offsets=elimination.offsets,
         heads=elimination.heads,
-        tails=arc_tails,
-        below_offsets=_offsets(elimination.heads, n),
-        below=np.argsort(elimination.heads, kind="stable").astype(np.int32),
-        sides=sides.astype(np.int32),
+        tails=np.repeat(np.arange(n, dtype=np.int32), np.diff(elimination.offsets)),
+        below_offsets=below_offsets,
+        below=below.astype(np.int32),
+        sides=sides,
         n_ends=int(is_end.sum()),
     )
     return Customizable(topology, rank, elimination.n_triangles)
 
 
-def _offsets(vertices: np.ndarray, n: int) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=n))]).astype(np.int64)
+def _join_directions(n: int, tails: np.ndarray, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the neighbors of each vertex, in either direction, in ascending order, each once: offsets
+    int64 and neighbors int32.
+    """
+    ends = np.concatenate([tails, heads])
+    others = np.concatenate([heads, tails])
+    order = stable_order(others, n)[0]
+    by_end, offsets = stable_order(ends[order], n)
+    neighbors: Any = _drop_repeated(offsets, others[order[by_end]])
+    return offsets, neighbors
+
+
+@njit(cache=True, nogil=True)
+def _drop_repeated(offsets, neighbors):
+    """Drop loops and repeated neighbors from sorted lists; the offsets are changed."""
+    n_kept = np.int64(0)
+    begin = np.int64(0)
+    for v in range(offsets.size - 1):
+        last = v
+        for i in range(begin, offsets[v + 1]):
+            if neighbors[i] != v and neighbors[i] != last:
+                last = neighbors[i]
+                neighbors[n_kept] = last
+                n_kept += 1
+        begin = offsets[v + 1]
+        offsets[v + 1] = n_kept
+    return neighbors[:n_kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def _find_sides(next_item, n_items, ends, offsets, heads, sides):
+    """Write the side of each link between ranks, per block of ``_BLOCK`` links."""
+    tails_of_links, heads_of_links = ends
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for link in range(block * _BLOCK, min((block + 1) * _BLOCK, sides.size)):
+            tail = tails_of_links[link]
+            head = heads_of_links[link]
+            if tail == head:
+                sides[link] = NO_LINK
+                continue
+            low = min(tail, head)
+            above = heads[offsets[low] : offsets[low + 1]]
+            arc = offsets[low] + np.searchsorted(above, max(tail, head))
+            sides[link] = 2 * arc + (tail > head)
 
 
 class Arcs(NamedTuple):

@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
 _NONE = -1
+_BLOCK = 1 << 14  # lists of an item of work
 
 
 class Elimination(NamedTuple):
@@ -55,10 +58,20 @@ def eliminate(
         return None
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n, dtype=np.int32)
-    tails = np.repeat(np.arange(n), np.diff(above_offsets))
-    keys = tails * n + rank[above]
-    keys.sort()
-    return Elimination(order, above_offsets, (keys % n).astype(np.int32), int(n_triangles))
+    heads = rank[above]
+    threads.run(_sort_lists, -(-n // _BLOCK), above_offsets, heads)
+    return Elimination(order, above_offsets, heads, int(n_triangles))
+
+
+@njit(cache=True, nogil=True)
+def _sort_lists(next_item, n_items, offsets, numbers):
+    """Sort the numbers of each list, per block of ``_BLOCK`` lists."""
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for v in range(block * _BLOCK, min((block + 1) * _BLOCK, offsets.size - 1)):
+            numbers[offsets[v] : offsets[v + 1]].sort()
 
 
 @njit(cache=True, nogil=True)

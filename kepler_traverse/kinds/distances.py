@@ -199,8 +199,8 @@ def _make_rows(
     selection = select(asked.graph, distance, query.limit, query.targets, last)
     predecessor = None
     if group.predecessor is not None and asked.kind.has_predecessors:
-        predecessor = selection.taken(group.predecessor[i])
-    return _Rows(int(group.sources[i]), selection, selection.taken(distance), predecessor)
+        predecessor = selection.take(group.predecessor[i])
+    return _Rows(int(group.sources[i]), selection, selection.take(distance), predecessor)
 
 
 def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:

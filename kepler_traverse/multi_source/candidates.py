@@ -18,7 +18,7 @@ from ..hierarchy.lookup import looks_up
 from ..runtime.memory import available_memory
 from ..search.exact import Sums
 from ..search.query import Query
-from ..search.strategy import MultiSourceStrategy, Shape, strategy_for_kind
+from ..search.strategy import MultiSourceStrategy, Shape, strategy_for_dtype
 from .one_at_a_time import ONE_AT_A_TIME
 from .workload import Shapes, Strategies, Usable, Workload, check_n_sources, query_for
 
@@ -193,7 +193,7 @@ def _fit_strategy(
         return Fitting(strategy, group, nbytes, {})
     group_in = {capacity.sums.dtype: group}
     for kind in capacity.sums.wider_types:
-        own = strategy_for_kind(strategy, strategies.many, kind)
+        own = strategy_for_dtype(strategy, strategies.many, kind)
         wider = shape._replace(weight=kind.itemsize)
         # The weights are there once more, in the wider type, and so are those of the reverse.
         weights = kind.itemsize * work.graph.n_edges * (1 + work.graph.directed)

@@ -252,7 +252,9 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
         base = outline(graph)
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
     most = min(max(_FEW_EDGES, affordable), _MANY_EDGES)
-    sample = partial(short_search.sampled, graph, base, counts_hops=work.counts_hops, most=most)
+    sample = partial(
+        short_search.sample_reach, graph, base, counts_hops=work.counts_hops, most=most
+    )
     at_nearest = sample(query=query)
     if not at_nearest.is_short:
         return None

@@ -25,16 +25,21 @@ def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
     if query.output not in ("targets", "paths"):
         return None
     labels: HubLabels | None = graph.derived.known_labels(metric)
-    if query.output == "paths":
-        is_few = query.has_target_lists and query.targets_per_source <= _PATHS_PER_SOURCE
-        if not is_few:
-            labels = None
-        return labels
-    if labels is None or query.has_target_lists:
-        return labels if looks_up(query, graph.n_vertices) else None
-    if query.targets is None or query.targets.size * labels.hubs_per_vertex > _ROWS_PER_SWEEP:
+    if labels is None:
         return None
-    return labels
+
+    if query.output == "paths":
+        has_few_targets = query.has_target_lists and query.targets_per_source <= _PATHS_PER_SOURCE
+    elif query.has_target_lists:
+        has_few_targets = looks_up(query, graph.n_vertices)
+    else:
+        has_few_targets = (
+            query.targets is not None
+            and query.targets.size * labels.hubs_per_vertex <= _ROWS_PER_SWEEP
+        )
+    if has_few_targets:
+        return labels
+    return None
 
 
 def targets_per_source(query: Query) -> float:

@@ -18,11 +18,15 @@ from ..graph import Graph
 
 
 def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
-    """Return where paths end at those of some sources that a negative cycle may lead back to."""
+    """Return the closed ones of some sources, each with its second number, where paths end.
+
+    A negative cycle may lead back only to these. There are none in a graph without negative
+    weights.
+    """
     if graph.closed is None or not graph.has_negative_weights:
         return {}
-    last_of = dict(zip(*graph.closed.tolist(), strict=True))
-    return {source: last_of[source] for source in sources if source in last_of}
+    end_of = dict(zip(*graph.closed.tolist(), strict=True))
+    return {source: end_of[source] for source in sources if source in end_of}
 
 
 def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
@@ -46,23 +50,29 @@ def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
 def _path(
     graph: Graph, source: int, last: int, distance: np.ndarray
 ) -> tuple[list[int], list[float]]:
-    """Return the vertices of a shortest path without its end, and the weights of its edges."""
+    """Return the vertices of a shortest path from a source without its end, and the weights of its
+    edges.
+
+    ``distance`` has all vertices. The path is searched for along edges on which distances are
+    equal.
+    """
     host: Any = graph.derived.on_host
-    before = {source: (source, 0.0)}
-    reached = [source]
-    while last not in before:
-        u = reached.pop()
+    predecessor_and_weight = {source: (source, 0.0)}
+    stack = [source]
+    while last not in predecessor_and_weight:
+        u = stack.pop()
         for e in range(host.offsets[u], host.offsets[u + 1]):
             v = int(host.targets[e])
             weight = host.weights[e]
-            if v not in before and distance[u] + weight == distance[v]:
-                before[v] = u, float(weight)
-                reached.append(v)
+            if v not in predecessor_and_weight and distance[u] + weight == distance[v]:
+                predecessor_and_weight[v] = u, float(weight)
+                stack.append(v)
+
     vertices = []
     weights = []
     v = last
     while v != source:
-        v, weight = before[v]
+        v, weight = predecessor_and_weight[v]
         vertices.append(v)
         weights.append(weight)
     return vertices[::-1], weights[::-1]

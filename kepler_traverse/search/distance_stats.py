@@ -62,9 +62,9 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     if floats is distance:
         return stats
     xp = namespace(distance)
-    counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
-    lowest = xp.where(counts, distance, MAX_INTEGER).min(axis=1)
-    farthest = xp.where(counts, distance, -MAX_INTEGER).max(axis=1)
+    is_within = is_reached(distance) & (True if limit is None else at_most(distance, limit))
+    lowest = xp.where(is_within, distance, MAX_INTEGER).min(axis=1)
+    farthest = xp.where(is_within, distance, -MAX_INTEGER).max(axis=1)
     return stats._replace(lowest=to_host(lowest), farthest=to_host(farthest))
 
 
@@ -102,9 +102,10 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
 
 
 def _sum_of_integers(distance: Array, limit: float | None) -> int:
-    counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
-    values = distance[counts].astype(np.int64)
-    # neither sum can overflow
+    """Return the exact sum of the distances of one row up to a limit."""
+    is_within = is_reached(distance) & (True if limit is None else at_most(distance, limit))
+    values = distance[is_within].astype(np.int64)
+    # The upper and lower 31 bits are summed apart: neither sum can overflow.
     high = values >> 31
     low = values & (2**31 - 1)
     return (int(high.sum()) << 31) + int(low.sum())
@@ -158,6 +159,7 @@ def summary_of_levels(counts: Array) -> np.ndarray:
 
 
 def _choose_backend(distance: Array) -> Any:
+    """Return the module that computes statistics on the device of the distances."""
     if get_device(distance) == "cuda":
         return statistics_on_gpu
     return cpu

@@ -47,8 +47,7 @@ from ..graph import Graph
 from .algorithms import ALGORITHMS
 from .query import Query, SourceValues
 
-# weights whose sums are found to be exact or rounded, before others are looked at
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 16  # weights that ``has_exact_sums`` looks at before it may end
 
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
@@ -88,11 +87,18 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
     weights: Array = graph.weights
     if not math.isfinite(longest):
         return False
-    unit = math.ldexp(1.0, math.frexp(longest)[1] - EXACT_BELOW[weights.dtype].bit_length() + 1)
-    parts = (
-        weights[at : at + _AT_ONCE].astype(np.float64) for at in range(0, weights.size, _AT_ONCE)
-    )
-    return unit == 0 or all(bool((part % unit == 0).all()) for part in parts)
+
+    # All multiples of this power of two up to the longest sum are floats of the weights' type.
+    exponent = math.frexp(longest)[1]
+    mantissa_bits = EXACT_BELOW[weights.dtype].bit_length() - 1
+    unit = math.ldexp(1.0, exponent - mantissa_bits)
+    if unit == 0:
+        return True
+    for begin in range(0, weights.size, _AT_ONCE):
+        part = weights[begin : begin + _AT_ONCE].astype(np.float64)
+        if not (part % unit == 0).all():
+            return False
+    return True
 
 
 def admits_all(graph: Graph, limit: float) -> bool:
@@ -131,7 +137,7 @@ class Sums:
 
     @property
     def _longest(self) -> float:
-        """No distance of a result is larger."""
+        """A bound of the absolute value of each distance of a result."""
         longest = self.graph.derived.max_sum
         if self._limit is None:
             return longest
@@ -167,24 +173,27 @@ class Sums:
         that a wider one is needed. Limits below all such distances stay as they are.
         """
         if self._is_exact and self.dtype.kind == "f":
-            first = EXACT_BELOW.get(self.dtype)
+            exact_below = EXACT_BELOW.get(self.dtype)
         else:
-            first = None
-        if first is None or query.limit is None or query.limit < first:
+            exact_below = None
+        if exact_below is None or query.limit is None or query.limit < exact_below:
             return query
+
         limits = query.limits
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # a limit beyond the type becomes infinite
             limit = self.dtype.type(query.limit).item()
             if limits is not None:
                 nearest = limits.values.astype(self.dtype).astype(np.float64)
                 limits = SourceValues(
-                    limits.numbers, np.where(limits.values < first, limits.values, nearest)
+                    limits.numbers, np.where(limits.values < exact_below, limits.values, nearest)
                 )
         return replace(query, limit=limit, limits=limits)
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
-        """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are
-        ``below`` this bound, if any.
+        """Return whether distances of a search, of shape (n,) or (k, n), are exact.
+
+        ``below`` is a bound that all finite ones are below, or None; with it they may not have to
+        be read.
         """
         if (
             not self.may_widen
@@ -207,8 +216,8 @@ class Sums:
                 f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
                 f"leave {option_text('weight_type')} out for exact integer distances"
             )
-        wider = list(EXACT_BELOW)
-        self.graph = self.graph.derived.sums_in(wider[wider.index(self.dtype) + 1].name)
+        kinds = list(EXACT_BELOW)
+        self.graph = self.graph.derived.sums_in(kinds[kinds.index(self.dtype) + 1].name)
         self._decide()
 
 
@@ -241,24 +250,25 @@ class WideningSearch:
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound``
-    or more.
+    """Return whether a finite distance, of shape (n,) or (k, n) or of another form, has an absolute
+    value of ``bound`` or more.
     """
     if not is_rows(distance):
         return bool(distance.any_beyond(bound))
     if get_device(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)
     rows = distance.reshape(-1, distance.shape[-1])
-    kind = distance.dtype.type
-    return any(_any_beyond(row, kind(bound), kind(np.inf)) for row in rows)
+    as_distance_type = distance.dtype.type
+    return any(_any_beyond(row, as_distance_type(bound), as_distance_type(np.inf)) for row in rows)
 
 
 @njit(cache=True, nogil=True)
 def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
-    found = False
+    """Compute ``any_beyond`` of one row. ``bound`` and ``infinite`` have the type of the distances."""
+    is_any_beyond = False
     for v in range(distance.size):  # no early exit, so that the compiler can vectorize the loop
-        found |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
-    return found
+        is_any_beyond |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
+    return is_any_beyond
 
 
 def to_integers(distance: Array) -> Array:
@@ -272,13 +282,13 @@ def to_integers(distance: Array) -> Array:
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
 
 
-def common_type(one: np.dtype, other: np.dtype) -> np.dtype:
+def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
     """Return the type that holds the distances of two groups: int64 where one has sums that floats
     do not hold.
     """
-    if one.kind == other.kind:
-        return np.promote_types(one, other)
-    return one if one == np.int64 else other
+    if first.kind == second.kind:
+        return np.promote_types(first, second)
+    return np.dtype(np.int64)
 
 
 def convert_distances(distance: Array, dtype: np.dtype) -> Array:
@@ -306,8 +316,8 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     represents all of them.
     """
     xp = namespace(distance)
-    reached = is_reached(distance)
-    finite = xp.where(reached, distance, 0)
+    is_finite = is_reached(distance)
+    finite = xp.where(is_finite, distance, 0)
     if distance.size:
         largest = max(int(finite.max()), -int(finite.min()))
     else:
@@ -316,5 +326,5 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     kinds = list(EXACT_BELOW)
     for dtype in kinds[kinds.index(weights.dtype) :]:
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
-            return xp.where(reached, finite.astype(dtype), unreached_value(dtype))
+            return xp.where(is_finite, finite.astype(dtype), unreached_value(dtype))
     return distance

@@ -65,12 +65,13 @@ class Column:
 
 
 def labels_at(labels: list[Any], places: np.ndarray) -> Column:
-    """Return a column of labels, integers or strings, in host memory, from the place of each in the
-    list.
+    """Return a column of labels, integers or strings, in host memory.
+
+    ``places`` has the position in the list of the label of each row.
     """
     pyarrow = load("pyarrow")
-    taken = pyarrow.array(labels).take(pyarrow.array(places))
-    return Column(taken if pyarrow.types.is_string(taken.type) else taken.to_numpy())
+    selected = pyarrow.array(labels).take(pyarrow.array(places))
+    return Column(selected if pyarrow.types.is_string(selected.type) else selected.to_numpy())
 
 
 class FrameKind(NamedTuple):
@@ -119,7 +120,8 @@ class Selection:
     """The vertices whose records a result holds, of one source or of several that have the same.
 
     ``mask``: which of all vertices, or of all targets, they are. ``number``: vertex numbers,
-    ascending, of shape (size,); None for all vertices.
+    ascending, of shape (size,); None for all vertices. ``empty(size, dtype)`` returns memory of the
+    host.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class Selection:
             return namespace(self.mask).arange(self.size)
         return self.number
 
-    def taken(self, values: Array) -> Array:
+    def take(self, values: Array) -> Array:
         """Return the values of these vertices from an array over all vertices, or that array itself
         if these are all.
         """
@@ -159,7 +161,9 @@ class Selection:
             return values
         if namespace(values) is not np:
             return values[self.number]
-        return np.take(values, self.number, out=self._empty(self.size, values.dtype), mode="clip")
+        # Numbers are in range; with mode="raise" NumPy would buffer the output.
+        out = self._empty(self.size, values.dtype)
+        return np.take(values, self.number, out=out, mode="clip")
 
 
 def select(
@@ -191,7 +195,9 @@ def select(
     if targets is not None:
         targets = xp.asarray(targets)
         mask = mask[targets]
-    known: Any = targets
+
+    # In host memory: share the selection of another source, or avoid the numbers of all vertices.
+    candidates: Any = targets
     if xp is np:
         size = int(np.count_nonzero(mask))
         if (
@@ -201,12 +207,13 @@ def select(
         ):
             last.is_shared = True
             return last
-        if size == mask.size and (known is not None or empty is not None):
-            return Selection(graph, mask, known, size, empty or np.empty)
-    if known is None:
+        if size == mask.size and (candidates is not None or empty is not None):
+            return Selection(graph, mask, candidates, size, empty or np.empty)
+
+    if candidates is None:
         number = xp.flatnonzero(mask)
     else:
-        number = known[mask]
+        number = candidates[mask]
     return Selection(graph, mask, number, number.size, empty or np.empty)
 
 
@@ -231,13 +238,13 @@ def make_columns(
             for name, column in _columns_of_all(graph, result, query, unreached).items()
             if name in names
         }
-    chosen = selection or select(graph, result.distance, query.limit, query.targets)
-    numbers = identifying_numbers(graph, chosen.numbers)
-    columns = {"vertex": Column(chosen.ids, numbers=numbers)}
+    vertices = selection or select(graph, result.distance, query.limit, query.targets)
+    numbers = identifying_numbers(graph, vertices.numbers)
+    columns = {"vertex": Column(vertices.ids, numbers=numbers)}
     if "distance" in names:
-        columns["distance"] = Column(as_returned_distance(graph, chosen.taken(result.distance)))
+        columns["distance"] = Column(as_returned_distance(graph, vertices.take(result.distance)))
     if result.predecessor is not None and "predecessor" in names:
-        columns["predecessor"] = Column(graph.ids_at(chosen.taken(result.predecessor)))
+        columns["predecessor"] = Column(graph.ids_at(vertices.take(result.predecessor)))
     return columns
 
 
@@ -254,28 +261,30 @@ def _columns_of_all(
         vertex = xp.arange(graph.n_vertices)
     else:
         vertex = xp.asarray(targets)
-    here = reached[vertex]
+    is_reached = reached[vertex]
     columns = {"vertex": Column.of_vertices(graph, vertex)}
     if unreached == "cugraph":
         columns["distance"] = Column(
-            cugraph_distances(graph, result.distance[vertex], here, is_hops(result.distance.dtype))
+            cugraph_distances(
+                graph, result.distance[vertex], is_reached, is_hops(result.distance.dtype)
+            )
         )
         if not is_hops(result.distance.dtype):
             # cugraph.sssp has the distance first, cugraph.bfs the vertex
             columns["vertex"] = columns.pop("vertex")
     else:
         columns["distance"] = Column(
-            as_returned_distance(graph, result.distance[vertex], ~here), ~here
+            as_returned_distance(graph, result.distance[vertex], ~is_reached), ~is_reached
         )
     if result.predecessor is not None:
-        known = xp.where(here, result.predecessor[vertex], 0)
+        numbers = xp.where(is_reached, result.predecessor[vertex], 0)
         if unreached == "cugraph":
-            own = int(where_paths_end(graph, np.array([result.source]))[0])
-            none = ~here | (vertex == own)
-            ids = graph.ids_at(known)
-            columns["predecessor"] = Column(xp.where(none, ids.dtype.type(NO_PREDECESSOR), ids))
+            source_end = int(where_paths_end(graph, np.array([result.source]))[0])
+            has_none = ~is_reached | (vertex == source_end)
+            ids = graph.ids_at(numbers)
+            columns["predecessor"] = Column(xp.where(has_none, ids.dtype.type(NO_PREDECESSOR), ids))
         else:
-            columns["predecessor"] = Column(graph.ids_at(known), ~here)
+            columns["predecessor"] = Column(graph.ids_at(numbers), ~is_reached)
     return columns
 
 
@@ -354,8 +363,8 @@ class _Batches(SharedIterator):
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
-    """Return the paths of the frame of a traversal to all targets at once; see
-    ``api.path_frames.paths``.
+    """Return the paths of the frame of a traversal to all targets at once, a row per vertex of a
+    path; see ``api.path_frames.paths``.
     """
     check_frame("frame", frame)
     if arguments.flag("edges", edges):
@@ -366,43 +375,47 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
             raise InputError("the graph does not know its rows; build it with edge_ids=True")
     if frame["distance"].isna().any() or _has_cugraph_marks(frame):
         raise InputError("paths need a frame with unreached='omit'")
-    cudf_frame = hasattr(frame, "to_arrow")
-    xp = cuda.cp if cudf_frame else np
-    library = _library("cuda" if cudf_frame else "cpu")
-    many = "source" in frame.columns
-    keys = ["source", "vertex"] if many else ["vertex"]
+    is_cudf = hasattr(frame, "to_arrow")
+    xp = cuda.cp if is_cudf else np
+    library = _library("cuda" if is_cudf else "cpu")
+    has_sources = "source" in frame.columns
+    keys = ["source", "vertex"] if has_sources else ["vertex"]
     rows = frame[[*keys, "predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
+
     # Row number of each row's predecessor, by a join on (source, vertex).
-    numbered = rows[keys].assign(row=xp.arange(len(rows)))
-    back = rows.assign(at=xp.arange(len(rows))).merge(
-        numbered.rename(columns={"vertex": "predecessor"}),
-        on=[k.replace("vertex", "predecessor") for k in keys],
+    row_numbers = rows[keys].assign(row=xp.arange(len(rows)))
+    join_keys = ["source", "predecessor"] if has_sources else ["predecessor"]
+    joined = rows.assign(at=xp.arange(len(rows))).merge(
+        row_numbers.rename(columns={"vertex": "predecessor"}), on=join_keys
     )
     previous = xp.full(len(rows), -1, np.int64)
-    previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
+    previous[xp.asarray(joined["at"])] = xp.asarray(joined["row"])
+
+    # Paths are walked back from the rows of the targets.
     requested = library.DataFrame(
-        {"vertex": _found_targets(rows["vertex"], targets, graph, library)}
+        {"vertex": _targets_in_frame(rows["vertex"], targets, graph, library)}
     )
-    ends = xp.sort(xp.asarray(numbered.merge(requested, on="vertex")["row"]))
-    sizes, on_host = _walk_back(to_host(previous), to_host(ends))
-    walk = xp.asarray(on_host)
-    owner = xp.asarray(np.repeat(np.arange(sizes.size), sizes))
-    if many:
-        columns = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)}
+    ends = xp.sort(xp.asarray(row_numbers.merge(requested, on="vertex")["row"]))
+    sizes, walked_rows = _walk_back(to_host(previous), to_host(ends))
+    steps = xp.asarray(walked_rows)
+    path_of_step = xp.asarray(np.repeat(np.arange(sizes.size), sizes))
+
+    if has_sources:
+        columns = {"source": rows["source"].take(ends[path_of_step]).reset_index(drop=True)}
     else:
         columns = {}
-    columns["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
+    columns["target"] = rows["vertex"].take(ends[path_of_step]).reset_index(drop=True)
     columns["position"] = library.Series(xp.asarray(positions_in_groups(sizes)))
-    columns["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
+    columns["vertex"] = rows["vertex"].take(steps).reset_index(drop=True)
     if edges:
-        known: Any = graph
-        if owner.size:
-            begins = owner != xp.concatenate([xp.full(1, -1), owner[:-1]])
+        traversed: Any = graph
+        if path_of_step.size:
+            is_first = path_of_step != xp.concatenate([xp.full(1, -1), path_of_step[:-1]])
         else:
-            begins = xp.zeros(0, bool)
-        device = "cuda" if cudf_frame else "cpu"
+            is_first = xp.zeros(0, bool)
+        device = "cuda" if is_cudf else "cpu"
         columns["edge"] = _series(
-            Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device
+            Column(_rows_of_steps(traversed, rows["vertex"], steps, is_first), is_first), device
         )
     return library.DataFrame(columns)
 
@@ -431,37 +444,43 @@ def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
-    """Return the row of the edge of each step of some walks, which are positions in a series of
-    ids; 0 where a walk begins.
+    """Return, per step of some walks, the row of its edge in the table of edges that the graph was
+    built from; 0 where a walk begins.
 
-    ``walk`` and ``begins``, bool, have shape (steps,).
+    ``walk`` has positions in ``vertices``, a series of ids. ``begins`` is True at the first step of
+    each walk. Both have shape (steps,), as does what is returned.
     """
     xp = namespace(begins)
     if hasattr(vertices, "to_arrow"):
         ids = vertices.to_arrow().to_pylist()
     else:
         ids = vertices
-    known = graph.to_numbers(ids, "vertex")
-    kind = graph.targets.dtype
-    numbers = known.astype(kind)[to_host(walk)]
-    ends = where_paths_end(graph, known).astype(kind)[to_host(walk)]
-    steps = np.flatnonzero(~to_host(begins))
+    id_numbers = graph.to_numbers(ids, "vertex")
+    index_dtype = graph.targets.dtype
+    numbers = id_numbers.astype(index_dtype)[to_host(walk)]
+    end_numbers = where_paths_end(graph, id_numbers).astype(index_dtype)[to_host(walk)]
+
+    # Each step but the first of a walk is an edge, from the vertex before it.
+    edge_steps = np.flatnonzero(~to_host(begins))
     on_gpu = graph.device == "cuda"
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
-    move = cuda.cp.asarray if on_gpu else np.asarray
-    src = move(numbers[steps - 1])
-    dst = move(ends[steps])
-    edges = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
+    move = cuda.cp.asarray if on_gpu else np.asarray  # to the device of the graph
+    tails = move(numbers[edge_steps - 1])
+    heads = move(end_numbers[edge_steps])
+    edges = to_host(
+        backend.find_edges(graph.offsets, graph.targets, tails, heads, np.dtype(np.int64))
+    )
     if (edges < 0).any():
-        step = int(steps[int((edges < 0).argmax())])
+        step = int(edge_steps[int((edges < 0).argmax())])
         u, v = (graph.ids_at([int(number)])[0] for number in numbers[step - 1 : step + 1])
         raise InputError(
             f"the frame has a step from {u} to {v}, which is no edge of "
             "the graph; give the graph of the frame"
         )
+
     edge_rows: Any = graph.edge_rows
     rows = np.zeros(numbers.size, np.int64)
-    rows[steps] = to_host(edge_rows[move(edges)])
+    rows[edge_steps] = to_host(edge_rows[move(edges)])
     return xp.asarray(rows)
 
 
@@ -515,15 +534,15 @@ def _kind_of_ids(column: Any) -> str:
     return ""
 
 
-def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
+def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
     """Return the distinct targets that occur in a frame's column of vertices."""
     requested = arguments.ids("targets", targets)
     if isinstance(requested, np.ndarray):
         requested = requested.tolist()
     kind = _kind_of_ids(vertex)
-    expected = int if kind == "integers" else str
+    id_type = int if kind == "integers" else str
     for target in requested:
-        if not isinstance(target, expected) or isinstance(target, bool):
+        if not isinstance(target, id_type) or isinstance(target, bool):
             raise UnknownVertexError(
                 f"target {arguments.describe(target)} is not a vertex: "
                 f"the ids of this frame are {kind}"
@@ -531,26 +550,26 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
         graph.to_numbers(requested, "target")
+
+    # An id that the column's type cannot hold is in no row, and would not become a series.
     requested = list(dict.fromkeys(requested))
-    if expected is int:
-        limits = np.iinfo(str(vertex.dtype).lower())
+    if id_type is int:
+        limits = np.iinfo(str(vertex.dtype).lower())  # of nullable types, too, as "Int64"
+        possible = [target for target in requested if limits.min <= target <= limits.max]
     else:
-        limits = None
-    possible = [
-        t
-        for t in requested
-        if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))
-    ]
-    series = library.Series(possible, dtype=vertex.dtype)
-    present = series[series.isin(vertex)]
+        possible = [target for target in requested if arguments.is_encodable(target)]
+    possible_targets = library.Series(possible, dtype=vertex.dtype)
+    present = possible_targets[possible_targets.isin(vertex)]
+
     if graph is None and len(present) < len(requested):
-        known = set(
-            present.to_arrow().to_pylist() if hasattr(present, "to_arrow") else present.tolist()
-        )
-        missing = [target for target in requested if target not in known]
-        shown = ", ".join(map(arguments.describe, missing[:10])) + (
-            ", ..." if len(missing) > 10 else ""
-        )
+        if hasattr(present, "to_arrow"):
+            present_ids = set(present.to_arrow().to_pylist())
+        else:
+            present_ids = set(present.tolist())
+        missing = [target for target in requested if target not in present_ids]
+        shown = ", ".join(map(arguments.describe, missing[:10]))
+        if len(missing) > 10:
+            shown += ", ..."
         raise UnknownVertexError(
             f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "
             "there, or there is no such vertex: leave them out, or give graph= to have no rows for targets without a path"
@@ -560,19 +579,19 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
 
 def get_query(frame: Frame) -> dict[str, Any]:
     """Return the record that ``attach_query`` made in a frame; an empty dict if it was lost."""
-    noted = getattr(frame, "attrs", {}).get(_QUERY)
-    return noted if isinstance(noted, dict) else {}
+    record = getattr(frame, "attrs", {}).get(_QUERY)
+    return record if isinstance(record, dict) else {}
 
 
 def holds_hops(graph: Graph, frame: Frame) -> bool:
-    """Whether distances of a frame are hops, by its record. Without one: integers, except int64 on
-    integer weights.
+    """Return whether distances of a frame are hops, by its record. Without one: integers, except
+    int64 on integer weights.
     """
     algorithm = get_query(frame).get("algorithm")
-    kind: Any = frame["distance"].dtype
-    if kind.kind not in "iu" or algorithm is not None:
-        return kind.kind in "iu" and algorithm == BFS.name
-    return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
+    dtype: Any = frame["distance"].dtype
+    if dtype.kind not in "iu" or algorithm is not None:
+        return dtype.kind in "iu" and algorithm == BFS.name
+    return dtype.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
 
 
 def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
@@ -583,7 +602,7 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     graph, or there is no source.
     """
     pandas = load("pandas")
-    hops = holds_hops(graph, frame)
+    are_hops = holds_hops(graph, frame)
     table: Any = frame
     if hasattr(table, "to_arrow"):
         table = table.to_arrow().to_pandas()
@@ -600,11 +619,14 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
             raise InputError(str(error)) from None
         if pandas.Series(vertex).duplicated().any():
             raise InputError("the frame holds a vertex twice for one source")
+
         distance = rows["distance"].to_numpy()
         if distance.dtype.kind in "iu":
-            distance = distance.astype(np.int32 if hops else np.int64)
+            distance = distance.astype(np.int32 if are_hops else np.int64)
         else:
             distance = _as_weights(graph, distance)
+
+        # A frame of one source does not name it.
         if source is None:
             roots = vertex[predecessor == vertex]
             if roots.size != 1:
@@ -612,23 +634,27 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
                     f"the frame has {roots.size} vertices that are their own "
                     "predecessor, a source is one"
                 )
-            number = int(roots[0])
+            source_number = int(roots[0])
         else:
-            number = int(graph.to_numbers([source])[0])
+            source_number = int(graph.to_numbers([source])[0])
+
+        # From rows of reached vertices to arrays over all vertices.
         all_distances = np.full(graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
-        listed = where_paths_end(graph, vertex)
-        all_distances[listed] = distance
-        all_predecessors[listed] = predecessor
-        if (predecessor[vertex == number] == number).any():
-            all_distances[number] = 0
-            all_predecessors[number] = number
+        vertex_ends = where_paths_end(graph, vertex)
+        all_distances[vertex_ends] = distance
+        all_predecessors[vertex_ends] = predecessor
+        # Its paths end at another number if a source is closed; they begin here.
+        if (predecessor[vertex == source_number] == source_number).any():
+            all_distances[source_number] = 0
+            all_predecessors[source_number] = source_number
         if all_distances.dtype == np.int64:
             all_distances = narrow_distances(graph, all_distances)
+
         xp = namespace(graph.offsets)
         yield Traversal(
             algorithm="bfs" if is_hops(distance.dtype) else "sssp",
-            source=number,
+            source=source_number,
             distance=xp.asarray(all_distances),
             predecessor=xp.asarray(all_predecessors.astype(graph.targets.dtype)),
             limit=limit,
@@ -638,19 +664,19 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
 
 
 def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
-    """Weighted distances in the type of the graph's weights: a file may have made float64 of
+    """Return weighted distances in the type of the graph's weights: a file may have made float64 of
     float32.
     """
     if graph.weights is None:
         raise InputError("the frame holds weighted distances, and the graph has no weights")
     with np.errstate(over="ignore"):
-        exact = distance.astype(graph.weights.dtype)
-    if not np.array_equal(exact, distance, equal_nan=True):
+        as_weights = distance.astype(graph.weights.dtype)
+    if not np.array_equal(as_weights, distance, equal_nan=True):
         raise InputError(
             f"the frame's distances are {distance.dtype}, and no sums "
             f"of {graph.weights.dtype} weights"
         )
-    return exact
+    return as_weights
 
 
 def host_frame(records: list[dict[str, Any]]) -> Frame:
@@ -676,6 +702,7 @@ def check_unreached(unreached: str, graph: Graph) -> None:
 
 
 def _library(device: str) -> Any:
+    """Return the library of data frames of a device: pandas or cuDF."""
     return load("cudf" if device == "cuda" else "pandas")
 
 
@@ -683,14 +710,14 @@ def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Col
     """Return columns, some of them in host memory, as columns on the graph's device."""
     xp = namespace(graph.offsets)
 
-    def moved(values: Any) -> Any:
+    def move(values: Any) -> Any:
+        """Move an array; strings of pyarrow stay as they are."""
         if hasattr(values, "dtype"):
             return xp.asarray(values)
         return values
 
     return {
-        name: Column(moved(column.values), moved(column.is_null))
-        for name, column in columns.items()
+        name: Column(move(column.values), move(column.is_null)) for name, column in columns.items()
     }
 
 
@@ -702,16 +729,19 @@ def frame_from(columns: dict[str, Column], device: str) -> Any:
         )
     # Nothing else holds the arrays, so that a copy would only take time. A series in place of an
     # array would be copied.
-    values = {
-        name: column.values
-        if column.is_null is None and hasattr(column.values, "dtype")
-        else _series(column, device)
-        for name, column in columns.items()
-    }
+    values = {}
+    for name, column in columns.items():
+        if column.is_null is None and hasattr(column.values, "dtype"):
+            values[name] = column.values
+        else:
+            values[name] = _series(column, device)
     return _library(device).DataFrame(values, copy=False)
 
 
 def _series(column: Column, device: str) -> Any:
+    """Return a column as a series of the device's library. Strings of pyarrow are no arrays and
+    have no ``dtype``.
+    """
     library = _library(device)
     if device == "cuda":
         if not hasattr(column.values, "dtype"):
@@ -724,9 +754,10 @@ def _series(column: Column, device: str) -> Any:
         return library.Series(arrow_array(column).to_pandas())
     if column.is_null is None:
         return library.Series(column.values)
-    nullable = library.array(
-        column.values, dtype=str(column.values.dtype).capitalize().replace("Ui", "UI")
-    )
+
+    # pandas names its nullable types as NumPy does, but in capitals: Int64, UInt64, Float64
+    name = str(column.values.dtype).capitalize().replace("Ui", "UI")
+    nullable = library.array(column.values, dtype=name)
     nullable[column.is_null] = library.NA
     return library.Series(nullable)
 

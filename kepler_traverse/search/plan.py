@@ -65,17 +65,19 @@ class Plan:
         self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:
+            """Return a search whose sums have one type."""
             running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
-            return running.plan(
-                sums.graph, sums.round_limits(query) if running.sums == "float" else query
-            )
+            if running.sums == "float":
+                return running.plan(sums.graph, sums.round_limits(query))
+            return running.plan(sums.graph, query)
 
-        def search() -> Any:
+        def make_search() -> Any:
+            """Return a search with arrays of its own, of which each thread may need one."""
             if may_widen:
                 return WideningSearch(Sums(graph, algorithm, query.limit), prepare)
             return prepare(self.sums)
 
-        self._search = SerializedSearch(search)
+        self._search = SerializedSearch(make_search)
 
     def __call__(self, source: VertexId) -> Traversal:
         """Traverse from one vertex, identified by the user's id.
@@ -133,19 +135,17 @@ class Plan:
         >>> print(plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2]))).explain().splitlines()[0])
         bfs from one source, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
-        others = [
-            each
-            for each in self._strategies
-            if each.device == self.graph.device and each.name != self.strategy.name
-        ]
-        fitting = [
-            each.name
-            for each in others
-            if each.unsupported_reason(self.graph) is None and not each.published
-        ]
-        refused = [
-            (each.name, each.unsupported_reason(self.graph)) for each in others if each.default
-        ]
+        fitting = []
+        left_out = []
+        for other in self._strategies:
+            if other.device != self.graph.device or other.name == self.strategy.name:
+                continue
+            reason = other.unsupported_reason(self.graph)
+            if reason is None and not other.published:
+                fitting.append(other.name)
+            if reason is not None and other.default:
+                left_out.append(f"left out: {other.name}: {reason}")
+
         if self._is_named:
             why = "strategy= names it"
         else:
@@ -166,8 +166,7 @@ class Plan:
             )
         if fitting:
             lines.append("alternatives, for which there are no estimates: " + ", ".join(fitting))
-        lines += [f"left out: {name}: {reason}" for name, reason in refused if reason is not None]
-        return "\n".join(lines)
+        return "\n".join(lines + left_out)
 
     def __repr__(self) -> str:
         return (
@@ -183,6 +182,10 @@ class Plan:
         self._search.adopt()
 
     def _traversal(self, search: Any, number: int) -> Traversal:
+        """Return the traversal from one vertex number; ``search`` returns its ``Outcome``.
+
+        NegativeCycleError names ids.
+        """
         try:
             outcome = search(number)
             if ALGORITHMS[self.algorithm].is_weighted:
@@ -203,11 +206,8 @@ class Plan:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative
         weight.
         """
-        if ALGORITHMS[self.algorithm].is_weighted:
-            loops = self.graph.negative_loops
-        else:
-            loops = None
-        if not loops:
+        loops = self.graph.negative_loops
+        if not loops or ALGORITHMS[self.algorithm].counts_hops:
             return
         vertices = np.array(list(loops))
         reached = np.flatnonzero(
@@ -228,8 +228,8 @@ class Plan:
 
 
 def passes_limit(graph: Graph, algorithm: str, query: Query) -> bool:
-    """Whether a search returns vertices beyond its limit: with negative weights, a path to a vertex
-    within the limit may lead through them.
+    """Return whether a search returns vertices beyond its limit: with negative weights, a path to a
+    vertex within the limit may lead through them.
     """
     return (
         query.limit is not None and ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
@@ -243,13 +243,17 @@ def strategy_that_ran(
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
     return next(
-        (each for each in strategies if each.sums == "int64" and each.device == strategy.device),
+        (
+            other
+            for other in strategies
+            if other.sums == "int64" and other.device == strategy.device
+        ),
         strategy,
     )
 
 
 def traversal_fields(outcome: Any) -> dict[str, Any]:
-    """Return the fields of an outcome that a traversal also has."""
+    """Return the fields of an ``Outcome`` or ``MultiSourceOutcome`` that a traversal also has."""
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields
@@ -269,15 +273,15 @@ def make_query(
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     predecessors = arguments.flag("predecessors", predecessors)
-    known = ALGORITHMS[algorithm]
-    if known.counts_hops:
+    named_algorithm = ALGORITHMS[algorithm]
+    if named_algorithm.counts_hops:
         refuse_closed(
             graph, "bfs reads no weights", "take sssp on edges of weight 1, which counts hops, too"
         )
     if limit is not None:
-        limit = arguments.limit(known.limit_name, limit)
-        if known.counts_hops:
-            limit = int(known.largest_limit(limit))
+        limit = arguments.limit(named_algorithm.limit_name, limit)
+        if named_algorithm.counts_hops:
+            limit = int(named_algorithm.largest_limit(limit))
         elif admits_all(graph, limit):
             # so that a distance too large for its type is an error, as it is without a limit
             limit = None

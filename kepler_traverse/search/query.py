@@ -16,7 +16,7 @@ from ..errors import InputError
 
 TuningClass = TypeVar("TuningClass")
 
-_SAMPLE = 64
+_SAMPLE = 64  # origins of a sample, about
 
 
 class Nearest(NamedTuple):
@@ -96,9 +96,8 @@ class PairTable:
     @property
     def rows_per_source(self) -> tuple[int, int]:
         """The mean number of rows of an origin, rounded up, and the largest."""
-        return -(-self.rows.size // max(self.sources.size, 1)), int(
-            np.diff(self.lists.offsets).max(initial=0)
-        )
+        rounded_up = -(-self.rows.size // max(self.sources.size, 1))
+        return rounded_up, int(np.diff(self.lists.offsets).max(initial=0))
 
     @property
     def digest(self) -> str:
@@ -133,9 +132,9 @@ class Digested:
     __hash__ = None  # type: ignore[assignment]
 
 
-def compute_digest(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
-    """Return the SHA-256 of facts as JSON, and of arrays."""
-    digest = hashlib.sha256(json.dumps(facts).encode())
+def compute_digest(values: Any, arrays: Iterable[np.ndarray] = ()) -> str:
+    """Return the SHA-256 of values that JSON can hold, and of the bytes of arrays."""
+    digest = hashlib.sha256(json.dumps(values).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
@@ -153,18 +152,21 @@ class SourceValues(Digested):
 
     @classmethod
     def of_rows(
-        cls, numbers: np.ndarray, values: np.ndarray, twice: Callable[[int, int], InputError]
+        cls,
+        numbers: np.ndarray,
+        values: np.ndarray,
+        differing_error: Callable[[int, int], InputError],
     ) -> SourceValues:
         """Return the values of sources in any order; a source that occurs twice must have one.
 
         ``twice(row, first)`` returns the error for a row whose value is not that of the first row
         of its source.
         """
-        distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-        differing = np.flatnonzero(values != values[first][place])
+        distinct, first_row, index = np.unique(numbers, return_index=True, return_inverse=True)
+        differing = np.flatnonzero(values != values[first_row][index])
         if differing.size:
-            raise twice(int(differing[0]), int(first[place[differing[0]]]))
-        return cls(distinct, values[first])
+            raise differing_error(int(differing[0]), int(first_row[index[differing[0]]]))
+        return cls(distinct, values[first_row])
 
     @property
     def largest(self) -> Any:

@@ -26,8 +26,8 @@ from .algorithms import ALGORITHMS
 from .distance_stats import DistanceStats, summary_of_distances
 
 
-class _Shown:
-    """What is displayed as its rows: pairs of a name and a value."""
+class _DisplayedRows:
+    """Base of results that are displayed as rows: pairs of a name and a value."""
 
     def _rows(self) -> list[tuple[str, object]]:
         raise NotImplementedError
@@ -43,7 +43,7 @@ class _Shown:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Traversal(_Shown):
+class Traversal(_DisplayedRows):
     """Distances, and optionally predecessors, from one source.
 
     The arrays belong to the plan that made them and are valid until its next traversal. ``copy``
@@ -104,16 +104,16 @@ class Traversal(_Shown):
         if limit is None and targets is None:
             return self
         xp = namespace(self.distance)
-        keep = self.reached
+        is_kept = self.reached
         if limit is not None:
-            keep &= at_most(self.distance, limit)
+            is_kept &= at_most(self.distance, limit)
         if targets is not None:
-            wanted = xp.zeros(keep.size, bool)
-            wanted[xp.asarray(targets)] = True
-            keep &= wanted
+            is_target = xp.zeros(is_kept.size, bool)
+            is_target[xp.asarray(targets)] = True
+            is_kept &= is_target
         return replace(
             self,
-            distance=xp.where(keep, self.distance, unreached_value(self.distance.dtype)),
+            distance=xp.where(is_kept, self.distance, unreached_value(self.distance.dtype)),
             predecessor=None,
         )
 
@@ -143,7 +143,7 @@ class Routes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Traversals(_Shown):
+class Traversals(_DisplayedRows):
     """Distances, and optionally predecessors, from several sources, one array row per source.
 
     The arrays may belong to the plan that made them and are then valid until its next run.
@@ -334,12 +334,15 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
     first = parts[0]
     if len(parts) == 1:
         return first
+
     joined: dict[str, Any] = {"sources": np.concatenate([part.sources for part in parts])}
     distances: list[Any] = [part.distance for part in parts]
     if first.distance is not None and is_rows(first.distance):
         joined["distance"] = namespace(first.distance).concatenate(distances)
     elif first.distance is not None:
         joined["distance"] = distances[0].joined(distances[1:])
+
+    # Optional arrays: all groups of a plan have them, or none.
     for name in ("predecessor", "sums"):
         if getattr(first, name) is not None:
             arrays = [getattr(part, name) for part in parts]
@@ -352,18 +355,23 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
         )
     if first.routes is not None:
         routes = [cast(Routes, part.routes) for part in parts]
-        vertices = namespace(first.routes.vertices).concatenate([each.vertices for each in routes])
-        joined["routes"] = Routes(np.concatenate([each.sizes for each in routes]), vertices)
+        vertices = namespace(first.routes.vertices).concatenate(
+            [route.vertices for route in routes]
+        )
+        joined["routes"] = Routes(np.concatenate([route.sizes for route in routes]), vertices)
+
     for name in ("limits", "rounds"):
         joined[name] = [value for part in parts for value in getattr(part, name)]
     return replace(first, **joined)
 
 
 def _join_counts(parts: Sequence[Array]) -> Array:
-    """Return numbers of vertices per level, of groups that may have different numbers of levels."""
+    """Return numbers of vertices per level, of shape (k, levels), of groups that may have different
+    numbers of levels.
+    """
     xp = namespace(parts[0])
-    size = max(part.shape[1] for part in parts)
-    return xp.concatenate([xp.pad(part, ((0, 0), (0, size - part.shape[1]))) for part in parts])
+    n_levels = max(part.shape[1] for part in parts)
+    return xp.concatenate([xp.pad(part, ((0, 0), (0, n_levels - part.shape[1]))) for part in parts])
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
@@ -371,11 +379,11 @@ def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[t
     in GPU memory.
     """
     if distance is None:
-        shown = "none"
+        description = "none"
     else:
-        shown = f"{distance.dtype} of shape {distance.shape} on {get_device(distance)}"
+        description = f"{distance.dtype} of shape {distance.shape} on {get_device(distance)}"
     return [
-        ("distance", shown),
+        ("distance", description),
         ("predecessor", "no" if predecessor is None else str(predecessor.dtype)),
     ]
 
@@ -403,7 +411,7 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
-    """Compute ``checksum`` by array operations of NumPy or CuPy."""
+    """Compute ``checksum`` by array operations of NumPy or CuPy, for results in GPU memory."""
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
     distance = result.distance[vertex]

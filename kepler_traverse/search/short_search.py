@@ -33,25 +33,23 @@ from .query import Query, TargetLists
 from .sparse import Marks, SparseDistances
 from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
 
-SOURCES = 1 << 14  # of a group
+SOURCES = 1 << 14  # per group, at most
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
-# bytes of larger groups; hops gain less by these than the cache loses
+# bytes of the rows of larger groups; hops gain less by these than the cache loses
 _MAX_ROWS = 1 << 28
 _MAX_ROWS_OF_HOPS = 1 << 26
 _AT_ONCE = 512  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
-_TOO_LARGE = 1 << 62  # bytes
-_MARKS = 9  # bytes of marks of a vertex, per core
+_TOO_LARGE = 1 << 62  # bytes that no memory has, so that a smaller group is taken
+_MARKS = 9  # bytes of ``Marks`` of a vertex, per core
 _PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
 _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
-# weights from which their mean is estimated, and buckets as wide as that
-_WEIGHTS = 1 << 10
-_BUCKETS_PER_EDGE = 2.0
-# sources whose reach is measured
-SAMPLE = 64
-_FEW_SAMPLES = 3
-_SEED = 7
-_TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
+_WEIGHTS = 1 << 10  # weights from which their mean is estimated
+_BUCKETS_PER_EDGE = 2.0  # buckets that an edge of mean weight spans
+SAMPLE = 64  # sources whose reach is measured
+_FEW_SAMPLES = 3  # sources whose reach is enough to know where searches end at the nearest
+_SEED = 7  # of the sample of sources, so that all runs take the same
+_TIERS = len(on_gpu.IN_SHARED)  # table sizes in shared memory: all that short searches need
 # as SOURCES and _MAX_ROWS
 _SOURCES_ON_GPU = 1 << 19
 _MAX_BYTES_ON_GPU = 1 << 30
@@ -69,32 +67,40 @@ group_size_on_gpu = partial(min, _SOURCES_ON_GPU)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run: marks of each vertex per core, and what the searches of a group reach."""
-    width = shape.weight or 4
+    """Return the bytes of a run: marks of each vertex per core, and what the searches of a group
+    reach.
+    """
+    distance_bytes = shape.weight or 4
     reached = shape.n_vertices * shape.reach
+
+    # What each thread has: marks, and for weighted searches a table with a line per vertex.
     marks = _MARKS * threads.count() * shape.n_vertices
     if shape.weight:
         line = 1 << len(cpu.LINE)
-        marks += int(
-            threads.count() * 2 * min(line * reached, shape.n_vertices) * (line * width + 64)
-        )
+        n_lines = threads.count() * 2 * min(line * reached, shape.n_vertices)
+        marks += int(n_lines * (line * distance_bytes + _PER_LINE))
     if query.output == "targets":
         return marks
-    row = (shape.index * (1 + query.predecessors) + width) * reached
+
+    # Rows are in arrays of the threads, which grow, and then in those of the group.
+    row = (shape.index * (1 + query.predecessors) + distance_bytes) * reached
     if query.output == "counts":
-        row = (shape.index + width) * min(reached, shape.depth or reached, query.limit or reached)
+        n_levels = min(reached, shape.depth or reached, query.limit or reached)
+        row = (shape.index + distance_bytes) * n_levels
     rows = int(2.5 * group * row)
     if query.output in ("all", "paths") and "sparse" not in query.forms:
-        rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
+        rows += group * shape.n_vertices * (distance_bytes + shape.index * query.predecessors)
+
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
     is_small = group <= _ROWS_PER_CORE * threads.count()
-    if rows <= (_MAX_ROWS if shape.weight else _MAX_ROWS_OF_HOPS) or is_small:
+    max_rows = _MAX_ROWS if shape.weight else _MAX_ROWS_OF_HOPS
+    if rows <= max_rows or is_small:
         return marks + rows
     return _TOO_LARGE
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-    """Amounts of the terms of the cost: what the searches reach, over the cores."""
+    """Return the amounts of the terms of the cost: what the searches reach, over the cores."""
     per_worker = sources_per_worker(n_sources, machine.cores)
     reached = shape.n_vertices * shape.reach
     return {
@@ -107,60 +113,64 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
-    """``terms`` where sources near each other are searched from together, as if these were spread
-    evenly over a plane.
+    """Return ``terms`` of weighted searches, of which those from sources near each other are made
+    together.
+
+    Sources are taken as spread evenly over a plane, and what a search reaches as a disk.
     """
     amounts = terms(shape, n_sources, group, machine)
     reached = shape.n_vertices * shape.reach
-    own = shape.n_vertices / max(n_sources, 1)
-    line = 1 << len(cpu.LINE if own <= cpu.LOOKS else cpu.ALONE)
+    vertices_per_source = shape.n_vertices / max(n_sources, 1)
+    line = 1 << len(cpu.LINE if vertices_per_source <= cpu.LOOKS else cpu.ALONE)
     if line > 1:
-        together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2
+        # a disk as large as what one search reaches, with the sources of the line at its center
+        reached_together = (math.sqrt(reached) + math.sqrt(line * vertices_per_source)) ** 2
     else:
-        together = reached
-    share = min(1.0, together / max(line * reached, 1.0))
+        reached_together = reached
+    share = min(1.0, reached_together / max(line * reached, 1.0))
     per_worker = sources_per_worker(n_sources, machine.cores)
     return amounts | {
         "edge": amounts["edge"] * share,
         "fetch": per_worker * share * shape.fetches(machine, _MARKS + line * shape.weight),
-        "miss": amounts["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
+        "miss": amounts["vertex"]
+        * machine.missing(reached_together * (line * shape.weight + _PER_LINE)),
     }
 
 
 def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run on a GPU: tables in global memory, and rows, which are put into the order of
-    the sources.
+    """Return the bytes of a run on a GPU: tables in global memory, and rows, which are put into the
+    order of the sources.
     """
-    width = shape.weight or 4
-    rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + width))
+    distance_bytes = shape.weight or 4
+    rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + distance_bytes))
     if query.output == "all" and "sparse" not in query.forms:
-        rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
+        rows += group * shape.n_vertices * (distance_bytes + shape.index * query.predecessors)
     if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE:
         return on_gpu.MAX_TABLE_BYTES + rows
     return _TOO_LARGE
 
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
-    """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host
-    computes of it.
+    """Return the amounts of the terms of the cost on a GPU: what the searches reach, and what the
+    host computes of it.
     """
     reached = shape.n_vertices * shape.reach
-    most = 1 << on_gpu.IN_SHARED[-1].log_capacity
-    few = most >> 3  # larger tables leave each multiprocessor with few searches at once
-    at_once = max(
-        1.0,
-        on_gpu.MAX_TABLE_BYTES
-        / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
-    )
+    max_in_shared = 1 << on_gpu.IN_SHARED[-1].log_capacity
+    # larger tables leave each multiprocessor with few searches at once
+    max_of_many = max_in_shared >> 3
+    # of a table in global memory, with two slots per vertex
+    table_bytes = 2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)
+    searches_at_once = max(1.0, on_gpu.MAX_TABLE_BYTES / table_bytes)
     return {
         "level": n_sources / group,
         "start": n_sources,
         "vertex": n_sources * reached,
-        "spill": n_sources * reached * (reached > few),
+        "spill": n_sources * reached * (reached > max_of_many),
         # In tables of global memory a vertex is lowered more often the farther a search goes, and
         # few searches run at once.
-        "again": n_sources * reached * max(0.0, math.log2(max(reached, 1.0) / most)),
-        "chain": reached * (max(1.0, n_sources / at_once) if reached > most else 1.0),
+        "again": n_sources * reached * max(0.0, math.log2(max(reached, 1.0) / max_in_shared)),
+        "chain": reached
+        * (max(1.0, n_sources / searches_at_once) if reached > max_in_shared else 1.0),
     }
 
 
@@ -212,15 +222,17 @@ def strategies(
 
 
 def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
-    """Return the limit in the type of the distances: int32 for hops, else that of the weights."""
+    """Return the limit of all sources in the type of the distances, so at most its largest number:
+    int32 for hops, else the type of the weights.
+    """
     if counts_hops:
         return np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
     return as_distance(query.limit, graph.weights.dtype)
 
 
-class _Searches:
-    """The searches of an algorithm on a CPU. Each thread that searches calls with arrays of its own
-    (``Marks``).
+class _LineSearch:
+    """Searches an algorithm makes on a CPU from the sources of a line. Each thread calls with
+    arrays of its own (``Marks``).
     """
 
     def __init__(self, graph: Any, counts_hops: bool):
@@ -230,20 +242,27 @@ class _Searches:
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
             mean = compute_mean(weights)
-            kind = graph.weights.dtype
-            self._per_unit = kind.type(
-                _BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1
-            )
+            dtype = graph.weights.dtype
+            buckets_per_unit = 1
+            if mean > _BUCKETS_PER_EDGE / np.finfo(dtype).max:  # else the quotient overflows
+                buckets_per_unit = _BUCKETS_PER_EDGE / mean
+            self._buckets_per_unit = dtype.type(buckets_per_unit)
 
     def __call__(
         self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted
     ) -> tuple[Any, ...]:
-        """As ``cpu.search_sums``, without its last result."""
+        """Return sizes, vertices, distances, stops and edges as ``cpu.search_sums`` does.
+
+        ``line`` says how many sources are searched from together, ``wanted`` from which and where
+        they end.
+        """
         graph = self._graph
         place, mark, stamp = marks
         if self._counts_hops:
             return cpu.search_hops(Neighbors.of(graph), wanted, mark, stamp)
-        edges = cpu.BucketedEdges(graph.offsets, graph.targets, graph.weights, self._per_unit)
+        edges = cpu.BucketedEdges(
+            graph.offsets, graph.targets, graph.weights, self._buckets_per_unit
+        )
         *results, self._capacity = cpu.search_sums(edges, wanted, self._capacity, place, line)
         return tuple(results)
 
@@ -255,23 +274,28 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
     """
     is_on_gpu = graph.device == "cuda"
-    search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
+    plan_search = _search_on_gpu if is_on_gpu else _search_on_cpu
+    search_group = plan_search(graph, query, counts_hops)
     limit = largest_distance(graph, query, counts_hops)
     move = namespace(graph.offsets).asarray
 
-    def narrowest(rows: Any) -> Any:
+    def narrow(rows: Any) -> Any:
+        """Return hops in the narrowest type that holds them, weighted distances as they are."""
         if counts_hops:
             return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False)
         return rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
+        """Search from a group of sources, and return what the query asks for."""
         sources = np.array(sources, np.int64)  # one layout, for which the search is compiled once
-        ends: list[Any] = [query.limit] * sources.size
+        result_limits: list[Any] = [query.limit] * sources.size
         bounds = np.full(sources.size, limit)
         if query.limits is not None:
-            ends = query.limits.of(sources)
-            bounds = as_distances(ends, limit.dtype)
-        reached, at_targets, stops = search(sources, lists, bounds)
+            result_limits = query.limits.of(sources)
+            bounds = as_distances(result_limits, limit.dtype)
+        reached, at_targets, stops = search_group(sources, lists, bounds)
+
+        # A search without an end that meets a distance too large for its type is an error.
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
@@ -280,11 +304,14 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                     *edges, reached.vertices, *reached.offsets[i : i + 2], reached[i]
                 ):
                     raise overflow_error(graph)
+
+        # Where a search has stopped before its limit, that is the limit of its result.
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
-            ends[i] = stops[i].item()
+            result_limits[i] = stops[i].item()
+
         if query.output == "targets" and query.nearest is None:
-            return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
+            return MultiSourceOutcome(move(narrow(at_targets)), None, result_limits, rounds)
         if query.output == "counts":
             if is_on_gpu:
                 counts = np.concatenate(
@@ -295,117 +322,130 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                 counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = (
                     reached.distance
                 )
-            return MultiSourceOutcome(None, None, ends, rounds, counts)
+            return MultiSourceOutcome(None, None, result_limits, rounds, counts)
+
         if query.predecessors:
             reached = reached.point_back(graph, sources)
         if "sparse" in query.forms:
-            return MultiSourceOutcome(reached, None, ends, rounds)
+            return MultiSourceOutcome(reached, None, result_limits, rounds)
+
         predecessor = reached.predecessor_rows()
-        rows = move(narrowest(reached.rows()))
-        return MultiSourceOutcome(
-            rows, None if predecessor is None else move(predecessor), ends, rounds
-        )
+        if predecessor is not None:
+            predecessor = move(predecessor)
+        rows = move(narrow(reached.rows()))
+        return MultiSourceOutcome(rows, predecessor, result_limits, rounds)
 
     return traverse
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
+    """Return the ``Search`` of a plan on a CPU."""
     n = graph.n_vertices
-    kind = largest_distance(graph, query, counts_hops).dtype
+    dtype = largest_distance(graph, query, counts_hops).dtype
     marks = Marks(n)
-    search = _Searches(graph, counts_hops)
-    keeps = {
-        "targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING,
-        "counts": cpu.COUNTS,
-    }
-    keep = keeps.get(query.output, cpu.ROWS)
+    search_line = _LineSearch(graph, counts_hops)
     goals = make_goals(graph, query)
-    if query.nearest is not None:
-        keep = cpu.GOALS if query.output == "targets" else cpu.ROWS
+    # what the searches keep of the vertices that they reach
+    keep = cpu.ROWS
+    if query.output == "counts" and query.nearest is None:
+        keep = cpu.COUNTS
+    elif query.output == "targets" and query.nearest is not None:
+        keep = cpu.GOALS
+    elif query.output == "targets" and not _may_overflow(graph, query, counts_hops):
+        keep = cpu.NOTHING  # but where a distance overflows, rows show it
 
-    def searched(
+    def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
-        values, list_of = _flatten_lists(query, lists, k)
+        list_values, list_of = _flatten_lists(query, lists, k)
         if lists is None:
-            answers = np.arange(k) * values.size
+            first_answer = np.arange(k) * list_values.size
         else:
-            answers = lists.offsets[:-1]
-        shape = (k, values.size) if lists is None else (values.size,)
+            first_answer = lists.offsets[:-1]
+        shape = (k, list_values.size) if lists is None else (list_values.size,)
         is_at_targets = query.output == "targets" and query.nearest is None
-        at_targets = np.full(shape if is_at_targets else 0, unreached_value(kind), kind)
+        at_targets = np.full(shape if is_at_targets else 0, unreached_value(dtype), dtype)
+
         # One after the other, sources near each other find in the caches what the last one has
         # loaded.
-        order = np.argsort(sources)
+        source_order = np.argsort(sources)
         line = cpu.ALONE
         if not counts_hops:
-            with marks.lent() as lent:
-                near, n_near = cpu.near_each_other(
-                    graph.offsets, graph.targets, sources[order], *lent[:2]
+            with marks.lent() as thread_marks:
+                near_order, n_near = cpu.near_each_other(
+                    graph.offsets, graph.targets, sources[source_order], *thread_marks[:2]
                 )
-            order = order[near]
+            source_order = source_order[near_order]
             line = cpu.LINE if 2 * n_near > k else cpu.ALONE
-        at_once = max(
-            1 << len(cpu.LINE),
-            min(_AT_ONCE, k // (4 * threads.count()) >> len(cpu.LINE) << len(cpu.LINE)),
-        )
-        parts: list[Any] = [None] * -(-k // at_once)
+
+        # Four parts or more per thread, of whole lines.
+        line_size = 1 << len(cpu.LINE)
+        whole_lines = k // (4 * threads.count()) // line_size * line_size
+        part_size = max(line_size, min(_AT_ONCE, whole_lines))
+        part_rows: list[Any] = [None] * -(-k // part_size)
         sizes = np.empty(k, np.int64)
-        stops = np.empty(k, kind)
+        stops = np.empty(k, dtype)
 
-        def search_some(item: int, _thread: int) -> None:
-            some = order[item * at_once : (item + 1) * at_once]
-            of_lists = values, list_of[some], keep, at_targets.reshape(-1), answers[some]
-            wanted = cpu.Wanted(sources[some], limits[some], *of_lists, _NO_END, goals)
-            with marks.lent() as lent:
-                sizes[some], *parts[item], stops[some], _ = search(line, lent, wanted)
+        def search_part(item: int, _thread: int) -> None:
+            """Search from the sources of one part."""
+            part = source_order[item * part_size : (item + 1) * part_size]
+            of_lists = list_values, list_of[part], keep, at_targets.reshape(-1), first_answer[part]
+            wanted = cpu.Wanted(sources[part], limits[part], *of_lists, _NO_END, goals)
+            with marks.lent() as thread_marks:
+                sizes[part], *part_rows[item], stops[part], _ = search_line(
+                    line, thread_marks, wanted
+                )
 
-        threads.for_each(search_some, len(parts))
+        threads.for_each(search_part, len(part_rows))
+
+        # Rows go to the places of their sources, which are known once all sizes are.
         offsets = make_offsets(sizes)
         vertices = np.empty(offsets[-1], graph.targets.dtype)
-        distance = np.empty(offsets[-1], kind)
+        distance = np.empty(offsets[-1], dtype)
 
-        def put_some(item: int, _thread: int) -> None:
-            some = order[item * at_once : (item + 1) * at_once]
-            cpu.put_rows(*parts[item], sizes[some], offsets[some], vertices, distance)
-            parts[item] = None
+        def put_part(item: int, _thread: int) -> None:
+            """Copy the rows of one part to their places."""
+            part = source_order[item * part_size : (item + 1) * part_size]
+            cpu.put_rows(*part_rows[item], sizes[part], offsets[part], vertices, distance)
+            part_rows[item] = None
 
-        threads.for_each(put_some, len(parts))
+        threads.for_each(put_part, len(part_rows))
         return SparseDistances(offsets, vertices, distance, n, marks=marks), at_targets, stops
 
-    return searched
+    return search_group
 
 
 def _flatten_lists(
     query: Query, lists: TargetLists | None, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``lists`` and ``list_of`` of ``cpu.search_sums``."""
+    """Return the targets of ``k`` sources as ``cpu.Wanted`` has them in ``lists`` and ``list_of``."""
     if lists is not None:
         return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
-    of_all = query.targets is not None and query.nearest is None
-    values: Any = query.targets if of_all else np.empty(0, np.int64)
+    has_shared_targets = query.targets is not None and query.nearest is None
+    values: Any = query.targets if has_shared_targets else np.empty(0, np.int64)
+    # each source has the same list, from 0 to its size
     return values, np.tile(np.array([0, values.size], np.int64), (k, 1))
 
 
 def make_goals(graph: Any, query: Query) -> cpu.Goals:
-    """Return ``goals`` of ``cpu.search_sums``."""
+    """Return the nearest targets at which searches end, group by group, as ``cpu.Goals``."""
     if query.nearest is None:
         return cpu.NO_GOALS
     k = query.nearest.k
     members = query.nearest.members
     vertices = np.concatenate(members)
-    groups = np.repeat(np.arange(len(members)), [own.size for own in members])
+    groups = np.repeat(np.arange(len(members)), [group.size for group in members])
     order = np.argsort(vertices, kind="stable")
-    before = make_offsets(np.bincount(vertices, minlength=graph.n_vertices))
-    needs = [min(k, own.size) for own in members]
+    first_group = make_offsets(np.bincount(vertices, minlength=graph.n_vertices))
+    n_needed = [min(k, group.size) for group in members]
     return cpu.Goals(
-        before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32)
+        first_group.astype(np.int32), groups[order].astype(np.int32), np.array(n_needed, np.int32)
     )
 
 
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
-    """Whether a distance may exceed the largest number of its type."""
+    """Return whether a distance may exceed the largest number of its type."""
     if counts_hops or query.limit is not None or not graph.n_edges:
         return False
     return float(graph.derived.heaviest) * graph.n_vertices >= float(
@@ -414,33 +454,37 @@ def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
 
 
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
+    """Return the ``Search`` of a plan on a GPU. Distances at targets are looked up in the rows."""
     n = graph.n_vertices
     marks = Marks(n)
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
 
-    def searched(
+    def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None
         is_searched = (list_of[:, 0] < list_of[:, 1]) | (not is_at_targets)
+        # a limit below 0 makes no search
         searched_to = np.where(is_searched, limits, limits.dtype.type(-1))
         sizes, stops, vertices, distance = searches.rows(sources, searched_to, targets, list_of)
         reached = SparseDistances(make_offsets(sizes), vertices, distance, n, graph, marks)
         stops = np.where(is_searched, stops, limits)
         if not is_at_targets:
             return reached, None, stops
-        of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
-        in_host_memory = SparseDistances(reached.offsets, vertices, distance, n, marks=marks)
-        at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
-        return (
-            reached,
-            at_targets if lists is not None else at_targets.reshape(k, targets.size),
-            stops,
-        )
 
-    return searched
+        # without a graph, so that distances stay in host memory
+        on_host = SparseDistances(reached.offsets, vertices, distance, n, marks=marks)
+        if lists is None:
+            rows = np.repeat(np.arange(k), targets.size)
+            at_targets = on_host.at_each(rows, np.tile(targets, k)).reshape(k, targets.size)
+        else:
+            rows = np.repeat(np.arange(k), np.diff(lists.offsets))
+            at_targets = on_host.at_each(rows, targets)
+        return reached, at_targets, stops
+
+    return search_group
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
@@ -450,10 +494,10 @@ def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.Shor
     )
 
 
-def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
+def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
     """Return the shape with the reach of searches that end early, measured on a few of them.
 
-    It stays as it is where these walk more than ``most`` edges, all together.
+    It stays as it is where these visit more than ``most`` edges, all together.
     """
     n = graph.n_vertices
     limit = largest_distance(graph, query, counts_hops)
@@ -463,30 +507,38 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         sources = np.ascontiguousarray(query.sample[0])
         lists = query.sample[1]
     k = sources.size
-    values, list_of = _flatten_lists(query, lists, k)
+    list_values, list_of = _flatten_lists(query, lists, k)
     limits = np.full(k, limit)
+
     if graph.device == "cuda":
-        short = None
-        if query.limit is not None or values.size or query.nearest is not None:
-            short = _searches_on_gpu(graph, query, counts_hops).rows(
-                sources, limits, values, list_of, _TIERS
+        rows = None
+        if query.limit is not None or list_values.size or query.nearest is not None:
+            rows = _searches_on_gpu(graph, query, counts_hops).rows(
+                sources, limits, list_values, list_of, _TIERS
             )
-        if short is None:
+        if rows is None:
             return shape
-        walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
-        measured = _sampled(shape, short.sizes, walked)
+        walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(rows.vertices)].sum())
+        measured = _with_reach(shape, rows.sizes, walked)
         # Other strategies take as many rounds as a search of what is reached, not as one of the
         # graph.
-        n_vertices = max(short.vertices.size // sources.size, 1)
+        n_vertices = max(rows.vertices.size // sources.size, 1)
         n_edges = walked // sources.size
         rounds = measured._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
         if counts_hops and query.limit is not None:
             rounds = min(rounds, float(query.limit))
         return measured._replace(rounds=rounds, depth=int(rounds))
-    of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
-    wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))
+
+    targets_and_rows = (
+        list_values,
+        list_of,
+        cpu.ROWS,
+        np.empty(0, limit.dtype),
+        np.zeros(k, np.int64),
+    )
+    wanted = cpu.Wanted(sources, limits, *targets_and_rows, most, make_goals(graph, query))
     with Marks(n).lent() as marks:
-        sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, wanted)
+        sizes, _, _, _, walked = _LineSearch(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:  # few are enough where the other side is one search of the whole graph
         sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
     if query.nearest is None:
@@ -494,11 +546,16 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
     else:
         is_enough = sizes.size >= _FEW_SAMPLES
     if is_enough and sizes.size:
-        return _sampled(shape, sizes, walked)
+        return _with_reach(shape, sizes, walked)
     return shape
 
 
-def _sampled(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:
+def _with_reach(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:
+    """Return the shape with the share of the vertices and edges that sampled searches reached and
+    visited.
+
+    ``sizes`` has the vertices that each one reached, ``walked`` is the number of edges of all.
+    """
     reach = float(sizes.mean()) / shape.n_vertices
     walked_share = walked / (sizes.size * max(shape.n_edges, 1))
     return shape._replace(reach=reach, walked=walked_share, is_short=True)

@@ -45,13 +45,17 @@ class Marks:
         self._free: list[tuple[np.ndarray, ...]] = []
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Return new arrays; zeros take memory once they are written."""
+        """Return new arrays: int32 places and uint8 marks of shape (n_vertices,), int32 stamps of
+        shape (n_vertices + 1,). Zeros take memory once they are written.
+        """
         n = self._n_vertices
         return np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(n + 1, np.int32)
 
     @contextmanager
     def lent(self) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yield the arrays; after an error they are not used again."""
+        """Yield the arrays that ``arrays`` returns. After an error they are not used again, since
+        places and marks may not be cleared.
+        """
         try:
             arrays = self._free.pop()
         except IndexError:
@@ -106,8 +110,8 @@ class SparseDistances:
 
     @property
     def nbytes(self) -> int:
-        known = (self.offsets, self.vertices, self.distance, self.predecessor)
-        return sum(each.nbytes for each in known if each is not None)
+        arrays = (self.offsets, self.vertices, self.distance, self.predecessor)
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -129,24 +133,29 @@ class SparseDistances:
         offsets = self.offsets[begin : end + 1]
         return self._with_entries(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
 
-    def _with_entries(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
+    def _with_entries(self, offsets: np.ndarray, selection: Any) -> SparseDistances:
+        """Return rows of some of the entries: a slice of them, or a mask of shape (size,).
+
+        ``offsets`` are where the new rows begin.
+        """
         if self.predecessor is None:
             predecessor = None
         else:
-            predecessor = self.predecessor[kept]
-        entries = {
-            "vertices": self.vertices[kept],
-            "distance": self.distance[kept],
-            "predecessor": predecessor,
-        }
-        return replace(self, offsets=offsets, **entries)
+            predecessor = self.predecessor[selection]
+        return replace(
+            self,
+            offsets=offsets,
+            vertices=self.vertices[selection],
+            distance=self.distance[selection],
+            predecessor=predecessor,
+        )
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
         return self._spread(self.distance, unreached_value(self.dtype))
 
     def move(self, values: np.ndarray) -> Array:
-        """Return values in host memory on the device of the graph."""
+        """Return an array in host memory as one on the device of the graph."""
         if self.graph is None:
             return values
         return namespace(self.graph.offsets).asarray(values)
@@ -154,13 +163,16 @@ class SparseDistances:
     def joined(self, others: Sequence[SparseDistances]) -> SparseDistances:
         """Return these rows, and then those of others, which have predecessors if these have them."""
         parts = [self, *others]
-        entries: dict[str, Any] = {"vertices": np.concatenate([part.vertices for part in parts])}
-        entries["distance"] = np.concatenate([part.distance for part in parts])
+        predecessor = None
         if self.predecessor is not None:
-            entries["predecessor"] = np.concatenate([part.predecessor for part in parts])
-        offsets = make_offsets(np.concatenate([part.sizes for part in parts]))
+            predecessor = np.concatenate([part.predecessor for part in parts])
         return replace(
-            self, offsets=offsets, is_certified=all(part.is_certified for part in parts), **entries
+            self,
+            offsets=make_offsets(np.concatenate([part.sizes for part in parts])),
+            vertices=np.concatenate([part.vertices for part in parts]),
+            distance=np.concatenate([part.distance for part in parts]),
+            predecessor=predecessor,
+            is_certified=all(part.is_certified for part in parts),
         )
 
     def predecessor_rows(self) -> Array | None:
@@ -170,28 +182,36 @@ class SparseDistances:
         return self._spread(self.predecessor, NO_PREDECESSOR)
 
     def _spread(self, values: np.ndarray, elsewhere: Any) -> np.ndarray:
+        """Return an array of shape (k, n_vertices) with one value per entry, and ``elsewhere`` at
+        the vertices that were not reached.
+        """
         rows = np.full(self.shape, elsewhere, values.dtype)
         rows[self.rows_of_entries(), self.vertices] = values
         return rows
 
     def one(self, i: int, v: int) -> Any:
-        """Return the distance from one source to one vertex."""
-        part = slice(self.offsets[i], self.offsets[i + 1])
-        here = self.distance[part][self.vertices[part] == v]
-        if here.size:
-            return here[0]
+        """Return the distance from the i-th source to vertex ``v``."""
+        row = slice(self.offsets[i], self.offsets[i + 1])
+        distances = self.distance[row][self.vertices[row] == v]
+        if distances.size:
+            return distances[0]
         return unreached_value(self.dtype)
 
     def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
-        """Return the distances from the sources at some positions to one vertex each, on the device
-        of the graph.
+        """Return the distances from the sources at positions ``rows`` to one vertex each, on the
+        device of the graph.
+
+        ``rows`` and ``vertices`` are int64 arrays of the same shape (n,), as is what is returned.
         """
+        # Rows and their vertices ascend, so one number per (row, vertex) ascends over all entries.
         keys = self.rows_of_entries() * self.n_vertices + self.vertices
-        wanted = rows * self.n_vertices + vertices
-        places = np.searchsorted(keys, wanted)
-        distances = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
-        is_there = np.append(keys, -1)[places] == wanted
-        distances[is_there] = self.distance[places[is_there]]
+        wanted_keys = rows * self.n_vertices + vertices
+        places = np.searchsorted(keys, wanted_keys)
+        distances = np.full(wanted_keys.size, unreached_value(self.dtype), self.dtype)
+        # a key behind the last entry compares with -1, which is no key
+        is_entry = np.append(keys, -1)[places] == wanted_keys
+        distances[is_entry] = self.distance[places[is_entry]]
+
         return self.move(distances)
 
     def edges(self, offsets: np.ndarray) -> int:
@@ -204,14 +224,18 @@ class SparseDistances:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def within(self, limits: Sequence[float]) -> SparseDistances:
-        """Return the distances up to a limit per source."""
-        return self._kept(self.distance <= np.repeat(as_distances(limits, self.dtype), self.sizes))
+        """Return the distances up to the limit of each source; ``limits`` has shape (k,)."""
+        return self._with_entries_where(
+            self.distance <= np.repeat(as_distances(limits, self.dtype), self.sizes)
+        )
 
-    def _kept(self, is_kept: np.ndarray) -> SparseDistances:
+    def _with_entries_where(self, is_kept: np.ndarray) -> SparseDistances:
+        """Return the entries where a mask of shape (size,) is True."""
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
     @property
     def _rows(self) -> cpu.Rows:
+        """The rows as compiled code takes them."""
         return cpu.Rows(self.offsets, self.vertices, self.distance)
 
     def stats(
@@ -221,16 +245,21 @@ class SparseDistances:
         sums may be 0.
         """
         k = len(self)
-        kind = self.dtype
+        dtype = self.dtype
         counts = np.empty((k, 2), np.int64)
-        extremes = np.empty((k, 2), kind)
+        extremes = np.empty((k, 2), dtype)
         sums = np.zeros((2 * has_sums, k))
-        bound = min(as_distance(limit, kind), np.finfo(kind).max)
+        # so that infinity is beyond the bound
+        bound = min(as_distance(limit, dtype), np.finfo(dtype).max)
         results = counts, extremes, sums
         self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
-        lowest, farthest = extremes.astype(np.float64).T
-        total, harmonic = sums if has_sums else np.zeros((2, k))
-        return counts[:, 0], lowest, farthest, total, harmonic, counts[:, 1]
+        nearest, farthest = extremes.astype(np.float64).T
+        if has_sums:
+            total, harmonic = sums
+        else:
+            total, harmonic = np.zeros((2, k))
+        n_reached, n_edges = counts.T
+        return n_reached, nearest, farthest, total, harmonic, n_edges
 
     def sums_within(
         self,
@@ -241,17 +270,24 @@ class SparseDistances:
         decay: int,
         parameters: tuple[float, float],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As ``cpu.opportunities.sums``."""
+        """Return sums of attributes, exact and rounded ones, as ``cpu.opportunities.sums`` does
+        from the same arguments.
+
+        Both have shape (k, columns, bounds): int64 of the columns of ``integers``, and float64 of
+        those of ``floats``.
+        """
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        wanted = Within(lowest, bounds, integers, floats, decay, parameters)
-        self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
+        question = Within(lowest, bounds, integers, floats, decay, parameters)
+        self._run(cpu.sums_within, self._rows, question, self.n_vertices, exact, rounded)
         return exact, rounded
 
     def bins(
         self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
-        """As ``kinds.distance_stats.count_bins``."""
+        """Count distances per bin, int64 of shape (k, n_bins), as ``distance_stats.count_bins``
+        does from the same arguments.
+        """
         counts = np.zeros((len(self), n_bins), np.int64)
         bound = as_distance(limit, self.dtype)
         self._run(cpu.bins, self._rows, bound, bins_per_unit, before, counts)
@@ -260,64 +296,73 @@ class SparseDistances:
     def levels(
         self, offsets: np.ndarray, limit: float | None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """As ``kinds.distance_stats.count_levels``."""
-        most = int(self.distance.max(initial=0))
-        size = 1 + (most if limit is None else int(min(most, limit)))
-        step = max(1, LEVELS_AT_ONCE // size)
+        """Yield counts of vertices per level and of edges, as ``distance_stats.count_levels`` does
+        from the same arguments.
+        """
+        deepest = int(self.distance.max(initial=0))
+        if limit is not None:
+            deepest = int(min(deepest, limit))
+        n_levels = 1 + deepest
+        rows_at_once = max(1, LEVELS_AT_ONCE // n_levels)
         offsets = self._on_host(offsets)
-        for first in range(0, len(self), step):
-            part = self[first : first + step]
-            counts = np.zeros((len(part), size), np.int64)
+        for first in range(0, len(self), rows_at_once):
+            part = self[first : first + rows_at_once]
+            counts = np.zeros((len(part), n_levels), np.int64)
             edges = np.zeros(len(part), np.int64)
-            part._run(cpu.levels, part._rows, offsets, size - 1, counts, edges)
+            part._run(cpu.levels, part._rows, offsets, deepest, counts, edges)
             yield counts, edges
 
     def bitmap(self) -> np.ndarray:
         """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of
         byte v // 8.
         """
-        bits = np.zeros((len(self), -(-self.n_vertices // 8)), np.uint8)
-        np.bitwise_or.at(
-            bits,
-            (self.rows_of_entries(), self.vertices >> 3),
-            np.uint8(1) << (self.vertices & 7).astype(np.uint8),
-        )
+        bytes_per_row = -(-self.n_vertices // 8)
+        bits = np.zeros((len(self), bytes_per_row), np.uint8)
+        places = self.rows_of_entries(), self.vertices // 8
+        bit = np.uint8(1) << (self.vertices % 8).astype(np.uint8)
+        # unbuffered, since several vertices have their bits in one byte
+        np.bitwise_or.at(bits, places, bit)
         return bits
 
     def at(self, vertices: np.ndarray) -> SparseDistances:
-        """Return the distances to some vertices, which ascend."""
-        return self._kept(np.isin(self.vertices, vertices))
+        """Return the distances to some vertices, given by their numbers in ascending order."""
+        return self._with_entries_where(np.isin(self.vertices, vertices))
 
     def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges
         that leave them.
 
-        The graph has no negative weight, and weights of the type of weighted distances. ``limits``
-        has one per source, None where there is none. Return what
-        ``certificate.batch.check_distances`` returns.
+        The graph has no negative weight, and weights of the type of weighted distances. ``sources``
+        has shape (k,); ``limits`` has one per source, None where there is none.
+
+        Return what ``certificate.batch.check_distances`` returns: per rule C1 to C5 the number of
+        violations, and the row and the vertex of the first.
         """
-        bounds_of_sources = as_distances(limits, self.dtype)
+        bounds_per_source = as_distances(limits, self.dtype)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
         edges = self._copy_edges(graph)
 
-        def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
-            findings = np.zeros((5, 3), np.int64)
+        def check_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
+            findings_of_part = np.zeros((5, 3), np.int64)
             rows = cpu.CheckedRows(
-                sources[part], bounds, self.vertices, self.distance, bounds_of_sources[part]
+                sources[part], offsets, self.vertices, self.distance, bounds_per_source[part]
             )
-            cpu.check(edges, rows, place, findings, self.predecessor)
-            return findings
+            cpu.check(edges, rows, place, findings_of_part, self.predecessor)
+            return findings_of_part
 
-        every = np.zeros((5, 3), np.int64)
-        for item, some in enumerate(self._of_parts(check_some)):
-            new = (every[:, 0] == 0) & (some[:, 0] > 0)
-            every[new, 1:] = some[new, 1:] + [item * AT_ONCE, 0]
-            every[:, 0] += some[:, 0]
-        return every
+        findings = np.zeros((5, 3), np.int64)
+        for item, findings_of_part in enumerate(self._map_parts(check_part)):
+            # The first violation of a rule is that of the first part which has one.
+            is_first = (findings[:, 0] == 0) & (findings_of_part[:, 0] > 0)
+            findings[is_first, 1:] = findings_of_part[is_first, 1:] + [item * AT_ONCE, 0]
+            findings[:, 0] += findings_of_part[:, 0]
+        return findings
 
     def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
         """Return the rows with the predecessors that follow from distances in a graph without
         negative weights.
+
+        ``sources`` has one vertex number per row.
 
         Raises PrecisionError: a vertex has none.
         """
@@ -325,11 +370,11 @@ class SparseDistances:
         sources = np.array(sources, np.int64)
         edges = self._copy_edges(graph)
 
-        def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
-            rows = cpu.Rows(bounds, self.vertices, self.distance)
+        def point_back_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> int:
+            rows = cpu.Rows(offsets, self.vertices, self.distance)
             return cpu.point_back(edges, sources[part], rows, place, predecessor)
 
-        if any(self._of_parts(point_some)):
+        if any(self._map_parts(point_back_part)):
             raise closed_cycle_error(self.dtype)
         return replace(self, predecessor=predecessor)
 
@@ -339,13 +384,13 @@ class SparseDistances:
         """
         sizes = np.zeros(lists.vertices.size, np.int64)
 
-        def walk_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
-            ends = lists.offsets[part.start : part.stop + 1]
+        def walk_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
+            list_offsets = lists.offsets[part.start : part.stop + 1]
             return cpu.walk_back(
-                bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes
+                offsets, self.vertices, self.predecessor, list_offsets, lists.vertices, place, sizes
             )
 
-        return sizes, np.concatenate([self.vertices[:0], *self._of_parts(walk_some)])
+        return sizes, np.concatenate([self.vertices[:0], *self._map_parts(walk_part)])
 
     def _copy_edges(self, graph: Any) -> Edges:
         """Return the edges of a graph in host memory, with weights in the type of the distances;
@@ -358,18 +403,21 @@ class SparseDistances:
             return Edges(graph.offsets, graph.targets, np.empty(0, self.dtype))
         return Edges.of(graph)
 
-    def _of_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
-        """Return ``work(place, part, offsets)`` of each part of the rows, whose offsets these are;
-        called in threads.
-        """
-        results: list[Any] = [None] * -(-len(self) // AT_ONCE)
+    def _map_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
+        """Return ``work(place, part, offsets)`` of each part of the rows, called in threads.
 
-        def call(item: int, _thread: int) -> None:
+        ``place`` is that of ``Marks``, all 0 before and after. ``part`` is a slice of up to
+        ``AT_ONCE`` rows, and ``offsets`` are where these rows begin and the last one ends.
+        """
+        n_parts = -(-len(self) // AT_ONCE)
+        results: list[Any] = [None] * n_parts
+
+        def call_item(item: int, _thread: int) -> None:
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             with self.marks.lent() as (place, _, _):
                 results[item] = work(place, part, self.offsets[part.start : part.stop + 1])
 
-        threads.for_each(call, len(results))
+        threads.for_each(call_item, n_parts)
         return results
 
     def any_beyond(self, bound: int) -> bool:
@@ -377,12 +425,13 @@ class SparseDistances:
         return bool((self.distance >= self.dtype.type(bound)).any())
 
     def _on_host(self, offsets: Any) -> Any:
-        """Return the offsets of the graph in host memory."""
+        """Return the offsets of the graph in host memory; ``offsets`` are on its device."""
         if self.graph is None:
             return offsets
         return self.graph.derived.on_host.offsets
 
     def _run(self, kernel: Any, *args: Any) -> None:
+        """Run a kernel over all rows, in threads that take ``cpu.CHUNK`` rows at a time."""
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 
@@ -390,26 +439,28 @@ def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistan
     """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached;
     hops as int32.
     """
-    rows = to_host(distance)
-    reached = is_reached(rows)
-    row, vertex = np.nonzero(reached)
-    if is_hops(rows.dtype):
-        values = rows[reached].astype(np.int32)
+    distances = to_host(distance)
+    reached = is_reached(distances)
+    row_of_entry, vertices = np.nonzero(reached)
+    if is_hops(distances.dtype):
+        values = distances[reached].astype(np.int32)
     else:
-        values = rows[reached]
-    offsets = make_offsets(np.bincount(row, minlength=len(rows)))
+        values = distances[reached]
+    offsets = make_offsets(np.bincount(row_of_entry, minlength=len(distances)))
     if predecessor is None:
-        before = None
+        predecessors = None
     else:
-        before = to_host(predecessor)[reached]
-    return SparseDistances(offsets, vertex, values, rows.shape[1], predecessor=before)
+        predecessors = to_host(predecessor)[reached]
+    return SparseDistances(offsets, vertices, values, distances.shape[1], predecessor=predecessors)
 
 
-def closed_cycle_error(kind: np.dtype) -> PrecisionError:
-    """Return the error for vertices without a predecessor."""
+def closed_cycle_error(dtype: np.dtype) -> PrecisionError:
+    """Return the error for vertices without a predecessor: each path to them is a cycle of edges
+    that rounding to ``dtype`` made as long as 0.
+    """
     cure = f"build the graph with {option_text('weight_type', 'float64')}"
-    if kind == np.float64:
+    if dtype == np.float64:
         cure = "give the weights as integers, in a smaller unit"
     return PrecisionError(
-        f"rounding in {kind} closed a cycle of equal distances that no path enters; {cure}"
+        f"rounding in {dtype} closed a cycle of equal distances that no path enters; {cure}"
     )

@@ -37,6 +37,9 @@ StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
 def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    """Return why a graph without weights does not do. This and the functions below are values of
+    ``WHY_NOT``.
+    """
     if graph.weights is not None:
         return None
     unused = ""
@@ -84,8 +87,8 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     )
 
 
-# By what a strategy needs: what says why it does not run on a graph, or None if it does. In this
-# order, as the later ones take longer.
+# Per requirement of a strategy the function that says why a graph does not meet it, or None if it
+# does. In this order, as the later ones take longer.
 WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
     "weights": _why_no_weights,
     "narrow": _why_not_narrow,
@@ -219,46 +222,47 @@ class BaseStrategy:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if not self.matches_edges(graph):
             return _WRONG_PLACE[self.edges]
-        for need, why_not in WHY_NOT.items():
-            reason = why_not(self, graph) if need in self.needs else None
-            if reason is not None:
-                return reason
+        for need, find_reason in WHY_NOT.items():
+            if need in self.needs:
+                reason = find_reason(self, graph)
+                if reason is not None:
+                    return reason
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"
         return None
 
-    def knobs_from(self, given: Any) -> Any:
+    def knobs_from(self, knobs: Any) -> Any:
         """Return options of this strategy from an instance of ``knobs`` or a mapping of names to
         values; None stays None.
 
         Raises
         ------
         StrategyError
-            The strategy has no options, has none of that name, or ``given`` belongs to another
+            The strategy has no options, has none of that name, or ``knobs`` belongs to another
             strategy.
         """
-        if given is None or (self.knobs is not None and isinstance(given, self.knobs)):
-            return given
+        if knobs is None or (self.knobs is not None and isinstance(knobs, self.knobs)):
+            return knobs
         if self.knobs is None:
             raise StrategyError(f"strategy {self.name!r} has no knobs; leave them out")
         names = [field.name for field in fields(self.knobs)]
-        if not isinstance(given, Mapping):
+        if not isinstance(knobs, Mapping):
             raise StrategyError(
                 f"strategy {self.name!r} takes knobs of type "
-                f"{self.knobs.__name__}, not {type(given).__name__}"
+                f"{self.knobs.__name__}, not {type(knobs).__name__}"
             )
-        unknown = [name for name in given if name not in names]
+        unknown = [name for name in knobs if name not in names]
         if unknown:
             raise StrategyError(
                 f"strategy {self.name!r} has no knob "
                 f"{arguments.describe(unknown[0])}; it has {', '.join(names)}"
             )
         for field in fields(self.knobs):
-            if field.name in given:
+            if field.name in knobs:
                 _check_type(
-                    f"knob {field.name} of {self.name}", given[field.name], type(field.default)
+                    f"knob {field.name} of {self.name}", knobs[field.name], type(field.default)
                 )
-        return self.knobs(**given)
+        return self.knobs(**knobs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,8 +396,8 @@ class Shape(NamedTuple):
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         rounds = max(self.likely_rounds, 1.0)
         excess = max(self.tail - 1, 0.0)
-        in_a_pile = excess / (1 + excess / rounds)
-        return beyond_tree * rounds**0.1 * in_a_pile**1.2 / (1 + self.unevenness / 2)
+        excess_per_pile = excess / (1 + excess / rounds)
+        return beyond_tree * rounds**0.1 * excess_per_pile**1.2 / (1 + self.unevenness / 2)
 
     @property
     def is_lattice_like(self) -> bool:
@@ -402,6 +406,7 @@ class Shape(NamedTuple):
 
     @property
     def _sides(self) -> float:
+        """Levels of a search of a lattice with as many vertices, about 1.4 times its side."""
         return 1.4 * self.n_vertices**0.5
 
     @property
@@ -447,21 +452,24 @@ def state_bytes(
     once: int = 0,
     beside: Memory | None = None,
 ) -> Memory:
-    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per
-    edge, and bytes once.
+    """Return the ``memory`` of a strategy that allocates a fixed number of bytes and of vertex
+    numbers per vertex, ``edge_bytes`` and ``edge_numbers`` per edge, and ``once`` bytes.
 
-    ``beside`` is that of the state that it extends, which has the predecessors; without it they are
-    added here.
+    ``beside`` is the ``memory`` of the state that it extends, which has the predecessors; without
+    it they are added here.
     """
 
     def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+        """Return the bytes for a graph; see ``Strategy.memory``."""
         index = index_dtype(n_vertices).itemsize
-        own = n_vertices * (fixed + index * numbers) + n_edges * (edge_bytes + index * edge_numbers)
+        bytes_of_state = n_vertices * (fixed + index * numbers) + n_edges * (
+            edge_bytes + index * edge_numbers
+        )
         if beside is None:
-            known = index * n_vertices * predecessors
+            predecessor_bytes = index * n_vertices * predecessors
         else:
-            known = beside(n_vertices, n_edges, predecessors)
-        return once + math.ceil(own) + known
+            predecessor_bytes = beside(n_vertices, n_edges, predecessors)
+        return once + math.ceil(bytes_of_state) + predecessor_bytes
 
     return estimate_bytes
 
@@ -479,10 +487,12 @@ def sources_per_worker(n_sources: int, at_once: int) -> float:
 
 
 def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
-    """Factor by which a block is slower when it shares its multiprocessor with other blocks.
+    """Return the factor by which a block is slower when it shares its multiprocessor with other
+    blocks.
 
-    Blocks mostly wait for loads, and one computes while another waits. In the measurements of
-    docs/regret.md, four blocks on a multiprocessor take twice as long as one.
+    Up to ``per_processor`` blocks run on each of ``processors`` multiprocessors. Blocks mostly wait
+    for loads, and one computes while another waits. In the measurements of docs/regret.md, four
+    blocks on a multiprocessor take twice as long as one.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 
@@ -558,17 +568,17 @@ def strategy_for_sums(
     """
     if ALGORITHMS[algorithm].counts_hops:
         return strategy
-    return strategy_for_kind(strategy, strategies, sums.dtype)
+    return strategy_for_dtype(strategy, strategies, sums.dtype)
 
 
-def strategy_for_kind(
-    strategy: StrategyT, strategies: Sequence[StrategyT], kind: np.dtype
+def strategy_for_dtype(
+    strategy: StrategyT, strategies: Sequence[StrategyT], dtype: np.dtype
 ) -> StrategyT:
     """Return the strategy that runs where sums have a type: the chosen one for floats."""
-    if kind.kind == "f":
+    if dtype.kind == "f":
         return strategy
     return next(
-        each for each in strategies if each.sums == "int64" and each.device == strategy.device
+        other for other in strategies if other.sums == "int64" and other.device == strategy.device
     )
 
 
@@ -583,21 +593,22 @@ def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
         on this graph.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
-    here = [each for each in strategies if each.device == graph.device]
-    fitting = [each.name for each in here if each.unsupported_reason(graph) is None]
+    on_device = [strategy for strategy in strategies if strategy.device == graph.device]
+    fitting = [
+        strategy.name for strategy in on_device if strategy.unsupported_reason(graph) is None
+    ]
     if name == "auto":
-        for each in here:
-            if each.default and each.unsupported_reason(graph) is None:
-                return each
-        raise StrategyError(f"no strategy fits: {here[0].unsupported_reason(graph)}")
-    for each in here:
-        if each.is_called(name):
-            if each.unsupported_reason(graph):
-                raise StrategyError(
-                    f"strategy {name!r} {each.unsupported_reason(graph)}"
-                    + (f"; these can: {', '.join(fitting)}" if fitting else "")
-                )
-            return each
+        for strategy in on_device:
+            if strategy.default and strategy.unsupported_reason(graph) is None:
+                return strategy
+        raise StrategyError(f"no strategy fits: {on_device[0].unsupported_reason(graph)}")
+    for strategy in on_device:
+        if strategy.is_called(name):
+            reason = strategy.unsupported_reason(graph)
+            if reason is None:
+                return strategy
+            others = f"; these can: {', '.join(fitting)}" if fitting else ""
+            raise StrategyError(f"strategy {name!r} {reason}{others}")
     raise StrategyError(
         f"no strategy {name!r} on device {graph.device!r}; these "
         f"fit: {', '.join(['auto', *fitting])}"

@@ -269,7 +269,7 @@ def test_searches_from_several_sources_at_once_take_weights_of_any_size(scale):
 def test_a_sample_sees_how_far_searches_reach_and_what_they_walk(algorithm):
     graph = random_graph(7, 300, 700, fractions=True)
     query = Query(predecessors=False, limit=3)
-    found = short_search.sampled(graph, outline(graph), query, algorithm == "bfs", 1 << 30)
+    found = short_search.sample_reach(graph, outline(graph), query, algorithm == "bfs", 1 << 30)
     rows = MANY[algorithm][0](graph, "all", **{MANY[algorithm][1]: 3})
     reached = rows.groupby("source")["vertex"].agg(list)
     degrees = dict(zip(graph.ids.tolist(), np.diff(graph.offsets).tolist(), strict=True))

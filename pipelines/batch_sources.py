@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             from .cli.settings import read_settings
 
             settings = read_settings(flags, config)
-            ahead = stack.enter_context(started_ahead(settings, begun))
+            processes = stack.enter_context(started_ahead(settings, begun))
             from kepler_traverse.errors import options_spelled, show_notices
             from kepler_traverse.runtime.object_stores import WAITS
 
@@ -102,8 +102,8 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             WAITS.report_by(say)
             with options_spelled(flag_text), log_said(settings.verbose):
                 resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
-                opens = functools.partial(open_engine, ahead=ahead)
-                return driver.run(settings, resume_command, opens, supervision)
+                open_with_processes = functools.partial(open_engine, processes=processes)
+                return driver.run(settings, resume_command, open_with_processes, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED

@@ -8,34 +8,39 @@ from contextlib import AbstractContextManager
 
 from .cli.options import MG, Settings
 from .cli.supervisor import Supervision
-from .run.engine import Engine, Given, KeplerEngine
+from .run.engine import CallerInputs, Engine, KeplerEngine
 from .scheduling.worker_processes import WorkerProcesses, started_ahead
 
 
 def open_engine(
     settings: Settings,
     supervision: Supervision,
-    given: Given,
-    ahead: WorkerProcesses | None = None,
+    inputs: CallerInputs,
+    processes: WorkerProcesses | None = None,
 ) -> AbstractContextManager[Engine]:
     """Return a context that yields the engine named in the settings and stops what the engine has
     started.
 
-    ``ahead``: worker processes that are starting, and that the caller ends; None to start those
+    ``processes``: worker processes that are starting, and that the caller ends; None to start those
     that the settings name.
     """
     if settings.engine == MG:
         from .multi_gpu.engine import mg_engine  # its packages are those of RAPIDS
 
         return mg_engine(settings)
-    return _kepler_engine(settings, supervision, given, ahead)
+    return _kepler_engine(settings, supervision, inputs, processes)
 
 
 @contextlib.contextmanager
 def _kepler_engine(
-    settings: Settings, supervision: Supervision, given: Given, ahead: WorkerProcesses | None
+    settings: Settings,
+    supervision: Supervision,
+    inputs: CallerInputs,
+    processes: WorkerProcesses | None,
 ) -> Iterator[KeplerEngine]:
     """Yield the engine of this library, with the worker processes that start already."""
-    starts = started_ahead(settings) if ahead is None else contextlib.nullcontext(ahead)
-    with starts as processes:
-        yield KeplerEngine(settings, supervision, given, processes)
+    if processes is not None:
+        yield KeplerEngine(settings, supervision, inputs, processes)
+        return
+    with started_ahead(settings) as processes:
+        yield KeplerEngine(settings, supervision, inputs, processes)

@@ -53,7 +53,7 @@ from .output.schemas import OUTPUT_SCHEMAS, with_failed_plugins
 from .output.store import open_store
 from .output.tables_in_memory import INDEX, name_in_memory, tables_in_memory
 from .run import driver
-from .run.engine import Given
+from .run.engine import CallerInputs
 from .run.source_columns import EDGE
 from .scheduling.errors import ClusterError
 
@@ -298,7 +298,7 @@ def run_job(
     if graph is not None:
         for name, own in ids.items():
             graph.to_numbers(own, name[:-1])
-    given = Given(graph=graph, stays_here=client is None, check=check)
+    inputs = CallerInputs(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         stack.enter_context(tables_in_memory(tables))
         if client is None:
@@ -315,7 +315,7 @@ def run_job(
             raise InputError(
                 f"engine={MG!r} reads its partitions from files; give the paths of the edge list"
             )
-        finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, given=given)
+        finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, inputs=inputs)
     assert finished is not None  # only the plan of a command line ends without
     path: Path | str = Path(output).absolute()
     if URL.match(values["output"]):

@@ -49,7 +49,7 @@ from .output.store import Store, open_store
 from .output.tables import wrong_tables
 from .run.answered_tables import Make, answered_tables, tables_of_graph
 from .run.answered_tables import differing_table as differing_answer
-from .run.prepare import chosen_sources
+from .run.prepare import choose_sources
 from .run.question import limit_of_settings, read_question
 from .run.reading import read_edge_list
 from .run.source_columns import by_partition
@@ -202,7 +202,7 @@ def _check_all_sources(
 
 def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identity) -> None:
     """Raise InputError if the table of sources has other partitions than the run."""
-    numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
+    numbers, partitions = by_partition(graph, settings, choose_sources(graph, settings)[0])
     is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
     if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
         raise InputError(

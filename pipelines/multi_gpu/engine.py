@@ -34,7 +34,7 @@ from ..output.run_folder import writing_to
 from ..output.store import Store
 from ..run.batch_run import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
-from ..run.prepare import Prepared, chosen_sources
+from ..run.prepare import Prepared, choose_sources
 from ..run.question import make_question, read_targets
 from ..run.sizing import make_load
 from ..worker.batch_context import BatchContext
@@ -193,7 +193,7 @@ class MgEngine:
         started = time.perf_counter()
         graph = self._together.build()
         seconds = time.perf_counter() - started
-        numbers, duplicates = chosen_sources(graph, settings)
+        numbers, duplicates = choose_sources(graph, settings)
         targets = None
         if settings.targets is not None:
             targets = read_targets(graph, settings, settings.targets)

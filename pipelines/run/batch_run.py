@@ -42,17 +42,22 @@ if TYPE_CHECKING:
 
 
 class BatchRun:
-    """A run that may write: its batches, of which an engine computes those that are missing; it
-    observes them.
+    """A run that may write: its batches, of which an engine computes those that are missing.
+
+    It is their ``BatchObserver``: the scheduler calls ``done``, ``failed``, ``retried``,
+    ``draining`` and ``notice``.
 
     Attributes
     ----------
     batches : dict of int to list of int
-        Vertex numbers of the sources by part; entries do not change while the engine runs.
+        Vertex numbers of the sources by part, without the parts that are kept; entries do not
+        change while the engine runs.
     prepared : Prepared
-        The engine may release it.
+        The engine may release its graph and its plan.
     layout : Layout
+        Which sources are in which part.
     folder : OutputFolder
+        The output folder and the manifest, which gets the outcome of each batch.
     url : str
         The object store of the run, ``""`` if it has none.
     computed, kept : int
@@ -74,37 +79,45 @@ class BatchRun:
         self._shard = shard
         self.url = "" if folder.store.is_local else str(folder.store)
         self.layout = read_layout(folder.manifest)
-        numbers = prepared.numbers
+        # by part, the begin and the end of its sources among all sources of the run
         self._bounds = list(self.layout.bounds())
         parts = (shard or Shard(0, 1)).parts(self.layout.n_parts)
-        self.batches = {part: numbers[slice(*self._bounds[part])].tolist() for part in parts}
-        self._n_sources = sum(map(len, self.batches.values()))
+        self.batches = {
+            part: prepared.numbers[slice(*self._bounds[part])].tolist() for part in parts
+        }
+        self._n_sources = self._count_missing()  # of all parts: none is kept yet
         self._files_before: set[str] = set()  # of the parts that an earlier run has written
-        self.computed = self.kept = 0
+        self.computed = 0
+        self.kept = 0
 
-    def _names(self, part: int) -> Ids:
+    def _source_ids(self, part: int) -> Ids:
         """Return the ids of the sources of a part."""
         return self.prepared.names[slice(*self._bounds[part])]
 
     def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
-        """Return the batches of a task, without the sources that are given up."""
-        return [
-            (part, [s for s in self.batches[part] if s not in task.without]) for part in task.parts
-        ]
-
-    def keep_what_is_recorded(self, before: Manifest, record: ShardRecord | None) -> None:
-        """Do not make parts again that are recorded: ``finish`` compares all, and records those
-        that are lost.
-
-        They are in the record of the shard, or else in the manifest before.
+        """Return the parts of a task with the vertex numbers of their sources, without the sources
+        that are given up.
         """
-        self.folder.keep_tables(before["tables"])
+        batches = []
+        for part in task.parts:
+            sources = [number for number in self.batches[part] if number not in task.without]
+            batches.append((part, sources))
+        return batches
+
+    def keep_recorded_parts(self, earlier: Manifest, record: ShardRecord | None) -> None:
+        """Do not compute parts again that are recorded, in the record of the shard or else in the
+        manifest of the earlier run.
+
+        Their files are not looked at: ``finish`` compares all of them, and records those that are
+        lost.
+        """
+        self.folder.keep_tables(earlier["tables"])
         if record is None:
-            known = {part["file"]: part["sources"] for part in before["parts"]}
+            recorded_sources = {entry["file"]: entry["sources"] for entry in earlier["parts"]}
             done = {
                 part
                 for part in self.batches
-                if known.get(self.layout.name(part)) == self._names(part)
+                if recorded_sources.get(self.layout.name(part)) == self._source_ids(part)
             }
         else:
             recorded = set(range(record["until"])).difference(record["without"])
@@ -114,45 +127,54 @@ class BatchRun:
         self.folder.done = done
         self.kept = len(done)
 
-    def keep_what_is_done(self, before: Manifest) -> None:
-        """Check the files that are there; complete and correct parts and tables are not made again."""
+    def keep_checked_parts(self, earlier: Manifest) -> None:
+        """Check the files in the folder, and do not compute complete and correct parts again."""
         manifest = self.folder.manifest
-        self.folder.keep_tables(before["tables"])
-        known = {part["file"]: part for part in before["parts"]}
+        self.folder.keep_tables(earlier["tables"])
+        recorded = {entry["file"]: entry for entry in earlier["parts"]}
         store = self.folder.store
-        there = store.versions()
+        versions = store.versions()  # by the names of the files in the folder
         for part in list(self.batches):
             name = self.layout.name(part)
-            names = self._names(part)
-            record: PartEntry | None = known.get(name)
+            sources = self._source_ids(part)
+            record: PartEntry | None = recorded.get(name)
+
+            # An object with the recorded version is not read; other files are.
             summary: PartSummary | None = None
-            if record is not None and record["sources"] == names and is_as_stored(record, there):
+            if (
+                record is not None
+                and record["sources"] == sources
+                and is_as_stored(record, versions)
+            ):
                 summary = record
-            elif name in there:
-                with store.local([name]) as here:
+            elif name in versions:
+                with store.local([name]) as folder:
                     summary = checked_part(
-                        here, part, self.layout, names, self.prepared.graph, record
+                        folder, part, self.layout, sources, self.prepared.graph, record
                     )
             if summary is None:
                 continue
-            entry: PartEntry = {**summary, "sources": names}
-            if name in known:
+
+            entry: PartEntry = {**summary, "sources": sources}
+            if name in recorded:
                 manifest["parts"].append(entry)
-            else:
+            else:  # its writer was killed before it recorded the part
                 self.folder.add("parts", entry)
             del self.batches[part]
             self.kept += 1
 
     def keeps(self, table: str) -> bool:
-        """Whether a table of an earlier run is on disk unchanged."""
+        """Whether a table of an earlier run, by the name of its file, is on disk unchanged."""
         return any(entry["file"] == table for entry in self.folder.manifest["tables"])
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
-        """Record a part that is written."""
-        numbers = self.batches[part]
-        names = self._names(part)
+        """Record a part that is written; ``without`` has the vertex numbers of the sources that it
+        lacks, since they are given up.
+        """
         sources = [
-            name for number, name in zip(numbers, names, strict=True) if number not in without
+            source_id
+            for number, source_id in zip(self.batches[part], self._source_ids(part), strict=True)
+            if number not in without
         ]
         entry: PartEntry = {**summary, "sources": sources}
         self.folder.add("parts", entry)
@@ -163,13 +185,18 @@ class BatchRun:
         self._progress.advance(part, entry)
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
-        """Record sources that are given up, each once."""
+        """Record sources that are given up, each once.
+
+        ``sources``: their vertex numbers; None for all of the part.
+        """
         numbers = self.batches[part]
-        names = self._names(part)
-        known = {name for entry in self.folder.manifest["failed"] for name in entry["sources"]}
-        asked = set(numbers if sources is None else sources)
+        failures = self.folder.manifest["failed"]
+        recorded = {source_id for entry in failures for source_id in entry["sources"]}
+        failed_numbers = set(numbers if sources is None else sources)
         given_up = [
-            name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known
+            source_id
+            for number, source_id in zip(numbers, self._source_ids(part), strict=True)
+            if number in failed_numbers and source_id not in recorded
         ]
         self.folder.add(
             "failed", {"file": self.layout.name(part), "sources": given_up, "error": reason}
@@ -177,51 +204,60 @@ class BatchRun:
         self._progress.failed(part, given_up, reason)
 
     def retried(self, part: int, why: str) -> None:
+        """Record that a batch runs again, and why."""
         self.folder.add("retried", {"file": self.layout.name(part), "why": why})
         self._progress.retried(part, why)
 
     def draining(self, tasks: int) -> None:
+        """Say that an interrupt waits for the tasks that run."""
         what = "batches that run are" if tasks > 1 else "batch that runs is"
         say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
+        """Tell the user what the scheduler says."""
         say(message)
 
-    def note_takeover(self, before: Manifest) -> None:
-        """Record as retried what the process was at that ran the batches before, and what it had
-        recorded itself.
+    def note_takeover(self, earlier: Manifest) -> None:
+        """Record as retried the batches that the process before this one ran when it ended, and
+        those that it had recorded itself.
+
+        The heartbeat files that it has left say which batches it ran.
         """
         if self._shard is None:  # those of a shared run are in its log
-            self.folder.manifest["retried"] += before["retried"]
+            self.folder.manifest["retried"] += earlier["retried"]
         why = "the process that ran it was ended"
-        for place in filter(None, map(read_mark, left_marks(self.folder.path))):
-            for part in range(place.part, place.last + 1):
+        for heartbeat in filter(None, map(read_mark, left_marks(self.folder.path))):
+            for part in range(heartbeat.part, heartbeat.last + 1):
                 if part in self.batches:
                     self.folder.add("retried", {"file": self.layout.name(part), "why": why})
 
+    def _count_missing(self) -> int:
+        """Return the number of sources whose parts are not kept."""
+        return sum(map(len, self.batches.values()))
+
     @property
     def _n_kept(self) -> int:
-        """Sources whose parts were there before."""
-        return self._n_sources - sum(map(len, self.batches.values()))
+        """Number of sources whose parts an earlier run has written."""
+        return self._n_sources - self._count_missing()
 
-    def nothing_is_missing(self, before: Manifest) -> bool:
-        """Whether the folder is complete and its manifest agrees with the parts that were checked
-        here.
+    def nothing_is_missing(self, earlier: Manifest) -> bool:
+        """Whether the earlier run has completed the folder, and its manifest agrees with the parts
+        that were checked here.
         """
-        parts = self.folder.manifest["parts"]
         manifest = self.folder.manifest
+        parts = manifest["parts"]
         digest = compute_digest(manifest["graph"]["fingerprint"], parts, manifest["result"])
-        right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
+        expected = {"status": "done", "parts": parts, "failed": [], "digest": digest}
         has_tables = all(self.keeps(name) for name in list_tables(self._settings))
         return (
             not self.batches
             and has_tables
             and mark_fits(self.folder.store)
-            and {key: dict(before)[key] for key in right} == right
+            and {key: dict(earlier)[key] for key in expected} == expected
         )
 
     def run(self, answer: Callable[[BatchRun], None]) -> None:
-        """Compute the missing parts by an engine, and complete the folder.
+        """Compute the missing parts by ``Engine.answer``, and complete the folder.
 
         Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is
         written.
@@ -240,42 +276,47 @@ class BatchRun:
             except KeyboardInterrupt:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
-                done = self._n_kept + sum(len(part["sources"]) for part in self._parts_computed())
-                how = f"To finish: {self._resume_command}"
+                n_computed = sum(len(part["sources"]) for part in self._computed_parts())
                 raise KeyboardInterrupt(
-                    f"interrupted: {done} of {self._n_sources} sources are done. {how}"
+                    f"interrupted: {self._n_kept + n_computed} of {self._n_sources} sources are "
+                    f"done. To finish: {self._resume_command}"
                 ) from None
 
     def finish(self, times: dict[str, float]) -> None:
-        """Complete the folder as soon as all batches have ended, so that what closes after that
-        delays no result.
+        """Complete the folder.
 
-        ``times``: seconds of each step of the engine.
+        The engine calls it as soon as all batches have ended: workers that close after that delay
+        no result.
+
+        ``times``: seconds of each step of the engine; empty if no batch ran.
         """
         folder = self.folder
         manifest = folder.manifest
         if times:
-            compiled = min(times["traverse"], compile_seconds(self._parts_computed()))
-            times = _sum(self.prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
-            manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
-            steps.compiled(times["compile"])
+            # What workers have compiled is no time of traversing.
+            compiled = min(times["traverse"], compile_seconds(self._computed_parts()))
+            correction = {"traverse": -compiled, "compile": compiled}
+            seconds = _add_by_step(self.prepared.seconds, times, correction)
+            manifest["seconds"] = {step: round(value, 3) for step, value in seconds.items()}
+            steps.compiled(seconds["compile"])
         if self._shard is not None:
             folder.add_seconds(manifest["seconds"])
+
         if manifest["failed"]:
             folder.save("failed")
         elif self._shard is not None:
             folder.save("done")
         else:
-            # workers end them in any order
+            # workers end parts in any order
             names = sorted((part["file"] for part in manifest["parts"]), key=in_order)
             parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
             folder.count_traffic()
-            self._say_lost()
+            self._say_unconnected()
             folder.complete()
 
-    def _say_lost(self) -> None:
+    def _say_unconnected(self) -> None:
         """Say how many pairs have no path, and which volume therefore is on no edge."""
         manifest = self.folder.manifest
         within = "" if manifest["identity"]["limit"] is None else " within the limit"
@@ -289,7 +330,7 @@ class BatchRun:
                     f"volume of {volume:,} is on no edge"
                 )
 
-    def _parts_computed(self) -> list[PartEntry]:
+    def _computed_parts(self) -> list[PartEntry]:
         """Return the parts that this run has written."""
         parts = self.folder.manifest["parts"]
         return [part for part in parts if part["file"] not in self._files_before]
@@ -309,17 +350,18 @@ class BatchRun:
 
     def announce(self, seconds: dict[str, float]) -> None:
         """Say that the batches begin, and what the steps so far took."""
-        steps.end(seconds=_sum(self.prepared.seconds, seconds))
-        for note in console.notes_on_edges(
-            self._settings, self.folder.manifest["graph"].get("built", {})
-        ):
+        steps.end(seconds=_add_by_step(self.prepared.seconds, seconds))
+        built = self.folder.manifest["graph"].get("built", {})
+        for note in console.notes_on_edges(self._settings, built):
             say(note)
 
     @contextlib.contextmanager
-    def watch(self, client: Client | None) -> Iterator[BatchRun]:
-        """Yield this observer of the batches, with a page of the dashboard if there is a client."""
-        kept = {"sources": self._n_sources, "kept": self._n_kept}
-        facts = collect_facts(self.folder.manifest) | kept
+    def watch(self, client: Client | None) -> Iterator[None]:
+        """Show the progress of the batches while they run: on the terminal, and on a page of the
+        dashboard if there is a client.
+        """
+        counts = {"sources": self._n_sources, "kept": self._n_kept}
+        facts = collect_facts(self.folder.manifest) | counts
         page = None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
@@ -327,24 +369,27 @@ class BatchRun:
             page = open_page(client, facts, say)
         with Progress(facts, page) as self._progress:
             try:
-                yield self
+                yield
             finally:
                 if self.prepared.choice is not None:
                     self.folder.manifest["strategy"] = current(self.prepared.choice.record)
 
 
-def _sum(*of: dict[str, float]) -> dict[str, float]:
-    """Return the sums by step, in the order in which the steps begin."""
+def _add_by_step(*times: dict[str, float]) -> dict[str, float]:
+    """Return the sums of seconds by step, in the order in which the steps begin."""
     totals: dict[str, float] = {}
-    for seconds in of:
-        for name, value in seconds.items():
-            totals[name] = totals.get(name, 0.0) + value
-    return {name: totals[name] for name in steps.STEPS if name in totals}
+    for seconds in times:
+        for step, value in seconds.items():
+            totals[step] = totals.get(step, 0.0) + value
+    return {step: totals[step] for step in steps.STEPS if step in totals}
 
 
 def compile_seconds(parts: Sequence[PartEntry]) -> float:
-    """Return the longest time that any worker has compiled in place of traversing."""
-    by_worker: Counter[str] = Counter()
+    """Return the longest time that any worker has compiled in place of traversing.
+
+    Workers compile at the same time, so that their times do not add up.
+    """
+    seconds_of: Counter[str] = Counter()  # by the name of a worker
     for part in parts:
-        by_worker[part.get("worker", "")] += part.get("phases", {}).get("compile", 0.0)  # type: ignore[assignment]
-    return max(by_worker.values(), default=0.0)
+        seconds_of[part.get("worker", "")] += part.get("phases", {}).get("compile", 0.0)  # type: ignore[assignment]
+    return max(seconds_of.values(), default=0.0)

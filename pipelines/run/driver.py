@@ -40,7 +40,7 @@ from ..output.shard import Shard
 from ..output.store import Store, open_store
 from .answered_tables import list_tables, tables_of_graph
 from .batch_run import BatchRun
-from .engine import NOTHING_GIVEN, Engine, Given, OpenEngine
+from .engine import NO_INPUTS, CallerInputs, Engine, OpenEngine
 from .environment import versions
 from .expectation import expect_run
 from .finishing import finish_run
@@ -54,7 +54,7 @@ class Finished:
 
     manifest: Manifest
     computed: int  # number of parts that this run has computed
-    kept: int  # number of those that were there before
+    kept: int  # number of parts that an earlier run has computed
     seconds: float
 
 
@@ -70,7 +70,7 @@ def run(
     Parameters and errors are those of ``execute``.
     """
     if supervision is UNWATCHED:
-        supervision = Supervision()
+        supervision = Supervision()  # ``has_folder`` is set by this run, and UNWATCHED is shared
     try:
         finished = execute(settings, resume_command, open_engine, supervision)
         if finished is None:
@@ -79,13 +79,18 @@ def run(
             settings, finished.manifest, finished.computed, finished.kept, finished.seconds
         )
     except KeyboardInterrupt as interrupt:
-        text = _what_stands(settings, resume_command, supervision.has_folder)
-        raise interrupt if interrupt.args else KeyboardInterrupt(text) from None
+        if interrupt.args:  # the batches ran, and it says how many are done
+            raise
+        text = _describe_leftovers(settings, resume_command, supervision.has_folder)
+        raise KeyboardInterrupt(text) from None
     return 3 if finished.manifest["failed"] else 0
 
 
-def _what_stands(settings: Settings, resume_command: str, has_folder: bool) -> str:
-    """Describe what an interrupt at any moment has left in the output folder."""
+def _describe_leftovers(settings: Settings, resume_command: str, has_folder: bool) -> str:
+    """Describe what an interrupt at any moment has left in the output folder.
+
+    ``has_folder``: whether the folder has files of this run.
+    """
     if settings.plan or not (has_folder or settings.resume):
         return "interrupted before anything was written"
     if not is_url(settings.output):
@@ -106,13 +111,13 @@ def execute(
     resume_command: str,
     open_engine: OpenEngine,
     supervision: Supervision = UNWATCHED,
-    given: Given = NOTHING_GIVEN,
+    inputs: CallerInputs = NO_INPUTS,
 ) -> Finished | None:
     """Run the job; with ``settings.plan`` print its plan and return None.
 
     ``resume_command`` finishes the run; it is shown after an interrupt and in the report.
     ``open_engine``: see ``pipelines.engines``. ``supervision``: whether another process takes over
-    if this one dies. ``given``: what a caller in Python gives beyond the settings.
+    if this one dies. ``inputs``: what a caller in Python gives beyond the settings.
 
     Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be
     reached from some source) or KeyboardInterrupt (recorded in the manifest first).
@@ -121,7 +126,7 @@ def execute(
         output = None
         if settings.output is not None and not settings.plan:
             output = opened.enter_context(contextlib.closing(_open_output(settings.output)))
-        return _execute(settings, output, resume_command, open_engine, supervision, given)
+        return _execute(settings, output, resume_command, open_engine, supervision, inputs)
 
 
 def _open_output(address: str) -> Store:
@@ -137,75 +142,85 @@ def _execute(
     resume_command: str,
     open_engine: OpenEngine,
     supervision: Supervision,
-    given: Given,
+    inputs: CallerInputs,
 ) -> Finished | None:
-    """Prepare the run, and print its plan or compute what is missing."""
-    place = None if output is None else _Place.of(settings, output)
-    with open_engine(settings, supervision, given) as engine:
+    """Prepare the run, and print its plan or compute the parts that are missing, as ``execute``.
+
+    ``output``: the store of the results; None for a plan.
+    """
+    destination = None if output is None else _Destination.of(settings, output)
+    with open_engine(settings, supervision, inputs) as engine:
         started = time.perf_counter()
-        prepared = _prepare(settings, engine, place)
+        prepared = _prepare(settings, engine, destination)
         if settings.plan:
             if settings.resume:
                 say("note: --plan shows the whole run, also what --resume would find done")
             steps.begin("trying a few sources")
             console.show_plan(settings, prepared, partial(expect_run, settings, prepared))
             return None
-        assert place is not None  # merge_settings requires --output, except with --plan
-        run = _Run(settings, prepared, place, resume_command, supervision)
-        job, folder = run.answer(engine)
+        assert destination is not None  # merge_settings requires --output, except with --plan
+        run = _Run(settings, prepared, destination, resume_command, supervision)
+        batches, folder = run.answer(engine)
         return Finished(
             manifest=folder.manifest,
-            computed=job.computed,
-            kept=job.kept,
+            computed=batches.computed,
+            kept=batches.kept,
             seconds=time.perf_counter() - started,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _Destination:
     """The output folder of a run, before the run begins."""
 
     output: Store
     shard: Shard | None  # which batches this process has, and under which name it records them
     is_alone: bool  # whether no other process takes part in the run
-    is_by_record: bool  # whether finished parts are known from the records of the shard alone
+    trusts_record: bool  # whether finished parts are known from the records of the shard alone
     log: CommitLog
-    before: Manifest | None  # the manifest of an earlier run, which this one resumes
+    earlier: Manifest | None  # the manifest of an earlier run, which this one resumes
 
     @classmethod
-    def of(cls, settings: Settings, output: Store) -> _Place:
-        """Return the place of a run; raise InputError if it holds anything that stays there."""
+    def of(cls, settings: Settings, output: Store) -> _Destination:
+        """Return the destination of a run; raise InputError if it holds files of others, or of a
+        run that the settings do not resume.
+        """
         shard = parse_shard(settings.shard, {})
         is_alone = shard is None
-        # without locks, so that others may write there as well
+        # An object store has no locks, so that others may write there, too: the run records its
+        # parts as the only shard would.
         if not output.is_local and is_alone:
             shard = Shard(0, 1)
-        is_by_record = not (is_alone or output.is_local)
-        log = CommitLog(output, shard if is_by_record else None)
-        before = check_folder(output, settings.resume, shared=not is_alone, log=log)
+        trusts_record = not (is_alone or output.is_local)
+        log = CommitLog(output, shard if trusts_record else None)
+        earlier = check_folder(output, settings.resume, shared=not is_alone, log=log)
         return cls(
             output=output,
             shard=shard,
             is_alone=is_alone,
-            is_by_record=is_by_record,
+            trusts_record=trusts_record,
             log=log,
-            before=before,
+            earlier=earlier,
         )
 
 
-def _prepare(settings: Settings, engine: Engine, place: _Place | None) -> Prepared:
-    """Read and build the graph, and choose workers, batches and strategy."""
-    before = None if place is None else place.before
+def _prepare(settings: Settings, engine: Engine, destination: _Destination | None) -> Prepared:
+    """Read and build the graph, and choose workers, batches and strategy.
+
+    ``destination``: None for a plan.
+    """
+    earlier = None if destination is None else destination.earlier
     steps.begin("reading the edge list and building the graph")
     with suggesting_mg(settings):
         stored = None
-        if place is not None and before is not None:
-            stored = graph_folder(place.output.path, place.shard)
+        if destination is not None and earlier is not None:
+            stored = graph_folder(destination.output.path, destination.shard)
         prepared = engine.prepare(stored)
+
         batch_size = settings.batch_size
-        # so that the parts hold the same sources
-        if before is not None and batch_size == "auto":
-            batch_size = before["identity"].get("batch_size", "auto")
+        # so that the parts hold the same sources as those of the earlier run
+        if earlier is not None and batch_size == "auto":
+            batch_size = earlier["identity"].get("batch_size", "auto")
         prepared.sizing = engine.size(prepared, batch_size)
         prepared.choice = engine.choose(prepared)
     return prepared
@@ -218,84 +233,95 @@ class _Run:
         self,
         settings: Settings,
         prepared: Prepared,
-        place: _Place,
+        destination: _Destination,
         resume_command: str,
         supervision: Supervision,
     ):
         self._settings = settings
         self._prepared = prepared
-        self._place = place
+        self._destination = destination
         self._resume_command = resume_command
         self._supervision = supervision
         self._manifest = _new_manifest(settings, prepared)
 
     def answer(self, engine: Engine) -> tuple[BatchRun, OutputFolder]:
-        """Compute what is not there, and write the manifest of the end."""
-        place = self._place
-        before = place.before
-        if before is not None:
-            self._refuse(before)
-        with OutputFolder(place.output, place.shard, place.log) as folder:
-            if place.output.is_local:
+        """Compute the parts that are missing, and write the manifest of the end; return the
+        batches and the folder.
+        """
+        destination = self._destination
+        earlier = destination.earlier
+        if earlier is not None:  # before the folder is touched
+            self._refuse_others(earlier)
+        with OutputFolder(destination.output, destination.shard, destination.log) as folder:
+            if destination.output.is_local:
                 self._supervision.begin_folder()
-            record = place.log.record
-            if before is not None:
-                self._resume_choice(before, record)
+
+            # The manifest, with what the earlier run has measured.
+            record = destination.log.record
+            if earlier is not None:
+                self._resume_choice(earlier, record)
             folder.manifest = self._manifest
-            is_shared = place.shard is not None
+            is_shared = destination.shard is not None
             if is_shared:
-                may_be_there = self._settings.resume or not place.is_alone
-                before = folder.join(before, may_be_there=may_be_there)
+                may_be_there = self._settings.resume or not destination.is_alone
+                earlier = folder.join(earlier, may_be_there=may_be_there)
                 self._supervision.begin_folder()
-                self._refuse(before)
-            job = BatchRun(
-                self._settings, self._prepared, folder, self._resume_command, place.shard
+                self._refuse_others(earlier)  # another process may have begun the run meanwhile
+
+            # The parts and tables of the earlier run that stay.
+            batches = BatchRun(
+                self._settings, self._prepared, folder, self._resume_command, destination.shard
             )
-            if before is not None:
-                self._keep(job, before, record)
+            if earlier is not None:
+                self._keep_parts(batches, earlier, record)
             for name, make in tables_of_graph(self._settings).items():
-                if not job.keeps(name):
+                if not batches.keeps(name):
                     folder.put_table(name, [make(self._prepared.graph)])
+
+            # The missing parts, and the end of the run.
             try:
-                if before is not None and not is_shared and job.nothing_is_missing(before):
-                    folder.manifest = before
+                if earlier is not None and not is_shared and batches.nothing_is_missing(earlier):
+                    folder.manifest = earlier
                 else:
-                    job.run(engine.answer)
+                    batches.run(engine.answer)
             finally:
-                job.write_report()
-            if is_shared and place.is_alone and not folder.manifest["failed"]:
-                folder.manifest, _ = finish_run(place.output)
-        return job, folder
+                batches.write_report()
+            if is_shared and destination.is_alone and not folder.manifest["failed"]:
+                folder.manifest, _ = finish_run(destination.output)
+        return batches, folder
 
-    def _refuse(self, before: Manifest) -> None:
+    def _refuse_others(self, earlier: Manifest) -> None:
         """Raise InputError if the folder holds another run, or files that no run has listed."""
-        place = self._place
-        may_extend = self._prepared.names if place.shard is None else ()
-        refuse_another_run(
-            place.output, before, self._manifest["identity"], not place.is_alone, may_extend
-        )
+        destination = self._destination
+        output = destination.output
+        identity = self._manifest["identity"]
+        may_extend = self._prepared.names if destination.shard is None else ()
+        refuse_another_run(output, earlier, identity, not destination.is_alone, may_extend)
         # finish lists the parts of a shared run in an object store, which may be many
-        if not place.is_by_record:
-            versions = place.output.versions()
+        if not destination.trusts_record:
+            versions = output.versions()
             layout = read_layout(self._manifest)
-            refuse_further_files(place.output, versions, layout, list_tables(self._settings))
+            refuse_further_files(output, versions, layout, list_tables(self._settings))
 
-    def _resume_choice(self, before: Manifest, record: ShardRecord | None) -> None:
-        """Take over what an earlier run has measured."""
+    def _resume_choice(self, earlier: Manifest, record: ShardRecord | None) -> None:
+        """Take over the times of strategies that an earlier run has measured.
+
+        They are in the record of the shard, or else in the manifest.
+        """
         choice = self._prepared.choice
         if choice is None:
             return
-        choice.resume(before.get("choice") if record is None else record["choice"])
+        choice.resume(earlier.get("choice") if record is None else record["choice"])
         self._manifest["strategy"] = choice.strategy
 
-    def _keep(self, job: BatchRun, before: Manifest, record: ShardRecord | None) -> None:
-        """Keep the parts that are there."""
-        if self._place.is_by_record:
-            job.keep_what_is_recorded(before, record)
+    def _keep_parts(self, batches: BatchRun, earlier: Manifest, record: ShardRecord | None) -> None:
+        """Keep the parts of an earlier run, so that they are not computed again."""
+        if self._destination.trusts_record:
+            batches.keep_recorded_parts(earlier, record)
         else:
-            job.keep_what_is_done(before)
+            batches.keep_checked_parts(earlier)
         if self._supervision.needs_workers:
-            job.note_takeover(before)
+            batches.note_takeover(earlier)
 
 
 @contextlib.contextmanager
@@ -313,18 +339,19 @@ def suggesting_mg(settings: Settings) -> Iterator[None]:
         text = str(error)
         if isinstance(error, MemoryError):
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
+
         with_mg = replace(settings, engine=MG)
         may_help = settings.algorithm == "sssp" or isinstance(error, MemoryError)
         if may_help and settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
-            idle = [flag_of_key(each.option) for each in find_idle(with_mg)]
-            if idle:
-                text += f" (and leave {' and '.join(idle)} out)"
+            idle_flags = [flag_of_key(violation.option) for violation in find_idle(with_mg)]
+            if idle_flags:
+                text += f" (and leave {' and '.join(idle_flags)} out)"
         raise CapacityError(text) from error
 
 
 def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
-    """Return the manifest of a run that begins."""
+    """Return the manifest of a run that begins: it has no parts yet."""
     graph = prepared.graph
     sizing = prepared.sizing
     choice = prepared.choice

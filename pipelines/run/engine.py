@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class CallerInputs:
     """What a caller in Python gives a run beyond its settings."""
 
     graph: Graph | None = None  # the graph, in place of the files of an edge list
@@ -62,7 +62,7 @@ class Given:
     check: Callable[[Graph], object] | None = None
 
 
-NOTHING_GIVEN = Given()
+NO_INPUTS = CallerInputs()
 
 
 class Engine(Protocol):
@@ -86,7 +86,7 @@ class Engine(Protocol):
 
 
 # Yields the engine that the settings name, and stops what it has started.
-OpenEngine = Callable[[Settings, Supervision, Given], AbstractContextManager[Engine]]
+OpenEngine = Callable[[Settings, Supervision, CallerInputs], AbstractContextManager[Engine]]
 
 
 class KeplerEngine:
@@ -94,43 +94,56 @@ class KeplerEngine:
     each worker of a Dask cluster.
 
     ``supervision``: whether another process takes over if this one dies, and whether batches may
-    run in this one. ``ahead``: worker processes that are starting.
+    run in this one. ``inputs``: what a caller in Python gives beyond the settings. ``processes``:
+    worker processes that are starting; None if batches on worker processes start their own.
     """
 
     def __init__(
         self,
         settings: Settings,
         supervision: Supervision = UNWATCHED,
-        given: Given = NOTHING_GIVEN,
-        ahead: WorkerProcesses | None = None,
+        inputs: CallerInputs = NO_INPUTS,
+        processes: WorkerProcesses | None = None,
     ):
         self._settings = settings
         self._supervision = supervision
-        self._given = given
-        self._ahead = ahead
+        self._inputs = inputs
+        self._processes = processes
+        # whether batches run on the workers of a cluster that the job has not started
         self._is_external = settings.scheduler is not None
 
     def prepare(self, stored: Path | None) -> Prepared:
-        """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the
-        graph already.
+        """Read and build the graph, look up sources and targets, and plan.
+
+        ``stored``: folder in which an interrupted run may have left the graph.
 
         Raises InputError before anything is written.
         """
-        if self._supervision.is_watched:
+        if self._supervision.is_watched:  # this process is the job's own, and may skip imports
             lean_imports.settle(uses_cudf=self._settings.device != "cpu" and cuda.available())
-        return prepare(self._settings, stored, self._given.graph, self._given.check)
+        return prepare(self._settings, stored, self._inputs.graph, self._inputs.check)
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
-        """Choose workers and batch size; raise CapacityError if the run does not fit."""
+        """Choose workers and batch size; raise CapacityError if the run does not fit.
+
+        If it does not fit with the edges on a GPU, they move to host memory.
+        """
         may_run_here = not (self._supervision.needs_workers or self._settings.wants_workers)
-        here = (may_run_here, self._given.stays_here)
+        size = functools.partial(
+            size_run,
+            self._settings,
+            prepared,
+            batch_size,
+            may_run_here=may_run_here,
+            stays_here=self._inputs.stays_here,
+        )
         try:
-            return size_run(self._settings, prepared, batch_size, *here)
+            return size()
         except CapacityError:
             if not may_stream(self._settings, prepared.graph):
                 raise
         stream_edges(self._settings, prepared)
-        return size_run(self._settings, prepared, batch_size, *here)
+        return size()
 
     def choose(self, prepared: Prepared) -> StrategyChoice | None:
         """Return the choice between several strategies for ``prepared.sizing``, by estimates; None
@@ -140,33 +153,42 @@ class KeplerEngine:
         """
         if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return None
-        first = prepared.plan.strategy.name
+        planned = prepared.plan.strategy.name
         sizing = prepared.sizing
-        size = sizing.batch_size
-        request = replace(prepared.request, chosen=first)
+        batch_size = sizing.batch_size
+        request = replace(prepared.request, chosen=planned)
         prepared.request = request
         if len(sizing.strategies) < 2:
             return None
-        across = self._writes_in_background(sizing, prepared.graph.n_vertices, request.options.sort)
-        unit = request.at_once if across else size
+
+        # Estimates with the threads of a worker, scaled to one batch.
+        across_batches = self._writes_in_background(
+            sizing, prepared.graph.n_vertices, request.options.sort
+        )
+        n_estimated = request.at_once if across_batches else batch_size
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
-            ranked = prepared.plan.ranked(unit)
+            ranked = prepared.plan.ranked(n_estimated)
         candidates = [
-            each._replace(seconds=each.seconds * size / unit)
-            for each in ranked
-            if each.name in sizing.strategies
+            candidate._replace(seconds=candidate.seconds * batch_size / n_estimated)
+            for candidate in ranked
+            if candidate.name in sizing.strategies
         ]
-        candidates.sort(key=lambda each: each.name != first)
+        # The planned one comes first; the sort keeps the others in the order of their estimates.
+        candidates.sort(key=lambda candidate: candidate.name != planned)
+
         memory = request.memory
         # So that a worker makes the same plan: memory in its pool does not count as free.
         if prepared.graph.device == "cuda":
-            memory = max(each.nbytes for each in candidates)
+            memory = max(candidate.nbytes for candidate in candidates)
         prepared.request = replace(request, memory=memory)
-        return StrategyChoice(candidates, size, prepared.n_sources, across)
+        return StrategyChoice(candidates, batch_size, prepared.n_sources, across_batches)
 
     def _writes_in_background(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
-        """Whether workers write parts on threads, so that a group may span several parts."""
+        """Whether workers write parts on threads, so that a group may span several parts.
+
+        ``sort``: the option of the kind, since a part that is sorted is written as a whole.
+        """
         return (
             not self._is_external
             and sizing.writers > 1
@@ -189,14 +211,16 @@ class KeplerEngine:
     def _answer_here(self, run: BatchRun) -> None:
         """Run all batches in this process, which has the graph and the plan already."""
         started = time.perf_counter()
-        compiled = compile_clock.thread_seconds()
-        prepared = run.prepared
-        graph = prepared.graph
-        name = NAME if self._settings.shard is None else f"shard {self._settings.shard}"
-        worker = TraversalWorker(self.work(run), address=name)
-        worker.hold(graph, vars(prepared).pop("plan"))  # which a change of the strategy releases
+        compiled_before = compile_clock.thread_seconds()
+        name = NAME
+        if self._settings.shard is not None:
+            name = f"shard {self._settings.shard}"
+        worker = TraversalWorker(self.make_work(run), address=name)
+        # The worker alone refers to the plan from now on: a change of the strategy releases it.
+        plan = vars(run.prepared).pop("plan")
+        worker.hold(run.prepared.graph, plan)
         ready = time.perf_counter()
-        compiled = compile_clock.thread_seconds() - compiled
+        compiled = compile_clock.thread_seconds() - compiled_before
         times = {"start": ready - started - compiled, "compile": compiled}
         run.announce(times)
         self._supervision.begin()
@@ -210,32 +234,32 @@ class KeplerEngine:
             InProcessExecutor(run_task, self._supervision.is_watched, is_sticky) as executor,
             run.watch(None),
         ):
-            self.window(run, executor).run(list(run.batches))
+            self.make_window(run, executor).run(list(run.batches))
         run.finish(times | {"traverse": time.perf_counter() - ready})
         worker.close()
 
     def _answer_in_processes(self, run: BatchRun) -> None:
         """Run all batches in worker processes of this host, which load the stored graph and plan."""
-        work = self.work(run)
+        work = self.make_work(run)
         started = time.perf_counter()
-        count = self._store_graph(run, work)
+        n_workers = self._hand_over_graph(run, work)
         stored = time.perf_counter()
         with contextlib.ExitStack() as stack:
-            processes = self._ahead
+            processes = self._processes
             if processes is None:
                 processes = stack.enter_context(contextlib.closing(WorkerProcesses()))
                 processes.start()
             if not processes.has_workers:
-                processes.add(count, work.device)
+                processes.add(n_workers, work.device)
             processes.give(ProcessWorker(work), run.batches_of)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
             run.announce(times)
             with run.watch(None):
-                self.window(run, processes).run(list(run.batches))
+                self.make_window(run, processes).run(list(run.batches))
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
-    def _store_graph(self, run: BatchRun, work: Work) -> int:
+    def _hand_over_graph(self, run: BatchRun, work: Work) -> int:
         """Store the graph for the workers, release it here, and return how many workers there are."""
         if run.prepared.folder is None:
             with writing_to(run.folder.path):
@@ -250,31 +274,44 @@ class KeplerEngine:
         from ..scheduling.existing_cluster import check_existing, check_newcomers
         from ..worker.plugin import TraversalPlugin, run_batches
 
-        work = self.work(run)
+        work = self.make_work(run)
         if self._is_external:
-            shared = []
+            shared_folders = []  # that all workers must see
             if not run.url:
-                shared.append(run.folder.path)
+                shared_folders.append(run.folder.path)
                 if run.prepared.folder is not None:
-                    shared.append(run.prepared.folder.parent)
-            check_existing(self._settings, work.device, list(dict.fromkeys(shared)), run.url)
+                    shared_folders.append(run.prepared.folder.parent)
+            distinct = list(dict.fromkeys(shared_folders))
+            check_existing(self._settings, work.device, distinct, run.url)
+
+        # Without a shared folder the graph goes through the object store of the output.
         started = time.perf_counter()
-        count = self._store_graph(run, work)
-        own_cache = f"{run.url}/{run.folder.graph.name}"
-        if work.graph_cache == own_cache:
-            put_graph(own_cache, work.graph_folder, work.origin)
+        n_workers = self._hand_over_graph(run, work)
+        run_cache = f"{run.url}/{run.folder.graph.name}"
+        if work.graph_cache == run_cache:
+            put_graph(run_cache, work.graph_folder, work.origin)
         stored = time.perf_counter()
+
+        # Several runs may be on one cluster: the token tells their plug-ins and tasks apart.
         token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
-        with cluster_for(self._settings, work.device, count) as client:
+        with cluster_for(self._settings, work.device, n_workers) as client:
 
             def submit(task: Task) -> Future[Any]:
                 # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
                 key = f"{work.request.algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
-                given = plugin, run.batches_of(task), task.isolate, task.mark, task.strategy
-                return client.submit(run_batches, *given, key=key, pure=False)
+                return client.submit(
+                    run_batches,
+                    plugin,
+                    run.batches_of(task),
+                    task.isolate,
+                    task.mark,
+                    task.strategy,
+                    key=key,
+                    pure=False,
+                )
 
-            if work.output is None:
+            if work.output is None:  # workers send their heartbeats, which are kept in files here
                 client.subscribe_topic(plugin, functools.partial(keep_mark, run.folder.path))
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
@@ -289,47 +326,52 @@ class KeplerEngine:
                         check_newcomers, client, needed=needed, url=run.url
                     )
                 try:
-                    self.window(run, executor).run(list(run.batches))
+                    self.make_window(run, executor).run(list(run.batches))
                 finally:
+                    # An external cluster goes on without the run; one of the job's own ends.
                     if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)
                         if work.output is None:
                             client.unsubscribe_topic(plugin)
-                    if work.graph_cache == own_cache:
+                    if work.graph_cache == run_cache:
                         with writing_to(run.folder.path):
                             open_store(run.url, run.folder.path).delete(run.folder.graph.name)
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
-    def work(self, run: BatchRun) -> Work:
-        """Return what all batches share."""
-        request = run.prepared.request
-        if run.prepared.choice is not None:
-            request = replace(request, chosen=run.prepared.choice.strategy)
-        # then nothing but the store is shared with the workers
-        is_apart = self._is_external and bool(run.url)
+    def make_work(self, run: BatchRun) -> Work:
+        """Return what all batches share: the request, the graph, and where the parts go."""
+        prepared = run.prepared
+        request = prepared.request
+        if prepared.choice is not None:
+            request = replace(request, chosen=prepared.choice.strategy)
+        # then the store is all that driver and workers share
+        shares_store_only = self._is_external and bool(run.url)
         cache = self._settings.graph_cache or ""
-        if run.prepared.folder is None or not URL.match(cache):
+        if prepared.folder is None or not URL.match(cache):
             cache = f"{run.url}/{run.folder.graph.name}"
         return Work(
             request=request,
             layout=run.layout,
-            graph_folder=run.prepared.folder or run.folder.graph,
-            graph_cache=cache if is_apart else "",
-            origin=run.prepared.origin or origin_of_graph(run.prepared.graph),
-            output=None if is_apart else run.folder.path,
+            graph_folder=prepared.folder or run.folder.graph,
+            graph_cache=cache if shares_store_only else "",
+            origin=prepared.origin or origin_of_graph(prepared.graph),
+            output=None if shares_store_only else run.folder.path,
             url=run.url,
-            device=run.prepared.graph.device,
-            threads=0 if self._is_external else run.prepared.sizing.threads,
-            writers=1 if self._is_external else run.prepared.sizing.writers,
+            device=prepared.graph.device,
+            threads=0 if self._is_external else prepared.sizing.threads,
+            writers=1 if self._is_external else prepared.sizing.writers,
             version=version_here() if self._is_external else "",
         )
 
-    def window(self, run: BatchRun, executor: BatchExecutor) -> Window:
-        """Return the window of tasks for the batches of a run."""
+    def make_window(self, run: BatchRun, executor: BatchExecutor) -> Window:
+        """Return the window that gives the batches of a run to an executor, as tasks."""
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
-        first = 1
+        batches_per_task = 1
+        # Two pieces of a part per writing thread, so that all threads have work from the first task.
         if self._writes_in_background(sizing, n_vertices, run.prepared.request.options.sort):
-            pieces = -(-sizing.batch_size // sources_per_piece(n_vertices))
-            first = -(-2 * sizing.writers // pieces)
-        return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)
+            pieces_per_batch = -(-sizing.batch_size // sources_per_piece(n_vertices))
+            batches_per_task = -(-2 * sizing.writers // pieces_per_batch)
+        return Window(
+            executor, run, run.folder.path, self._settings, batches_per_task, run.prepared.choice
+        )

@@ -70,21 +70,21 @@ from .source_columns import by_partition
 class Prepared:
     """A run that may start."""
 
-    # Deleted by ``release``.
+    # ``release`` deletes graph and plan.
     graph: Graph
     plan: Plan = field(init=False)
-    request: Request
+    request: Request  # the question, and how workers answer it
     # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
     origin: str
     # where the graph is already stored: in the graph cache, or by an interrupted run
     folder: Path | None
     reused: bool  # whether the graph was loaded from there
     numbers: np.ndarray  # int64 array: vertex numbers of the distinct sources, in the given order
-    names: Ids  # their ids
+    names: Ids  # the user's ids of the sources, in the same order
     duplicates: int  # number of sources that were given more than once
     # seconds of reading, of building if the graph was not loaded, of planning and of compiling
     seconds: dict[str, float]
-    # sources by the folder of their parts, in the order of ``numbers``
+    # number of sources by the folder of their parts, in the order of ``numbers``
     partitions: dict[str, int] | None = None
     # The results of ``KeplerEngine.size`` and ``KeplerEngine.choose``.
     sizing: Sizing = field(init=False)
@@ -113,36 +113,42 @@ class Prepared:
 def prepare(
     settings: Settings,
     stored: Path | None = None,
-    given: Graph | None = None,
+    graph_in_memory: Graph | None = None,
     check: Callable[[Graph], object] | None = None,
 ) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
-    ``stored``: where an interrupted run may have left its graph. ``given``: the graph, in place of
-    an edge list. ``check`` is called with the graph; it may raise InputError.
+    ``stored``: folder in which an interrupted run may have left its graph. ``graph_in_memory``: the
+    graph, in place of an edge list. ``check`` is called with the graph; it may raise InputError.
 
     Raises InputError: the input is invalid; nothing has been written.
     """
+    # The graph, and the seconds that it took.
     clock = StepClock()
-    origin = digest_inputs(settings) if given is None else origin_of_graph(given)
+    if graph_in_memory is None:
+        origin = digest_inputs(settings)
+    else:
+        origin = origin_of_graph(graph_in_memory)
     _start_compiling(settings)
-    graph, folder, reused = obtain_graph(settings, origin, stored, given)
+    graph, folder, reused = obtain_graph(settings, origin, stored, graph_in_memory)
     if settings.hierarchy == "no":
         graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
     took, compiled = clock.lap()
     seconds = {"read": took}
-    if given is None and graph.report.seconds:
+    if graph_in_memory is None and graph.report.seconds:
         seconds = dict(graph.report.seconds)
     step = "build" if "build" in seconds else "read"
     seconds[step] = max(0.0, seconds[step] - compiled)
+
+    # The question, its sources, and the request to the workers.
     steps.begin("planning")
     if settings.algorithm == "sssp":
         require_weights(graph)
     question = read_question(graph, settings)
     sample = getattr(question.options, "sources", None)
-    numbers, duplicates = chosen_sources(graph, settings, question.pairs, sample)
+    numbers, n_duplicates = choose_sources(graph, settings, question.pairs, sample)
     epsilon = settings.epsilon
     if sample is None and epsilon is not None:
         say(
@@ -153,7 +159,8 @@ def prepare(
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
     check_geometry(graph, settings)
-    request = Request.to_answer(question, settings, _at_once(settings, graph, question, numbers))
+    at_once = _estimate_at_once(settings, graph, question, numbers.size)
+    request = Request.to_answer(question, settings, at_once)
     if graph.derived.edges_on_host:
         request = replace(request, edges="host")
     prepared = Prepared(
@@ -164,13 +171,17 @@ def prepare(
         reused=reused,
         numbers=numbers,
         names=get_names(graph, numbers),
-        duplicates=duplicates,
+        duplicates=n_duplicates,
         seconds=seconds,
         partitions=partitions,
-        build_limit=build_limit(settings) if given is None else None,
+        build_limit=build_limit(settings) if graph_in_memory is None else None,
     )
-    del graph  # the plan may move its edges
-    _add_asked_hierarchy(settings, prepared)
+    # Planning may replace ``prepared.graph`` by one with its edges in host memory.
+    del graph
+
+    # The plan. It is made again where it shows that a hierarchy or labels serve the run better, or
+    # that searches end early.
+    _add_requested_hierarchy(settings, prepared)
     _add_labels(settings, prepared)
     _make_plan(settings, prepared)
     is_new = _add_hierarchy_if_it_pays(settings, prepared)
@@ -178,8 +189,8 @@ def prepare(
         _make_plan(settings, prepared)
     shape = getattr(prepared.plan, "shape", None)
     prepared.request = replace(prepared.request, shape=shape)
-    at_once = _at_once(settings, prepared.graph, question, numbers, shape)
-    if at_once > prepared.request.at_once:  # only now is it known that searches end early
+    at_once = _estimate_at_once(settings, prepared.graph, question, numbers.size, shape)
+    if at_once > prepared.request.at_once:
         prepared.request = replace(prepared.request, at_once=at_once)
         _make_plan(settings, prepared)
     took, compiled_to_plan = clock.lap()
@@ -189,7 +200,7 @@ def prepare(
 
 
 class StepClock:
-    """Measures steps of this thread one after another; what it compiles in them counts apart."""
+    """Measures the steps of this thread one after another, and the time that it compiles in each."""
 
     def __init__(self) -> None:
         compile_clock.listen()
@@ -224,14 +235,16 @@ def _start_compiling(settings: Settings) -> None:
         )
 
 
-def chosen_sources(
+def choose_sources(
     graph: Graph,
     settings: Settings,
     pairs: PairTable | None = None,
     sample: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int]:
-    """Return the numbers of the distinct sources in the settings, or of a sample, and how many were
-    duplicates.
+    """Return the distinct sources of a run, and how many were given more than once.
+
+    Sources are vertex numbers (int64 array) in the given order. They come from ``pairs``, from
+    ``sample`` (vertex numbers), or else from the settings.
     """
     if pairs is not None:
         return pairs.sources, 0
@@ -239,16 +252,19 @@ def chosen_sources(
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         return np.zeros(1, np.int64), 0  # nominal: see ExtremesSearch
-    given = _sources(graph, settings) if sample is None else sample
-    numbers = given[np.sort(np.unique(given, return_index=True)[1])]
-    return numbers, given.size - numbers.size
+    numbers = _find_sources(graph, settings) if sample is None else sample
+    _, first_rows = np.unique(numbers, return_index=True)
+    distinct = numbers[np.sort(first_rows)]
+    return distinct, numbers.size - distinct.size
 
 
 def estimate_reach(
     graph: Graph, question: Question, shape: Shape | None, depth: int
 ) -> tuple[int, int]:
-    """Return the vertices that a search visits, all unless it is known to end early, and the rows
-    per source.
+    """Estimate how many vertices a search visits, and how many rows the result has per source.
+
+    ``shape``: of the graph, as a plan measures it, which says whether searches end early; None
+    before that. ``depth``: levels of a search.
     """
     if question.kind.of_labels:  # no search visits anything
         rows = question.options.rows_per_source
@@ -259,27 +275,30 @@ def estimate_reach(
     return visited, question.kind.size(question, graph.n_vertices, depth, visited).rows
 
 
-def _at_once(
+def _estimate_at_once(
     settings: Settings,
     graph: Graph,
     question: Question,
-    numbers: np.ndarray,
+    n_sources: int,
     shape: Shape | None = None,
 ) -> int:
-    """Estimate the number of sources per part, which is the number that a worker gets at once."""
+    """Estimate the number of sources per part, which is the number that a worker gets at once.
+
+    ``shape``: as for ``estimate_reach``.
+    """
     if question.kind.one_search:
-        return numbers.size
+        return n_sources
     if settings.batch_size != "auto":
-        return min(settings.batch_size, numbers.size)
+        return min(settings.batch_size, n_sources)
     visited, rows = estimate_reach(graph, question, shape, depth=1)
-    return min(sources_per_part(visited, rows, graph.device), numbers.size)
+    return min(sources_per_part(visited, rows, graph.device), n_sources)
 
 
 def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
-    """Plan again if the plan is for the threads of one of several workers, and this process takes
-    the place of all.
+    """Plan again with all threads, where this process takes the place of several workers with a
+    share of the threads each.
     """
-    if prepared.threads in (0, CPU_COUNT):
+    if prepared.threads in (0, CPU_COUNT):  # 0: the plan does not depend on threads
         return
     clock = StepClock()
     del prepared.plan  # its memory is free for the new one
@@ -290,10 +309,10 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
 
 
 def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
-    """Plan with a number of threads, by default those of a worker.
+    """Make the plan of ``prepared``, and the request that it answers.
 
-    Where a GPU does not hold the graph and the arrays of its searches, its edges move to host
-    memory.
+    Where a GPU does not hold the graph and the arrays of its searches, the edges of the graph move
+    to host memory. ``threads``: on a CPU the threads of a search, by default those of a worker.
     """
     try:
         _plan_where_edges_are(settings, prepared, threads)
@@ -305,30 +324,33 @@ def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = Non
 
 
 def stream_edges(settings: Settings, prepared: Prepared) -> None:
-    """Move the edges of a graph to host memory, and plan again."""
+    """Move the edges of the graph from the GPU to host memory, and plan again."""
     say(
         f"the edges stay in host memory ({in_units(prepared.graph.nbytes)}), because the GPU does not "
         "hold them and the arrays of the searches"
     )
     prepared.graph = prepared.graph.to("cuda", edges="host")
     prepared.request = replace(prepared.request, edges="host", memory=None)
+    # The GPU must have the memory of the old graph and plan before the new plan asks for it.
     gc.collect()
     cuda.cp.get_default_memory_pool().free_all_blocks()
     _plan_where_edges_are(settings, prepared, None)
 
 
 def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int | None) -> None:
-    """Plan for the device of the graph, and note for how many threads."""
+    """Plan for the device of the graph as it is; set plan, request and threads of ``prepared``."""
     graph = prepared.graph
     request = prepared.request
     n_sources = prepared.n_sources
     if graph.device == "cuda":
         prepared.threads = 0
-        planned = _beyond_a_part(settings, graph, request, n_sources)
-        prepared.request, prepared.plan = planned or _plan_on_gpu(settings, graph, request)
+        planned = _plan_across_parts(settings, graph, request, n_sources)
+        if planned is None:
+            planned = _plan_on_gpu(settings, graph, request)
+        prepared.request, prepared.plan = planned
         return
     if threads is None:
-        context = _threads_of_a_worker(settings, n_sources)
+        context = _with_worker_threads(settings, n_sources)
     else:
         context = with_threads(threads)
     with context:
@@ -337,13 +359,15 @@ def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int |
 
 
 def _plan_on_gpu(settings: Settings, graph: Graph, request: Request) -> tuple[Request, Plan]:
-    """Plan within the memory of a GPU, or what the settings allow of it."""
+    """Plan within the memory of a GPU, or what the settings allow of it; return the request with
+    the memory that the plan takes, and the plan.
+    """
     if settings.gpu_memory is not None:
-        held = graph.derived.nbytes_on_device + bytes_of_ids(graph)
-        spare = settings.gpu_memory - held
+        graph_bytes = graph.derived.nbytes_on_device + bytes_of_ids(graph)
+        spare = settings.gpu_memory - graph_bytes
         if spare <= 0:
             raise CapacityError(
-                f"the graph takes {in_units(held)} on each GPU, and --gpu-memory leaves "
+                f"the graph takes {in_units(graph_bytes)} on each GPU, and --gpu-memory leaves "
                 f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
             )
         request = replace(request, memory=spare)
@@ -353,8 +377,10 @@ def _plan_on_gpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
 
 
 def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Request, Plan]:
-    """Plan within a worker's share of memory: half of what is free is for plans, the rest for all
-    else.
+    """Plan within a worker's share of the memory of the host; return the request with that share,
+    and the plan.
+
+    Half of what is free is for the plans of all workers, and the rest for all else.
     """
     spare = available_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
@@ -372,8 +398,8 @@ def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
 
 @contextlib.contextmanager
 def with_threads(count: int) -> Iterator[None]:
-    """Set the number of Numba threads, so that plans and estimates are those of a worker with as
-    many.
+    """Let Numba use so many threads within the block, so that plans and estimates are those of a
+    worker with as many.
     """
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
@@ -383,11 +409,11 @@ def with_threads(count: int) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _threads_of_a_worker(settings: Settings, n_sources: int) -> AbstractContextManager[None]:
-    """Return a context with the threads of a worker of an own cluster, assuming memory for all
-    workers.
+def _with_worker_threads(settings: Settings, n_sources: int) -> AbstractContextManager[None]:
+    """Return a context in which Numba uses the threads of one worker of this host, as if memory
+    sufficed for all workers.
     """
-    if settings.scheduler:
+    if settings.scheduler:  # workers of a cluster have the threads that it gives them
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
     if settings.kind.one_search:
@@ -401,11 +427,14 @@ def bytes_of_ids(graph: Graph) -> int:
     return ids.nbytes
 
 
-def _beyond_a_part(
+def _plan_across_parts(
     settings: Settings, graph: Graph, request: Request, n_sources: int
 ) -> tuple[Request, Plan] | None:
-    """Plan groups that span several parts, if parts are written in the background and a quarter of
-    free memory suffices.
+    """Plan groups that span several parts on a GPU; return the request with more sources at once,
+    and the plan.
+
+    None if parts are not written in the background, or a quarter of the free memory does not hold
+    such groups.
     """
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_whole = request.targets is None and request.kind.has_all_vertices
@@ -413,6 +442,7 @@ def _beyond_a_part(
         return None
     if not can_write_in_background(request.at_once, graph.n_vertices, request.options.sort):
         return None
+
     free = available_memory("cuda")
     if settings.gpu_memory is not None:
         free = min(free, settings.gpu_memory - graph.derived.nbytes_on_device - bytes_of_ids(graph))
@@ -426,15 +456,15 @@ def _beyond_a_part(
     return None
 
 
-def _add_asked_hierarchy(settings: Settings, prepared: Prepared) -> None:
+def _add_requested_hierarchy(settings: Settings, prepared: Prepared) -> None:
     """Build the hierarchy that the settings ask for; raise HierarchyError if the graph has none."""
     if settings.hierarchy == "yes" and _may_build_hierarchy(settings, prepared):
         _build_hierarchy(settings, prepared)
 
 
 def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
-    """Build a hierarchy if the plan, which has none, estimates that it pays; return whether it is
-    there now.
+    """Build a hierarchy if the plan, which has none, estimates that it pays; return whether it was
+    built.
     """
     plan = prepared.plan
     if settings.hierarchy != "auto" or settings.strategy != "auto":
@@ -454,6 +484,7 @@ def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
 
 
 def _may_build_hierarchy(settings: Settings, prepared: Prepared) -> bool:
+    """Whether the graph lacks a hierarchy, and more than a plan is asked for."""
     metric = ALGORITHMS[settings.algorithm].metric
     return not settings.plan and prepared.graph.derived.known_hierarchy(metric) is None
 
@@ -468,7 +499,11 @@ def _build_hierarchy(settings: Settings, prepared: Prepared) -> None:
 
 
 def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> None:
-    """Store the hierarchy of a graph in the folder of the graph, and in its cache."""
+    """Store the hierarchy of the graph in the folder of the graph, and in a cache that is an object
+    store.
+
+    ``metric``: whether its shortcuts have "hops" or "weights".
+    """
     folder = prepared.folder
     assert folder is not None
     graph = prepared.graph
@@ -479,17 +514,18 @@ def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> Non
 
 
 def _add_labels(settings: Settings, prepared: Prepared) -> None:
-    """Build and prove the labels of a run that writes them, and store them with the graph."""
+    """Build and prove the hub labels of a run that writes them, and store them with the graph."""
     request = prepared.request
     if settings.plan or not request.kind.of_labels:
         return
     say(f"building labels: {request.options.estimate}")
     labels = proved_labels(prepared.graph, request)
     say(repr(labels))
+
     folder = prepared.folder
     if folder is None or has_labels(folder, labels.metric):
         return
-    _store_hierarchy(settings, prepared, labels.metric)  # without which labels are of no use
+    _store_hierarchy(settings, prepared, labels.metric)  # labels are read over it
     with writing_to(folder):
         save_labels(labels, folder, prepared.graph.fingerprint)
     if settings.graph_cache is not None and URL.match(settings.graph_cache):
@@ -498,8 +534,8 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
 
 
 def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
-    """Prove the labels that a graph has, if they answer all pairs, and certificates of searches
-    would take longer. Return whether they answer.
+    """Prove the hub labels that the graph has, if they answer all pairs and certificates of searches
+    would take longer; return whether labels answer.
     """
     request = prepared.request
     graph = prepared.graph
@@ -509,9 +545,10 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
         return False
     assert isinstance(plan, MultiSourcePlan)
     # A certificate takes about as long as a search.
-    searching = 2 * plan.ranked(prepared.n_sources)[0].seconds
-    if proof_seconds(request, graph) > searching:
+    fastest = plan.ranked(prepared.n_sources)[0]
+    if proof_seconds(request, graph) > 2 * fastest.seconds:
         return False
+
     if not settings.plan:
         say("proving the labels of the graph, which answer all pairs")
         proved_labels(graph, request)
@@ -519,8 +556,10 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
     return True
 
 
-def _sources(graph: Graph, settings: Settings) -> np.ndarray:
-    """Return the numbers of the sources as they are given; InputError if there are none."""
+def _find_sources(graph: Graph, settings: Settings) -> np.ndarray:
+    """Return the vertex numbers of the sources that the settings name, in the given order and with
+    duplicates; raise InputError if there are none.
+    """
     if settings.all_sources:
         numbers = where_paths_begin(graph)
     elif settings.random_sources:
@@ -537,8 +576,9 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
 
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
-    """Draw distinct vertices that have an outgoing edge; a seed gives the same vertices on every
-    machine and device.
+    """Return the numbers of distinct random vertices that have an outgoing edge.
+
+    A seed gives the same vertices on every machine and device.
     """
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     if count > candidates.size:

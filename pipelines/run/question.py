@@ -36,30 +36,35 @@ from .source_columns import COLUMN_READERS, READ_TABLE
 def read_vertices(
     graph: Graph, settings: Settings, what: Literal["sources", "targets"]
 ) -> np.ndarray:
-    """Return the vertex numbers of the given sources or targets, from ids, a file of ids or a
-    table, in the given order.
+    """Return the vertex numbers of sources or targets in the given order (int64 array).
+
+    The settings give them as ids, as a file of ids, or as a table with a column of ids.
     """
-    given = getattr(settings, what)
+    ids_or_file = getattr(settings, what)
     role = what[:-1]
-    if not isinstance(given, str):
-        return numbers_of_ids(graph, ids_like(graph, list(given or ()), role), role)
+    if not isinstance(ids_or_file, str):
+        return numbers_of_ids(graph, convert_ids(graph, list(ids_or_file or ()), role), role)
     if settings.column(role) is None:
-        return numbers_of_ids(graph, ids_in(graph, given, what), role, given)
+        ids = read_id_file(graph, ids_or_file, what)
+        return numbers_of_ids(graph, ids, role, ids_or_file)
     table, column = READ_TABLE[what](settings)
-    return numbers_in_column(graph, given, table, column)
+    return numbers_in_column(graph, ids_or_file, table, column)
 
 
 def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
-    """Return the ids of the distinct targets, in the given order."""
+    """Return the ids of the distinct targets, in the given order.
+
+    Raises InputError: there are none, or flows would count a target twice.
+    """
     numbers = read_vertices(graph, settings, "targets")
     if not numbers.size:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
     names = get_names(graph, numbers)
     distinct = list(dict.fromkeys(names))
-    counts_each = (
-        "target_weights" in settings.kind.all_options and settings.column("target_weight") is None
-    )
-    if counts_each and len(distinct) < len(names):
+    # With a column of weights, its reader refuses a target that is given twice.
+    has_weights = settings.column("target_weight") is not None
+    weighs_targets = "target_weights" in settings.kind.all_options
+    if weighs_targets and not has_weights and len(distinct) < len(names):
         raise InputError("a target is given twice, and its flows would count twice; give it once")
     return distinct
 
@@ -67,8 +72,12 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
 def numbers_of_ids(
     graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None
 ) -> np.ndarray:
-    """Return vertex numbers; the error names the file of the ids, or says that there is none where
-    an id looks like one.
+    """Return the vertex numbers of ids (int64 array).
+
+    ``role``: "source" or "target", for errors. ``file``: the one that the ids are from; None if they
+    were listed, and the error may then advise that an id looks like a file.
+
+    Raises UnknownVertexError: an id is no vertex.
     """
     try:
         return graph.to_numbers(ids, role)
@@ -80,11 +89,13 @@ def numbers_of_ids(
                     f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}."
                 )
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
-        raise advised(error, ids, f"{role}s") from None
+        raise with_advice(error, ids, f"{role}s") from None
 
 
-def advised(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> UnknownVertexError:
+def with_advice(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> UnknownVertexError:
     """Return the error of listed ids, with advice if the only one may be the name of a file.
+
+    ``what``: what the ids are, as "sources".
 
     Raises InputError: it is the folder of a table of another format.
     """
@@ -97,19 +108,19 @@ def advised(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> Unkn
     return error
 
 
-def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
+def read_id_file(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
     """Read the ids of sources or targets from a file, in the type of the graph's ids."""
     return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 
 
-def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
+def convert_ids(graph: Graph, ids: Ids, role: str) -> Ids:
     """Convert ids that were given as text, which has no types, to the type of the graph's ids."""
     if graph.has_string_ids:
         return list(ids)
-    return [_integer(i, role) for i in ids]
+    return [_to_integer_id(value, role) for value in ids]
 
 
-def _integer(value: object, role: str) -> int:
+def _to_integer_id(value: object, role: str) -> int:
     """Return an id as an integer; the error says what else the text may be."""
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
@@ -126,19 +137,20 @@ def _integer(value: object, role: str) -> int:
 
 
 def _read_attributes(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
-    """Return the ids of vertices and their attributes, by the table of vertices."""
-    found, columns = read_vertex_columns(str(settings.vertices), names)
-    ids = found.ids(graph.has_string_ids)
+    """Return the ids and the named attributes of the vertices, by column of the table of vertices."""
+    id_file, columns = read_vertex_columns(str(settings.vertices), names)
+    ids = id_file.ids(graph.has_string_ids)
+    # The settings may leave vertices of the table out of the graph.
     if settings.largest_component or settings.only_vertices:
-        # All are vertices, since they are in the table, and some are left out.
-        kept = find_vertices(graph, ids) >= 0
-        ids = list(itertools.compress(ids, kept))
-        columns = {name: column.filter(pa.array(kept)) for name, column in columns.items()}
+        is_in_graph = find_vertices(graph, ids) >= 0
+        ids = list(itertools.compress(ids, is_in_graph))
+        columns = {name: column.filter(pa.array(is_in_graph)) for name, column in columns.items()}
     return {VERTEX: ids, **columns}
 
 
-# Functions that read what settings name, by the field of ``Question`` or the option of a kind:
-# ``read(graph, settings, value)``. Other options are the values of their settings.
+# Functions that read the file or the table which a setting names, by the field of ``Question`` or
+# the option of a kind: ``read(graph, settings, value)``. Other options are the values of their
+# settings.
 _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "pairs": read_pairs,
     "targets": read_targets,
@@ -147,13 +159,15 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 }
 
 
-def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **ends: Any) -> Any:
-    """Return the checked options of the kind, for pairs or targets; raise InputError as
-    ``KindOptions.checked``.
+def options_of_kind(graph: Graph, settings: Settings, values: dict[str, Any], **ends: Any) -> Any:
+    """Return the checked options of the kind; raise InputError as ``KindOptions.checked``.
+
+    ``values``: of the options, by name. ``ends``: ``pairs`` and ``targets``, for kinds that need
+    them to check.
     """
     kind = settings.kind
     try:
-        return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
+        return kind.options_class(**values).checked(kind, graph, settings.algorithm, **ends)
     except (InputError, PrecisionError) as error:  # the values are those of the user
         if settings.vertices is not None and "values" in str(error).partition("[")[0]:
             raise InputError(f"{settings.vertices}: {error}") from None
@@ -163,7 +177,10 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
 def make_question(
     settings: Settings, options: Any = PLAIN, limits: Any = None, **tables: Any
 ) -> Question:
-    """Return the question of settings, and of what was read for them."""
+    """Return the question that settings ask.
+
+    ``options``, ``limits`` and ``tables`` (``pairs`` and ``targets``): what was read for them.
+    """
     return Question.of(
         settings.kind,
         settings.algorithm,
@@ -177,8 +194,8 @@ def make_question(
 
 
 def limit_of_settings(settings: Settings) -> int | float | None:
-    """Return the limit of all searches, as manifests record it: a cutoff is a float, unless it is
-    an int64 that floats lack.
+    """Return the limit of all searches, as manifests record it: hops for bfs, and for sssp a
+    distance, which is a float unless floats lack that integer.
 
     Raises InputError: the cutoff is beyond every float.
     """
@@ -202,33 +219,40 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     Raises InputError: a file cannot be read, or a value is wrong; the message names it. With
     ``identity``, it also says what to give.
     """
-    own = fields(settings.kind.options_class)
-    names = [
-        each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata
+    option_fields = fields(settings.kind.options_class)
+    option_names = [
+        option.name
+        for option in option_fields
+        if option.metadata.get("job", True) or "setting" in option.metadata
     ]
-    again = {}
+
+    # The values; if a run is read again, an error says which file to give.
+    advice = {}
     if identity is not None:
-        again = {name: fact.again for name, fact in FACTS.items()}
-        again |= {
-            each.name: f"that of the run by --{each.name}"
-            for each in own
-            if each.metadata.get("kind") == "file"
+        advice = {name: fact.again for name, fact in FACTS.items()}
+        advice |= {
+            option.name: f"that of the run by --{option.name}"
+            for option in option_fields
+            if option.metadata.get("kind") == "file"
         }
     values = {}
-    for name in ("pairs", "targets", "limits", *names):
+    for name in ("pairs", "targets", "limits", *option_names):
         try:
             values[name] = _read_value(graph, settings, name)
         except InputError as error:
-            if not again.get(name):
+            if not advice.get(name):
                 raise
-            raise InputError(f"{error}; give {again[name]}") from None
+            raise InputError(f"{error}; give {advice[name]}") from None
+
+    # The question.
     targets = Targets.of(graph, values["targets"])
     values["targets"] = targets
     ends = {}
     if settings.kind.adds_up:
         numbers = None if targets is None else targets.numbers
         ends = {"targets": numbers, "pairs": values["pairs"]}
-    options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
+    of_kind = {name: values.pop(name) for name in option_names}
+    options = options_of_kind(graph, settings, of_kind, **ends)
     question = make_question(settings, options, **values)
     if identity is not None:
         _refuse_another_question(question, settings, identity)
@@ -236,7 +260,9 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
 
 
 def _read_value(graph: Graph, settings: Settings, name: str) -> Any:
-    """Return the value of an option, or what is read of the file that its setting names."""
+    """Return the value of an option, or what is read from the file or the columns that its setting
+    names.
+    """
     value = settings.value(SETTINGS.get(name, name))
     if value is None or name not in _READERS:
         return value
@@ -248,10 +274,10 @@ def _refuse_another_question(question: Question, settings: Settings, identity: I
     recorded = question.recorded()
     for key, fact in FACTS.items():
         if recorded.get(key) != identity.get(key):
-            where = ""
+            place = ""
             if fact.file:
-                where = f"{getattr(settings, fact.file) or MANIFEST}: "
-            raise InputError(where + fact.differs)
+                place = f"{getattr(settings, fact.file) or MANIFEST}: "
+            raise InputError(place + fact.differs)
 
 
 def make_identity(
@@ -263,7 +289,8 @@ def make_identity(
 ) -> Identity:
     """Return everything that determines the content of the parts.
 
-    ``fingerprint``: that of the graph. ``partitions``: those of a ``Layout``.
+    ``fingerprint``: that of the graph. ``sources``: their ids. ``partitions``: those of a
+    ``Layout``.
     """
     identity: Any = {
         "graph": fingerprint,

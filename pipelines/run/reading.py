@@ -35,19 +35,19 @@ from ..cli.terminal import say
 from ..output.graph_cache import PlacedGraph, cached_graph, found_graph, local_cache
 from ..output.tables_in_memory import ids_given
 from ..worker.host_limits import MEMORY_LIMIT
-from .question import advised
+from .question import with_advice
 
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Let the library warn of nothing in an edge list: the report of the graph has it, too."""
+    """Silence warnings about an edge list within the block: the report of the graph has them, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EdgeListWarning)
         yield
 
 
 def read_and_say(paths: Any, **options: Any) -> Graph:
-    """Return the graph of an edge list, as ``read_graph``, and say the hints of its report."""
+    """Return the graph of an edge list, as ``read_graph``, and print the hints of its report."""
     with without_warnings():
         graph = read_graph(paths, **options)
     for hint in graph.report.hints:
@@ -56,7 +56,9 @@ def read_and_say(paths: Any, **options: Any) -> Graph:
 
 
 def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
-    """Whether the edges of a graph, or of any, may move from a GPU to host memory for a run."""
+    """Whether the edges of a graph may move from a GPU to host memory for a run; without a graph,
+    whether the settings allow it.
+    """
     if settings.algorithm != "bfs" or device_of(settings) != "cuda":
         return False
     if graph is not None and graph.derived.edges_on_host:
@@ -66,38 +68,43 @@ def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
 
 def _streams_always(strategy: str) -> bool:
     """Whether a strategy searches edges in host memory only."""
-    return any(each.edges == "host" and each.is_called(strategy) for each in MULTI_SOURCE)
+    return any(entry.edges == "host" and entry.is_called(strategy) for entry in MULTI_SOURCE)
 
 
 def obtain_graph(
-    settings: Settings, origin: str, stored: Path | None, given: Graph | None
+    settings: Settings, origin: str, stored: Path | None, in_memory: Graph | None
 ) -> PlacedGraph:
     """Return the graph of a run, and where it is stored already.
 
     The edges of a graph that the GPU does not hold are in host memory. ``origin``: digest of its
-    inputs. ``stored``: where an interrupted run may have left it. ``given``: the graph itself.
+    inputs. ``stored``: folder in which an interrupted run may have left it. ``in_memory``: the
+    graph itself, if a caller gave it.
     """
     if not may_stream(settings):
-        return _find_or_read(settings, origin, stored, given)
-    if given is not None and given.derived.edges_on_host:
-        return PlacedGraph(given)
+        return _find_or_read(settings, origin, stored, in_memory)
+    if in_memory is not None and in_memory.derived.edges_on_host:
+        return PlacedGraph(in_memory)
     if not _streams_always(settings.strategy):
         with contextlib.suppress(MemoryError):
-            return _find_or_read(settings, origin, stored, given)
+            return _find_or_read(settings, origin, stored, in_memory)
+    # What was allocated before the GPU was full is free for the graph without its edges.
     cuda.cp.get_default_memory_pool().free_all_blocks()
-    placed = _find_or_read(replace(settings, device="cpu"), origin, stored, given)
+    placed = _find_or_read(replace(settings, device="cpu"), origin, stored, in_memory)
     return placed._replace(graph=placed.graph.to("cuda", edges="host"))
 
 
 def _find_or_read(
-    settings: Settings, origin: str, stored: Path | None, given: Graph | None
+    settings: Settings, origin: str, stored: Path | None, in_memory: Graph | None
 ) -> PlacedGraph:
-    """Return a stored graph of the inputs, or else read these."""
+    """Return a graph from the cache or from ``stored``, or else read the edge list.
+
+    The arguments are those of ``obtain_graph``.
+    """
 
     def read() -> Graph:
-        if given is None:
+        if in_memory is None:
             return read_edge_list(settings)
-        return given.to(device_of(settings))
+        return in_memory.to(device_of(settings))
 
     if settings.graph_cache is not None:
         if not origin:
@@ -105,7 +112,7 @@ def _find_or_read(
                 "--graph-cache is not used: only an edge list of local files, or "
                 "in a store, can be recognised later"
             )
-        elif settings.plan:
+        elif settings.plan:  # a plan writes nothing, so that a graph that it reads is not stored
             graph = found_graph(settings.graph_cache, origin, device_of(settings), say)
             return PlacedGraph(graph or read(), reused=graph is not None)
         else:
@@ -132,27 +139,26 @@ def read_edge_list(settings: Settings) -> Graph:
     """
     if settings.device == "cuda":
         cuda.require()
-    in_files: dict[str, Any] = {}
+    in_files: dict[str, Any] = {}  # arguments of ``read_graph`` for edges in files
     limit = build_limit(settings)
     if settings.graph_cache is not None and limit is not None:
+        # The cache need not exist with --plan, nor where an output is verified: the files, which
+        # have no names, are then in the nearest folder above that exists.
         cache = local_cache(settings.graph_cache)
-        # With --plan it need not be there, nor where an output is verified; the files have no
-        # names.
         folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
         if os.access(folder, os.W_OK):
             in_files = {"scratch": folder, "build_memory": limit}
     try:
         with without_warnings():  # the job says these itself, also of a stored graph
             options = read_options(settings)
-            ids = {name: ids_given(options[name], name) for name in FILES_OF_IDS}
-            return read_graph(
-                settings.edges, device=settings.device, **{**options, **ids}, **in_files
-            )
+            options |= {name: ids_given(options[name], name) for name in FILES_OF_IDS}
+            return read_graph(settings.edges, device=settings.device, **options, **in_files)
     except UnknownVertexError as error:
+        # Advice for an option whose list of ids may be the name of a file.
         for name in FILES_OF_IDS:
-            listed = getattr(settings, name)
-            if isinstance(listed, list) and option_text(name) in str(error):
-                raise advised(error, listed, name) from None
+            ids = getattr(settings, name)
+            if isinstance(ids, list) and option_text(name) in str(error):
+                raise with_advice(error, ids, name) from None
         raise
     except OSError as error:
         if not in_files:
@@ -163,38 +169,40 @@ def read_edge_list(settings: Settings) -> Graph:
 
 
 def build_limit(settings: Settings) -> int | None:
-    """Return the bytes in which a graph is read and built, beyond which it is in files; None if it
-    is in memory anyway.
+    """Return the bytes of memory beyond which a graph is read and built in files; None if it always
+    is in memory.
     """
     if not has_effect("build_memory", settings):
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 
 
-def _local_files(path: str) -> list[tuple[object, ...]]:
-    """Return path, size and modification times of each file of a file, a folder or a pattern."""
+def _describe_local_files(path: str) -> list[tuple[object, ...]]:
+    """Return absolute path, size, and times of modification and of the change of the inode, of each
+    file that a file, a folder or a pattern names.
+    """
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    files: list[tuple[object, ...]] = []
+    facts: list[tuple[object, ...]] = []
     for name in paths:
-        inside = [name]
+        files = [name]
         if not os.path.isfile(name):
-            inside = sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
-        for file in inside:
-            facts = os.stat(file)
-            files.append(
-                (os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+            files = sorted(str(below) for below in Path(name).rglob("*") if below.is_file())
+        for file in files:
+            status = os.stat(file)
+            facts.append(
+                (os.path.abspath(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             )
-    return files
+    return facts
 
 
 def origin_of_graph(graph: Graph) -> str:
-    """Return a digest of a graph that is in memory already, as ``digest_inputs`` returns one of
-    files.
+    """Return the digest of a graph in memory by which a stored one is found, as ``digest_inputs``
+    returns that of files.
     """
-    rows = [] if graph.edge_rows is None else ["edge_rows"]
-    return hashlib.sha256(
-        json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()
-    ).hexdigest()
+    facts = [FORMAT, "graph", graph.fingerprint]
+    if graph.edge_rows is not None:
+        facts.append("edge_rows")
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def digest_inputs(settings: Settings) -> str:
@@ -206,18 +214,15 @@ def digest_inputs(settings: Settings) -> str:
     tools that set the former cannot set the latter. Contents are not read: that would take as long
     as reading the edge list, which the digest avoids. Of an object it covers URL, size and version.
     """
-    files: list[tuple[object, ...]] = []
-    of_ids = [getattr(settings, name) for name in FILES_OF_IDS]
-    for path in (*settings.edges, *(each for each in of_ids if isinstance(each, str))):
-        try:
-            found: Sequence[tuple[object, ...]] = (
-                stored_objects(path) if URL.match(path) else _local_files(path)
-            )
-        except (OSError, InputError):
-            found = ()
-        if not found:
-            return ""  # the error is raised when the file is read
-        files += found
-    return hashlib.sha256(
-        json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()
-    ).hexdigest()
+    options = [getattr(settings, name) for name in FILES_OF_IDS]
+    id_files = [value for value in options if isinstance(value, str)]  # others are lists of ids
+    facts: list[tuple[object, ...]] = []
+    for path in (*settings.edges, *id_files):
+        files: Sequence[tuple[object, ...]] = ()
+        with contextlib.suppress(OSError, InputError):  # raised when the file is read
+            files = stored_objects(path) if URL.match(path) else _describe_local_files(path)
+        if not files:
+            return ""
+        facts += files
+    text = json.dumps([FORMAT, facts, read_options(settings)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

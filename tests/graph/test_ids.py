@@ -28,7 +28,7 @@ def words(*names, tmp_path):
 
 
 def ids_in(graph, path, what="sources"):
-    return question.ids_in(graph, str(path), what)
+    return question.read_id_file(graph, str(path), what)
 
 
 def test_comment_is_a_line_that_begins_with_the_sign(tmp_path):
@@ -101,7 +101,7 @@ def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
     with pytest.raises(
         InputError, match=r"source .* is not a vertex: the ids of this graph are integers"
     ):
-        question.ids_like(NUMBERS, [text], "source")
+        question.convert_ids(NUMBERS, [text], "source")
 
 
 def test_a_typed_column_of_the_other_type_holds_no_id(tmp_path):

@@ -89,7 +89,7 @@ def no_cluster(monkeypatch, tmp_path):
     monkeypatch.setattr(object_stores, "_PATIENCE", 0.0)
     monkeypatch.setattr("pipelines.scheduling.cluster.Client", NoClient)
     monkeypatch.setattr(
-        engine.KeplerEngine, "answer", lambda self, run: self.work(run) and run.finish({})
+        engine.KeplerEngine, "answer", lambda self, run: self.make_work(run) and run.finish({})
     )
 
 

@@ -222,7 +222,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         path=folder, graph=folder, store=Store(folder), manifest=manifest
     )
     the_job = BatchRun(settings, prepared, result_folder, "", parse_shard(settings.shard, {}))
-    window = kepler.window(the_job, None)
+    window = kepler.make_window(the_job, None)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)

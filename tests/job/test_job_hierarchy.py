@@ -179,7 +179,10 @@ def test_a_run_without_hierarchies_leaves_a_given_graph_as_it_is(edges, tmp_path
     graph = read_graph(edges, directed=False)
     hierarchy = graph.hierarchy()
     settings = read_settings(*parse_flags(words(edges, tmp_path / "out", "--hierarchy", "no")))
-    assert prepare.prepare(settings, given=graph).graph.derived.known_hierarchy("weights") is None
+    assert (
+        prepare.prepare(settings, graph_in_memory=graph).graph.derived.known_hierarchy("weights")
+        is None
+    )
     assert graph.derived.known_hierarchy("weights") is hierarchy
 
 

@@ -463,7 +463,7 @@ def test_a_bound_that_needs_all_sources_is_exact_and_said(streets, tmp_path, cap
 def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch):
     path, run = streets
     scaled = betweenness.scaled
-    chosen = prepare.chosen_sources
+    chosen = prepare.choose_sources
 
     def wrong(options, cells, *args, **graph):
         scales, facts = scaled(options, cells, *args, **graph)
@@ -478,7 +478,7 @@ def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch)
     monkeypatch.setattr(betweenness, "scaled", wrong)
     if fault == "other sources":
         monkeypatch.setattr(
-            prepare, "chosen_sources", lambda *args: chosen(*args[:3], np.arange(12))
+            prepare, "choose_sources", lambda *args: chosen(*args[:3], np.arange(12))
         )
     run(tmp_path / "out", samples=12)
     monkeypatch.undo()

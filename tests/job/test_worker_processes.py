@@ -17,7 +17,7 @@ from pipelines.batch_sources import main
 from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED
-from pipelines.run.engine import NOTHING_GIVEN
+from pipelines.run.engine import NO_INPUTS
 from pipelines.run.memory_plan import Machine
 from pipelines.run.sizing import _refuse_missing_gpus
 from pipelines.scheduling import worker_processes
@@ -285,7 +285,7 @@ def test_a_run_by_two_workers_writes_the_bytes_of_one_process(tmp_path, capsys):
 
 def test_a_run_that_ends_while_its_workers_start_leaves_none_behind():
     before = set(psutil.Process().children(recursive=True))
-    with engines.open_engine(settings_of("--workers", "2"), UNWATCHED, NOTHING_GIVEN):
+    with engines.open_engine(settings_of("--workers", "2"), UNWATCHED, NO_INPUTS):
         assert set(psutil.Process().children(recursive=True)) - before
     assert not set(psutil.Process().children(recursive=True)) - before
 

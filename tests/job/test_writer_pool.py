@@ -618,7 +618,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
     def planned(targets=None, result="distances", n_sources=60, **settings):
         request = Request(targets=Targets.of(graph, targets), kind=OUTPUT_SCHEMAS[result], **asked)
         said = SimpleNamespace(**own | settings)
-        wider = prepare._beyond_a_part(said, graph, request, n_sources)
+        wider = prepare._plan_across_parts(said, graph, request, n_sources)
         found, plan = wider or prepare._plan_on_gpu(said, graph, request)
         assert plan_for(graph, found).group == plan.group, "a worker plans the same"
         return found.at_once

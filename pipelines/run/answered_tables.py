@@ -53,23 +53,15 @@ Make = Callable[[Sequence[Path]], Iterable[pa.Table]]  # each table becomes a ro
 
 
 def answered_tables(settings: Settings) -> dict[str, Make]:
-    """Return the functions that make the tables of a run from its part files, by the names of the
-    files to write.
+    """Return the functions that make the tables of a run from the paths of its part files, by the
+    names of the files to write.
 
-    Their errors are InputError if a given table has changed since the run began, ValueError if
-    parts lack a row.
+    Their errors are InputError if a table of the user's has changed since the run began, ValueError
+    if parts lack a row.
     """
     kind = settings.kind
     if kind.adds_up:
-        of: dict[str, Any] = {"of": settings.of or kind.cells}
-        options = replace(settings, **of)
-        if settings.geometry is None:
-            return {LOADS: lambda parts: merged_loads(kind, options, parts)}
-        from . import geometry  # it needs a table of vertices
-
-        return {
-            LOADS: lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))
-        }
+        return {LOADS: _loads_maker(settings)}
     if kind.adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
@@ -83,24 +75,36 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     return {}
 
 
+def _loads_maker(settings: Settings) -> Make:
+    """Return the function that adds up the loads of all parts, with shapes if the settings say so."""
+    kind = settings.kind
+    cells: dict[str, Any] = {"of": settings.of or kind.cells}
+    options = replace(settings, **cells)
+    if settings.geometry is None:
+        return lambda parts: merged_loads(kind, options, parts)
+    from . import geometry  # its packages are for these files alone
+
+    return lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))
+
+
 def list_tables(settings: Settings) -> set[str]:
     """Return the names of all tables that a finished run has beside its parts."""
     return {*answered_tables(settings), *tables_of_graph(settings)}
 
 
 def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]]:
-    """Return the functions that make the tables which say what positions in the parts are, by the
-    names of their files.
+    """Return the functions that make the tables which name the edges, vertices or pairs that parts
+    have by position, from the graph, by the names of their files.
     """
     kind = settings.kind
     if kind.adds_up:
-        of = settings.of or kind.cells
+        cells = settings.of or kind.cells
 
         def list_cells(graph: Graph) -> pa.Table:
             pairs = None
-            if of == "pairs":
+            if cells == "pairs":
                 pairs = read_pairs(graph, settings, str(settings.pairs))
-            return cells_table(graph, of, pairs)
+            return cells_table(graph, cells, pairs)
 
         return {CELLS: list_cells}
     if kind.written_as == "lists":
@@ -110,27 +114,30 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
 
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
-    given = settings.sources_file is not None and settings.column("source") is not None
-    return given and (settings.keep_columns is not None or settings.kind.adds_to == "sources")
+    has_table = settings.sources_file is not None and settings.column("source") is not None
+    return has_table and (settings.keep_columns is not None or settings.kind.adds_to == "sources")
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
-    """Describe how a file differs from the tables that its maker makes of the part files; ``""`` if
+    """Describe how a file differs from the tables that ``make`` makes of the part files; ``""`` if
     it does not.
     """
     try:
         with open_regular(path) as opened, pq.ParquetFile(opened) as file:
-            group = 0
+            # Each table is compared with as many row groups as hold its rows.
+            next_group = 0
             for table in make(parts):
-                held: list[pa.Table] = []
-                while sum(map(len, held)) < table.num_rows and group < file.num_row_groups:
-                    held.append(file.read_row_group(group))
-                    group += 1
-                differs = _difference(table, held)
-                if differs:
-                    return differs
-            left = range(group, file.num_row_groups)  # a table without rows has one that is empty
-            if any(file.metadata.row_group(i).num_rows for i in left):
+                groups: list[pa.Table] = []
+                while sum(map(len, groups)) < table.num_rows and next_group < file.num_row_groups:
+                    groups.append(file.read_row_group(next_group))
+                    next_group += 1
+                difference = _difference(table, groups)
+                if difference:
+                    return difference
+
+            # A table without rows has a row group that is empty.
+            further = range(next_group, file.num_row_groups)
+            if any(file.metadata.row_group(i).num_rows for i in further):
                 return _DIFFERS
             return ""
     except FileNotFoundError:
@@ -139,36 +146,38 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
         return f"it cannot be checked ({one_line(error)})"
 
 
-def _difference(right: pa.Table, groups: list[pa.Table]) -> str:
+def _difference(expected: pa.Table, groups: list[pa.Table]) -> str:
     """Describe how the row groups of a file differ from a table; ``""`` if they do not."""
-    written = pa.concat_tables(groups) if groups else right.slice(0, 0)
-    right = _with_texts(right, written.schema)
-    if groups:  # of a file without rows metadata are not compared
-        here = right.schema.metadata or {}
-        there = written.schema.metadata or {}
-        if here.get(GEOS) != there.get(GEOS):
-            made_with, version = (
-                each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here)
-            )
+    written = pa.concat_tables(groups) if groups else expected.slice(0, 0)
+    expected = _with_texts(expected, written.schema)
+    if groups:  # a file without rows has no metadata to compare
+        expected_facts = expected.schema.metadata or {}
+        written_facts = written.schema.metadata or {}
+        if expected_facts.get(GEOS) != written_facts.get(GEOS):
             return (
-                f"it was made with GEOS {made_with}, and can be checked with "
-                f"that alone; here is GEOS {version}"
+                f"it was made with GEOS {_geos_version(written_facts)}, and can be checked with "
+                f"that alone; here is GEOS {_geos_version(expected_facts)}"
             )
         keys = (GEO, OF_GRAPH, *LOAD_FACTS.values())
-        if any(here.get(key) != there.get(key) for key in keys):
+        if any(expected_facts.get(key) != written_facts.get(key) for key in keys):
             return _DIFFERS
-    return "" if written.equals(right) else _DIFFERS
+    return "" if written.equals(expected) else _DIFFERS
+
+
+def _geos_version(facts: dict[bytes, bytes]) -> str:
+    """Return the version of GEOS in the metadata of a table."""
+    return facts.get(GEOS, b"no version").decode(errors="replace")
 
 
 def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
-    """Return a table with those integers as text that a written table has as text: earlier versions
+    """Return a table with the integers as text that a written table has as text: earlier versions
     left ids of a CSV file as they were.
     """
-    for at, field in enumerate(table.schema):
+    for i, field in enumerate(table.schema):
         if field.name in written.names and pa.types.is_integer(field.type):
-            kind = written.field(field.name).type
-            if pa.types.is_string(kind):
-                table = table.set_column(at, field.name, table[field.name].cast(kind))
+            written_type = written.field(field.name).type
+            if pa.types.is_string(written_type):
+                table = table.set_column(i, field.name, table[field.name].cast(written_type))
     return table
 
 
@@ -180,16 +189,19 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     """
     path = str(settings.sources_file)
     column = str(settings.column("source"))
-    kept = (column, *(settings.keep_columns or ()))
-    table, _ = read_given_table(
-        path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]
-    )
+    needed = (column, *(settings.keep_columns or ()))
+
+    def choose_ids(names: list[str]) -> tuple[str, ...]:
+        named_columns(path, "sources", names, needed)
+        return (column,)
+
+    table, _ = read_given_table(path, "sources", choose_ids)
     added: set[str] = set()
     if adds_to_sources(settings):
         added.update(settings.kind.columns[1:], settings.values or (), settings.along or ())
         if settings.column("group") is not None:
             added.add(GROUP)
-    for name in table.column_names if settings.keep_columns is None else kept:
+    for name in table.column_names if settings.keep_columns is None else needed:
         if name in added:
             raise InputError(
                 f"{path}: the table of sources has a column {shown(name)}, "
@@ -202,11 +214,12 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     """Return the table of pairs with the distance of each row."""
     table, names = read_pair_table(settings)
     rows = rows_by_pair(parts)
+    # The ids of the table are written as the parts have them.
     for name, role in zip(names, ("source", "target"), strict=True):
         ids = rows[role].combine_chunks()
-        given = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))
-        if table.num_rows != rows.num_rows or not given.cast(ids.type).equals(ids):
-            raise _changed(str(settings.pairs))
+        table_ids = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))
+        if table.num_rows != rows.num_rows or not table_ids.cast(ids.type).equals(ids):
+            raise _table_changed(str(settings.pairs))
         table = table.set_column(table.schema.get_field_index(name), name, ids)
     for name in (DISTANCE, *(settings.along or ())):
         table = table.append_column(name, rows[name])
@@ -214,33 +227,43 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
-    """Return the table of sources, each row once per row of its result."""
+    """Return the table of sources with the rows of the results: each row of the table once per row
+    of its source, and once, with nulls, if its source has none.
+    """
     table, column = read_source_table(settings)
     rows = rows_of_parts(parts)
-    known = []
+    source_ids = []
     for part in parts:
         with open_part(part) as file:
-            known += read_footer(file)["sources"]
-    sources = pa.array(known, rows["source"].type)
-    given = ids_in_column(str(settings.sources_file), table, column, is_text(sources.type))
-    ids = given.cast(sources.type)
+            source_ids += read_footer(file)["sources"]
+    sources = pa.array(source_ids, rows["source"].type)
+
+    # The ids of the table are written as the parts have them. ``source_of`` is the index in
+    # ``sources`` of each row of the table.
+    table_ids = ids_in_column(str(settings.sources_file), table, column, is_text(sources.type))
+    ids = table_ids.cast(sources.type)
     table = table.set_column(table.schema.get_field_index(column), column, ids)
-    place = pc.index_in(ids, value_set=sources)
-    if place.null_count:
-        raise _changed(str(settings.sources_file))
-    owner = pc.index_in(rows["source"], value_set=sources).to_numpy()
-    sizes = np.bincount(owner, minlength=len(sources))
-    starts = (np.cumsum(sizes) - sizes)[place]
-    each = np.maximum(sizes[place], 1)
-    # One place more than there are rows: that of the nulls of a source without a row, whose start
-    # may be behind the last.
-    at = np.append(np.argsort(owner, kind="stable"), 0)[
-        np.repeat(starts, each) + positions_in_groups(each)
-    ]
-    order = pa.array(at, mask=np.repeat(sizes[place] == 0, each))
+    source_of = pc.index_in(ids, value_set=sources)
+    if source_of.null_count:
+        raise _table_changed(str(settings.sources_file))
+
+    # Per row of the table, the results of its source: ``sizes`` of them, which begin at ``starts``
+    # in the order of sources, and the number of rows that the answer has for them.
+    result_source = pc.index_in(rows["source"], value_set=sources).to_numpy()
+    sizes_by_source = np.bincount(result_source, minlength=len(sources))
+    starts = (np.cumsum(sizes_by_source) - sizes_by_source)[source_of]
+    sizes = sizes_by_source[source_of]
+    n_answers = np.maximum(sizes, 1)
+
+    # The result of each row of the answer. A source without results may start behind the last one:
+    # the appended 0 is there for its null.
+    by_source = np.append(np.argsort(result_source, kind="stable"), 0)
+    results = by_source[np.repeat(starts, n_answers) + positions_in_groups(n_answers)]
+    order = pa.array(results, mask=np.repeat(sizes == 0, n_answers))
+
     if settings.keep_columns is not None:
         table = table.select(dict.fromkeys([column, *settings.keep_columns]))
-    table = table.take(np.repeat(np.arange(each.size), each))
+    table = table.take(np.repeat(np.arange(n_answers.size), n_answers))
     for name in rows.column_names[1:]:
         table = table.append_column(name, rows[name].take(order))
     return table
@@ -253,11 +276,11 @@ def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
     Raises ValueError: the parts do not hold each row of the table once.
     """
     rows = rows_of_parts(parts)
-    row = rows["pair"].to_numpy()
-    if row.size and (row.min() < 0 or row.max() >= row.size):
+    pairs = rows["pair"].to_numpy()  # row numbers in the table of pairs
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= pairs.size):
         raise ValueError("a part holds a row that the table of pairs does not have")
-    order = np.full(row.size, -1, np.int64)
-    order[row] = np.arange(row.size)
+    order = np.full(pairs.size, -1, np.int64)
+    order[pairs] = np.arange(pairs.size)
     if (order < 0).any():
         raise ValueError(f"no part holds row {int((order < 0).argmax())} of the table of pairs")
     return rows.drop_columns(["pair"]).take(pa.array(order))
@@ -274,8 +297,8 @@ def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _changed(path: str) -> InputError:
-    """Return the error for a table that is not what it was."""
+def _table_changed(path: str) -> InputError:
+    """Return the error for a table of the user's that is not what it was when the run began."""
     return InputError(
         f"{path}: the table has changed since the run began; run again with the one as it was"
     )

@@ -21,35 +21,42 @@ from ..cli.values import ids_or_file
 from .given_table import ids_in_column, is_text, named_columns, plain_column, read_given_table
 
 _INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as in edge lists, where 007 and +7 are strings
+# Columns of a table of classes: numbers, and names of columns of the trips and of the links.
 _NUMBERS = ("value_of_time", "distance_weight", "passenger_cars")
 _NAMES = ("volume", "toll", "length")
 
 
 class LinkFile(NamedTuple):
-    """The links of a file, the names of their ends, and the vertices that the file closes."""
+    """The links of a file."""
 
     table: pa.Table
-    ends: tuple[str, str]
-    closed: list[int]
+    ends: tuple[str, str]  # columns with the vertices where links begin and end
+    closed: list[int]  # vertices through which no path leads, as the file says
 
     @property
     def has_string_ids(self) -> bool:
+        """Whether the ids of the vertices are strings."""
         return is_text(self.table.schema.field(self.ends[0]).type)
 
 
 def read_links(
     paths: list[str], ends: tuple[str | None, str | None], use: str | None = None
 ) -> LinkFile:
-    """Return the links of a file; InputError if it cannot be read, or its ends are not sure."""
+    """Return the links of one file.
+
+    ``ends``: the columns that ``--src`` and ``--dst`` name. ``use``: of a GMNS folder, which links
+    to read, as ``--use``.
+
+    Raises InputError: the file cannot be read, or it is not sure which columns hold the ends.
+    """
     if len(paths) != 1:
         raise InputError(f"LINKS: give one file, not {len(paths)}")
     path = paths[0]
     if _is_of_planners(path):
         network = _read_network(path, use)
         table = pa.Table.from_pandas(network.links, preserve_index=False)
-        return LinkFile(
-            table, _choose_ends(path, "links", table.column_names, ends), network.closed
-        )
+        named = _choose_ends(path, "links", table.column_names, ends)
+        return LinkFile(table, named, network.closed)
     if use is not None:
         raise InputError(f"--use {use} is for a GMNS folder, and {path} is none")
     table, chosen = read_given_table(
@@ -59,24 +66,29 @@ def read_links(
 
 
 def _read_network(path: str, use: str | None) -> planning.RoadNetwork:
-    """Return a network of planners, and say each warning of it as one line."""
-    with warnings.catch_warnings(record=True) as found:
+    """Return a network in a format of planners, and print each warning of it as one line."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EdgeListWarning)
         network = planning.read_network(path, use=use)
-    for warning in found:
+    for warning in caught:
         say(str(warning.message))
     return network
 
 
 def _is_of_planners(path: str) -> bool:
-    place = Path(path)
-    return place.is_dir() or ".tntp" in place.suffixes or place.name == "link.csv"
+    """Whether a path is a TNTP file or a GMNS folder, by its name."""
+    file = Path(path)
+    return file.is_dir() or ".tntp" in file.suffixes or file.name == "link.csv"
 
 
 def _choose_ends(
     path: str, what: str, names: list[str], ends: tuple[str | None, str | None]
 ) -> tuple[str, str]:
-    """Return the columns with the ends of links or trips; InputError if it is not sure."""
+    """Return the two columns with the ends of links or trips; raise InputError if it is not sure
+    which they are.
+
+    ``what``: "links" or "trips". ``names``: all columns. ``ends``: the columns that flags name.
+    """
     if (ends[0] is None) != (ends[1] is None):
         raise InputError("--src and --dst belong together; name both columns of the links")
     if ends[0] is not None and ends[1] is not None:
@@ -93,7 +105,9 @@ def _choose_ends(
 
 
 def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """Return a table whose ids are integers, if all of them are, as in a text file."""
+    """Return a table with ids as integers, where the columns hold texts and all of these are
+    integers: a text file has no types.
+    """
     columns = [plain_column(table, name) for name in names]
     if not all(is_text(column.type) for column in columns):
         return table
@@ -103,8 +117,8 @@ def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
     ):
         return table
     for name, column in zip(names, columns, strict=True):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, pc.cast(column, pa.int64()))
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, name, pc.cast(column, pa.int64()))
     return table
 
 
@@ -116,30 +130,41 @@ def read_trips(path: str, strings: bool) -> pa.Table:
         path, "trips", lambda names: _choose_ends(path, "trips", names, (None, None))
     )
     for name in names:
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, ids_in_column(path, table, name, strings))
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, name, ids_in_column(path, table, name, strings))
     return table
 
 
 def read_closed(text: str | None, links: LinkFile) -> Any:
-    """Return the vertices through which no path leads: those given, or those of the file."""
+    """Return the ids of the vertices through which no path leads, None if there are none.
+
+    ``text``: the value of ``--closed``; None to take those that the file of links closes.
+    """
     if text is None:
         return links.closed or None
     try:
-        given = ids_or_file(text)
+        value = ids_or_file(text)
     except ArgumentTypeError as error:
         raise InputError(f"--closed {text[:40]!r}: {error}") from None
-    file = read_ids(given, "closed") if isinstance(given, str) else IdFile.listed(given, "closed")
-    return file.ids(links.has_string_ids)
+    if isinstance(value, str):
+        ids = read_ids(value, "closed")
+    else:
+        ids = IdFile.listed(value, "closed")
+    return ids.ids(links.has_string_ids)
 
 
-def read_classes(path: str | None, of_flags: dict[str, Any]) -> list[VehicleClass]:
-    """Return the classes of a table, or without one that of ``of_flags``, by field."""
+def read_classes(path: str | None, flags: dict[str, Any]) -> list[VehicleClass]:
+    """Return the vehicle classes of a table; without a table the one class that flags describe.
+
+    ``flags``: values of the flags by the fields of ``VehicleClass``.
+    """
     if path is None:
-        return [VehicleClass(**of_flags)]
+        return [VehicleClass(**flags)]
 
-    def choose(names: list[str]) -> tuple[str, ...]:
-        """Return the columns of ids; refuse a table with an unknown column, or without volumes."""
+    def choose_ids(names: list[str]) -> tuple[str, ...]:
+        """Return the columns of names, which stay texts as ids do; refuse a table with an unknown
+        column, or without volumes.
+        """
         unknown = [name for name in names if name not in (*_NAMES, *_NUMBERS)]
         if unknown or "volume" not in names:
             raise InputError(
@@ -148,7 +173,7 @@ def read_classes(path: str | None, of_flags: dict[str, Any]) -> list[VehicleClas
             )
         return tuple(name for name in names if name in _NAMES)
 
-    table, _ = read_given_table(path, "classes", choose)
+    table, _ = read_given_table(path, "classes", choose_ids)
     classes = []
     for row in table.to_pylist():
         facts = {name: value for name, value in row.items() if value is not None}

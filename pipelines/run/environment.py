@@ -13,8 +13,9 @@ def package_versions(packages: Iterable[str]) -> dict[str, str]:
     return {package: version for package in packages if (version := _version(package)) is not None}
 
 
-@functools.cache  # a search of all folders of the path
+@functools.cache  # since each look-up searches all folders of the path
 def _version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -32,19 +32,19 @@ from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
 
 _TRIAL_SECONDS = 1.0  # that a trial is to take
-_SHORT_TRIAL_SECONDS = 0.25  # in a shorter trial more sources are tried
-_MORE = 4  # times as many
-_LONG = 10.0  # seconds of the first source from which on no other is tried
+_SHORT_TRIAL_SECONDS = 0.25  # after a shorter trial more sources are tried
+_TRIAL_GROWTH = 4  # times as many
+_LONG_TRIAL_SECONDS = 10.0  # of the first source, after which no other is tried
 # Distances of so many sources are certified by one pass over the edges: weighted ones, hops of graphs
 # of few levels, which fit into a byte, and other hops.
-_WEIGHTED_TOGETHER = 16
-_HOPS_TOGETHER = 64
-_DEEP_HOPS_TOGETHER = 32
-_LEVELS_OF_A_BYTE = 254
+_WEIGHTED_PER_PASS = 16
+_HOPS_PER_PASS = 64
+_DEEP_HOPS_PER_PASS = 32
+_MAX_BYTE_LEVELS = 254
 # Of hub labels: seconds of a core, and bytes, per row that is written; measured on USA-road-d.NY.
 _SECONDS_PER_LABEL_ROW = 2e-7
 _BYTES_PER_LABEL_ROW = 4
-_SHORT = 0.05  # seconds of a step that is not named
+_NAMED_FROM = 0.05  # seconds of a step that the text names
 _STEPS = {
     "read": "reading",
     "build": "building",
@@ -87,16 +87,16 @@ class Expectation:
 
     def __str__(self) -> str:
         steps = [
-            f"{_STEPS[name]} {_in_time(seconds)}"
+            f"{_STEPS[name]} {_format_seconds(seconds)}"
             for name, seconds in self.steps.items()
-            if seconds >= _SHORT
+            if seconds >= _NAMED_FROM
         ]
         took = f" ({', '.join(steps)})" if steps else ""
         origin = "an estimate"
         if self.sources_tried:
             origin = f"a trial of {several(self.sources_tried, 'source')}"
         return (
-            f"about {_in_time(self.seconds)}{took}; writes {several(self.n_parts, 'part file')} of "
+            f"about {_format_seconds(self.seconds)}{took}; writes {several(self.n_parts, 'part file')} of "
             f"{in_units(self.output_bytes)} in all; by {origin}"
         )
 
@@ -118,7 +118,7 @@ def _expect_labels(settings: Settings, prepared: Prepared) -> Expectation:
     )
 
 
-def _in_time(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     """Return seconds as text with two digits, in minutes or hours if there are many."""
     if seconds < 100:
         return f"{seconds:.2g} s"
@@ -128,19 +128,20 @@ def _in_time(seconds: float) -> str:
 
 
 class Trial(NamedTuple):
-    """What the search from some sources and their part file took: seconds, and bytes."""
+    """What the search from some sources and their part file took: seconds, and bytes of the file."""
 
     sources: int
     search: float  # seconds
-    certify: float
-    write: float  # of making and writing the rows
-    row_bytes: int  # of the part file, for its rows
-    part_bytes: int  # those that each part has once
+    certify: float  # seconds
+    write: float  # seconds of making and writing the rows
+    row_bytes: int  # for the rows
+    part_bytes: int  # for what each part has once, however many rows it has
     once: float = 0.0  # seconds that the first search of a run takes for all sources
-    per_part: float = 0.0  # of ``write``, those that a part takes whatever its sources are
+    per_part: float = 0.0  # seconds of ``write`` that a part takes whatever its sources are
 
     @property
     def seconds(self) -> float:
+        """Seconds of the whole trial."""
         return self.search + self.certify + self.write
 
 
@@ -165,32 +166,41 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
 
 
 def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
-    """Search from some of the sources and write a part; None if all of them fail."""
+    """Search from some of the sources and write a part, in about ``_TRIAL_SECONDS``; None if all of
+    them fail.
+    """
     traverser = traverser_for(prepared.graph, plan, prepared.request)
     adds_up = prepared.request.kind.adds_up
     first = _try_part(prepared, traverser, 1)  # it also does what is done once for all sources
     if first is None:
         return None
+    if first.seconds > _LONG_TRIAL_SECONDS:
+        return _with_fixed_times(plan, first, first, adds_up)
+
+    # As many sources as the first one suggests.
     most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
     fewest = min(most, 2 if adds_up else 1)  # two show what each source adds to a part of loads
     n_sources = most
     while n_sources > fewest and _likely_seconds(plan, first, n_sources, adds_up) > _TRIAL_SECONDS:
         n_sources = max(fewest, n_sources // 2)
-    if first.seconds > _LONG:
-        return _compared(plan, first, first, adds_up)
     trial = _try_part(prepared, traverser, n_sources)
-    # What the first source did once for all made the others seem long. A part of few sources that
-    # is short shows what a part takes, and not what a source takes.
+
+    # More, if that trial is short: what the first source did once for all made the others seem
+    # long, and a part of few sources shows what a part takes, and not what a source takes.
     while trial is not None and n_sources < most and trial.seconds < _SHORT_TRIAL_SECONDS:
-        n_sources = min(_MORE * n_sources, most)
+        n_sources = min(_TRIAL_GROWTH * n_sources, most)
         trial = _try_part(prepared, traverser, n_sources)
     if trial is None:
         return None
-    return _compared(plan, first, trial, adds_up)
+    return _with_fixed_times(plan, first, trial, adds_up)
 
 
-def _compared(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -> Trial:
-    """Return the last trial with what a comparison with the first one, of one source, shows."""
+def _with_fixed_times(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -> Trial:
+    """Return the last trial with ``once`` and ``per_part``, by comparison with the first trial, of
+    one source.
+
+    ``adds_up``: whether a part has what its sources add up to, so that its size is fixed.
+    """
     once = max(0.0, first.search - last.search * _growth(plan, last.sources, first.sources))
     per_part = 0.0
     if adds_up:
@@ -201,42 +211,46 @@ def _compared(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -
 
 
 def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int, adds_up: bool) -> float:
-    """Return the seconds of a trial of so many sources, by that of one source."""
+    """Estimate the seconds of a trial of ``n_sources``, by the first trial, of one source."""
     search = first.search * _growth(plan, 1, n_sources)
-    times = 1 if adds_up else n_sources  # a part of loads has one table for all its sources
-    return search + first.certify * _passes(plan, n_sources) + first.write * times
+    n_tables = 1 if adds_up else n_sources  # a part of loads has one table for all its sources
+    return search + first.certify * _count_passes(plan, n_sources) + first.write * n_tables
 
 
-def _passes(plan: MultiSourcePlan, n_sources: int) -> int:
+def _count_passes(plan: MultiSourcePlan, n_sources: int) -> int:
     """Return how many times certificates of so many sources read the edges."""
     if plan.algorithm != "bfs":
-        together = _WEIGHTED_TOGETHER
-    elif plan.shape.depth <= _LEVELS_OF_A_BYTE:
-        together = _HOPS_TOGETHER
+        sources_per_pass = _WEIGHTED_PER_PASS
+    elif plan.shape.depth <= _MAX_BYTE_LEVELS:
+        sources_per_pass = _HOPS_PER_PASS
     else:
-        together = _DEEP_HOPS_TOGETHER
-    return math.ceil(n_sources / together)
+        sources_per_pass = _DEEP_HOPS_PER_PASS
+    return math.ceil(n_sources / sources_per_pass)
 
 
 def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
-    """Return how many times as long searches from ``to_sources`` sources are estimated to take."""
-    name = plan.strategy.name
-    few = _estimate(plan, name, from_sources)
-    many = _estimate(plan, name, to_sources)
-    if few > 0 and math.isfinite(few) and math.isfinite(many):
-        return many / few
+    """Estimate how many times as long searches from ``to_sources`` sources take as those from
+    ``from_sources``; in proportion if the plan has no estimate.
+    """
+    before = _estimate_seconds(plan, from_sources)
+    after = _estimate_seconds(plan, to_sources)
+    if before > 0 and math.isfinite(before) and math.isfinite(after):
+        return after / before
     return to_sources / from_sources
 
 
-def _estimate(plan: MultiSourcePlan, name: str, n_sources: int) -> float:
-    """Return the estimated seconds of searches with a strategy of a plan."""
-    return next(each.seconds for each in plan.ranked(n_sources) if each.name == name)
+def _estimate_seconds(plan: MultiSourcePlan, n_sources: int) -> float:
+    """Return the seconds that a plan estimates for searches with its strategy."""
+    name = plan.strategy.name
+    return next(entry.seconds for entry in plan.ranked(n_sources) if entry.name == name)
 
 
 def _try_part(prepared: Prepared, traverser: Traverser, n_sources: int) -> Trial | None:
-    """Write a part of so many sources, spread over all of them, to a temporary folder."""
-    chosen = np.unique(np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64))
-    numbers = prepared.numbers[chosen].tolist()
+    """Search from so many sources, spread over all of them, and write their part to a temporary
+    folder; None if all of them fail.
+    """
+    rows_of_trial = np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64)
+    numbers = prepared.numbers[np.unique(rows_of_trial)].tolist()
     context = BatchContext()
     with temporary_folder() as folder:
         rows = traverser.answer_batch(0, numbers, context)
@@ -262,6 +276,7 @@ def _scale(
     settings: Settings, prepared: Prepared, plan: MultiSourcePlan, trial: Trial
 ) -> Expectation:
     """Return what the whole run is expected to take, by a trial."""
+    # The parts and sources of this process.
     sizing = prepared.sizing
     n_parts = sizing.n_batches
     n_sources = prepared.n_sources
@@ -269,17 +284,24 @@ def _scale(
     if shard is not None:
         n_parts = len(shard.parts(n_parts))
         n_sources = min(n_sources, n_parts * sizing.batch_size)
-    together = max(1, n_sources)  # a shard may have none
+
+    # Searches and certificates, in proportion to the groups that are searched.
+    group = max(1, n_sources)  # a shard may have none
     if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
-        together = min(together, sizing.batch_size)
-    groups = n_sources / together
-    search = trial.once + trial.search * _growth(plan, trial.sources, together) * groups
-    passes = _passes(plan, together) / _passes(plan, trial.sources) * groups
-    times = n_sources / trial.sources
-    write = trial.per_part * n_parts + (trial.write - trial.per_part) * times
-    finish = trial.certify * passes + write
+        group = min(group, sizing.batch_size)
+    n_groups = n_sources / group
+    search = trial.once + trial.search * _growth(plan, trial.sources, group) * n_groups
+    passes_ratio = _count_passes(plan, group) / _count_passes(plan, trial.sources) * n_groups
+
+    # Rows, in proportion to the sources.
+    sources_ratio = n_sources / trial.sources
+    write = trial.per_part * n_parts + (trial.write - trial.per_part) * sources_ratio
+    finish = trial.certify * passes_ratio + write
     # a part of loads has what its sources add up to, as one file
-    row_bytes = trial.row_bytes * (n_parts if prepared.request.kind.adds_up else times)
+    tables_ratio = n_parts if prepared.request.kind.adds_up else sources_ratio
+    row_bytes = trial.row_bytes * tables_ratio
+
+    # What worker processes and a hierarchy change.
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     if not sizing.in_process:
         steps["start"] = START_SECONDS[prepared.graph.device]

@@ -43,7 +43,7 @@ from ..output.shard import Shard
 from ..output.store import Store
 from .answered_tables import answered_tables, list_tables, tables_of_graph
 
-_LISTED = 5
+_MAX_LISTED = 5  # names or errors in one message
 
 
 class IncompleteError(OutputError):
@@ -51,22 +51,23 @@ class IncompleteError(OutputError):
 
 
 def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
-    """Complete a run in shards; return its manifest, and whether it was complete before, or another
-    call has closed it.
+    """Complete a run in shards.
 
-    ``tables``: paths of given tables that were moved, by their settings.
+    Returns the manifest, and whether this call has come late: the run was complete before, or
+    another call has closed its log.
+
+    ``tables``: present paths of the tables that were given to the run and were moved, by their
+    settings.
 
     Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed),
     OutputError (there is no such run, or the folder cannot be written to) or InputError (a given
     table cannot be read, or has changed).
     """
-    checked = set[str]()
     log = CommitLog(store)
-    manifest = _read(store, log)
-    is_first = False
+    manifest = _read_manifest(store, log)
     if manifest["status"] == "done" and mark_fits(store):
         _refuse_changed(store, manifest)
-        # perhaps the call that completed the run was killed before it was written
+        # The call that completed the run may have been killed before it wrote the report.
         with contextlib.suppress(OutputError):
             if not store.has(REPORT):
                 _put_report(store, manifest)
@@ -76,21 +77,28 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
             f"{store}: a run without --shard writes to the folder, or "
             "was stopped; finish it with --resume"
         )
+
+    # Check all parts, write the tables, and close the log. A shard may commit further parts
+    # meanwhile: then the log is read and checked again, until what is checked is what is closed.
+    checked = set[str]()
+    is_first = False
     while True:
         settings = replace(checked_settings(manifest["settings"]), **(tables or {}))
         _check_parts(store, manifest, log, list_tables(settings), checked)
         folder = OutputFolder(store)
         folder.manifest = manifest
-        # by this call, or by one that may have been stopped since
+        # Closed in the last round, or by another call, which may have been stopped since.
         if log.is_closed or manifest["status"] == "done":
             break
         _put_tables(folder, settings)
         with writing_to(store), contextlib.suppress(FileNotFoundError):
             is_first = log.close(manifest["tables"], TRAFFIC.take())
-        manifest = _read(store, log)  # with what a shard has committed meanwhile
-        # If another call has completed the run meanwhile, its log was gone, and what was closed is
-        # none of the run.
+        manifest = _read_manifest(store, log)
+        # If another call has completed the run meanwhile, the log of the run was gone, and the one
+        # that this call has closed is none of the run.
         is_first = is_first and manifest["status"] != "done"
+
+    # The manifest, ``_SUCCESS`` and the report; nothing else is needed any more.
     folder.complete()
     _put_report(store, manifest)
     with writing_to(store):
@@ -108,7 +116,7 @@ def _put_report(store: Store, manifest: Manifest) -> None:
         OutputFolder(store).put(REPORT, page.encode())
 
 
-def _read(store: Store, log: CommitLog) -> Manifest:
+def _read_manifest(store: Store, log: CommitLog) -> Manifest:
     """Read the manifest of the run; raise OutputError if there is none."""
     manifest = check_folder(store, resume=True, shared=True, log=log)
     if manifest is None:
@@ -122,10 +130,11 @@ def _read(store: Store, log: CommitLog) -> Manifest:
 def _check_parts(
     store: Store, manifest: Manifest, log: CommitLog, tables: set[str], checked: set[str]
 ) -> None:
-    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the
-    SHA-256 of known ones.
+    """Raise IncompleteError unless all parts are in the folder as they were recorded.
 
-    Recorded parts that are not are recorded as lost, so that their shards compute them again.
+    Parts that are not are recorded as lost, so that their shards compute them again. ``tables``:
+    names of the tables of the run. ``checked``: SHA-256 of the parts that need no check; those that
+    this call has checked are added.
     """
     recorded = {part["file"]: part for part in manifest["parts"]}
     layout = read_layout(manifest)
@@ -134,108 +143,126 @@ def _check_parts(
             f"{store}/{MANIFEST}: it is damaged: it has "
             f"{manifest['batches']} batches, and its sources make others"
         )
+
+    # Look at the files of the parts that are new since the last call.
     names = layout.names()
-    new = [
+    unchecked = [
         recorded[name]
         for name in names
         if name in recorded and recorded[name]["sha256"] not in checked
     ]
     damaged = []
-    if new or not checked:
-        there = store.versions()
-        refuse_others_files(store, there)
-        refuse_further_files(store, there, layout, tables)
-        damaged = _find_damaged(store, new, there)
+    if unchecked or not checked:
+        versions = store.versions()
+        refuse_others_files(store, versions)
+        refuse_further_files(store, versions, layout, tables)
+        damaged = _find_damaged(store, unchecked, versions)
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
+
+    # Name the faults, and the shards that repair them.
     missing = [name for name in names if name not in recorded]
     faults = _describe_faults(missing, damaged, manifest)
     if faults:
-        to_compute = {*missing, *damaged, *(each["file"] for each in manifest["failed"])}
-        again = _shards_of(log, [number for number, name in enumerate(names) if name in to_compute])
-        raise IncompleteError(f"{store}: {'; '.join(faults)}; run {again} again, and then finish")
+        to_compute = {*missing, *damaged, *(failure["file"] for failure in manifest["failed"])}
+        parts = [number for number, name in enumerate(names) if name in to_compute]
+        shards = _name_shards(log, parts)
+        raise IncompleteError(f"{store}: {'; '.join(faults)}; run {shards} again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(
             f"{store}: the recorded parts do not hold the sources of the run; take a new folder"
         )
-    checked.update(part["sha256"] for part in new)
+    checked.update(part["sha256"] for part in unchecked)
 
 
-def _find_damaged(store: Store, parts: Sequence[PartEntry], there: Mapping[str, str]) -> list[str]:
-    """Return the names of the parts that are not as they were recorded; ``there`` are the versions
-    of the files of the folder.
+def _find_damaged(
+    store: Store, parts: Sequence[PartEntry], versions: Mapping[str, str]
+) -> list[str]:
+    """Return the names of the parts that are not as they were recorded; ``versions`` are those of
+    the files in the folder.
     """
-    unsure = [part for part in parts if not is_as_stored(part, there)]
-    are_whole = map_on_threads(lambda each: is_whole(store, each), unsure, AT_ONCE)
-    return [part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there]
+    unsure = [part for part in parts if not is_as_stored(part, versions)]
+    # The files of these are read, several at a time.
+    are_whole = map_on_threads(lambda part: is_whole(store, part), unsure, AT_ONCE)
+    return [part["file"] for part, is_part in zip(unsure, are_whole, strict=True) if not is_part]
 
 
 def _describe_faults(
     missing: Sequence[str], damaged: Sequence[str], manifest: Manifest
 ) -> list[str]:
     """Say which parts are not there as they were recorded, and which sources failed."""
-    failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
     faults = [
-        _listed("is missing", "are missing", missing),
-        _listed("is damaged", "are damaged", damaged),
-        *(
-            f"{several(count, 'source')} failed: {error}"
-            for error, count in failed.most_common(_LISTED)
-        ),
+        _describe_parts("is missing", "are missing", missing),
+        _describe_parts("is damaged", "are damaged", damaged),
     ]
+    # Failed sources by error: each of them counts.
+    n_failed = Counter(
+        failure["error"] for failure in manifest["failed"] for _ in failure["sources"]
+    )
+    for error, count in n_failed.most_common(_MAX_LISTED):
+        faults.append(f"{several(count, 'source')} failed: {error}")
     return [fault for fault in faults if fault]
 
 
-def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:
-    """Name the shards that compute some parts, if the run was shared among one number of them."""
-    counts = {int(name.partition("/")[2]) for name in log.shards}
+def _name_shards(log: CommitLog, parts: Sequence[int]) -> str:
+    """Return the flags of the shards that compute some parts, or only that they are these if
+    processes gave different numbers of shards.
+    """
+    counts = {int(name.partition("/")[2]) for name in log.shards}  # N of I/N
     if len(counts) != 1 or 0 in counts:
         return "their shards"
     (count,) = counts
     indices = sorted({part % count for part in parts})
-    shown = _first([f"--shard {index}/{count}" for index in indices])
-    return f"the shard{'s' if len(indices) > 1 else ''} {shown}"
+    flags = _join_first([f"--shard {index}/{count}" for index in indices])
+    return f"the shard{'s' if len(indices) > 1 else ''} {flags}"
 
 
 def _refuse_changed(store: Store, manifest: Manifest) -> None:
-    """Raise IncompleteError unless the parts of a finished run are there, and in an object store as
-    they were put.
+    """Raise IncompleteError unless the parts of a finished run are in its folder, or in the object
+    store as they were put.
     """
-    there = store.versions()
-    changed = [
-        part["file"]
-        for part in manifest["parts"]
-        if part["file"] not in there
-        or (there[part["file"]] and not is_as_stored(part, there) and not is_whole(store, part))
-    ]
+    versions = store.versions()  # of files in a folder ""
+
+    def is_changed(part: PartEntry) -> bool:
+        name = part["file"]
+        if name not in versions:
+            return True
+        return bool(versions[name]) and not (is_as_stored(part, versions) or is_whole(store, part))
+
+    changed = [part["file"] for part in manifest["parts"] if is_changed(part)]
     if changed:
-        faults = _listed("is missing or damaged", "are missing or damaged", changed)
+        faults = _describe_parts("is missing or damaged", "are missing or damaged", changed)
         raise IncompleteError(
             f"{store}: the run was finished before, and {faults}; --resume computes them again"
         )
 
 
-def _listed(one: str, many: str, names: Sequence[str]) -> str:
-    """Say of parts what is wrong with them; ``""`` if there are none."""
+def _describe_parts(singular: str, plural: str, names: Sequence[str]) -> str:
+    """Say what is wrong with the parts of these names, by a verb for one and for several; ``""`` if
+    there are none.
+    """
     if not names:
         return ""
-    verb = one if len(names) == 1 else many
-    return f"{several(len(names), 'part')} {verb} ({_first(names)})"
+    verb = singular if len(names) == 1 else plural
+    return f"{several(len(names), 'part')} {verb} ({_join_first(names)})"
 
 
-def _first(texts: Sequence[str]) -> str:
+def _join_first(texts: Sequence[str]) -> str:
     """Return the first of some texts, and dots for the others."""
-    return ", ".join(texts[:_LISTED]) + (", ..." if len(texts) > _LISTED else "")
+    return ", ".join(texts[:_MAX_LISTED]) + (", ..." if len(texts) > _MAX_LISTED else "")
 
 
 def _put_tables(folder: OutputFolder, settings: Settings) -> None:
-    """Write the tables that are made of all parts; those of the graph are written by the shards."""
+    """Write the tables that are made of all parts, and list those of the graph, which the shards
+    have written.
+    """
     store = folder.store
     folder.manifest["tables"] = []
     for name in tables_of_graph(settings):
         folder.list_table(name, {})
     parts = [part["file"] for part in folder.manifest["parts"]]
     for name, make in answered_tables(settings).items():
-        with store.local([*tables_of_graph(settings), *parts]) as here:
-            folder.put_table(name, make([here / part for part in parts]))
+        # The files of an object store are fetched to a local folder.
+        with store.local([*tables_of_graph(settings), *parts]) as local_folder:
+            folder.put_table(name, make([local_folder / part for part in parts]))

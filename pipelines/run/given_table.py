@@ -1,5 +1,8 @@
-"""Tables that are given to a run beside the edge list, that of ``--pairs`` among them: Parquet, or
-CSV with a header.
+"""Tables that the user gives to a run beside the edge list, that of ``--pairs`` among them: Parquet,
+or CSV with a header.
+
+Text has no types, so a text file has ids as strings here, until it is known of which type the ids of
+the graph are.
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ from ..output.tables_in_memory import table_in_memory
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
-# What a number does not keep of a text such as 01234, +49, 0x10, which Arrow takes for 16, or an
-# integer beyond float64: such columns stay text.
-_LOST = {"int64": r"^\s*([+-]?0[0-9xX]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
+# By the type of a column, texts of which a number does not keep all: 01234, +49, 0x10, which Arrow
+# takes for 16, or an integer beyond float64. Such columns stay text.
+_NOT_KEPT = {"int64": r"^\s*([+-]?0[0-9xX]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
 def read_given_table(
@@ -48,27 +51,28 @@ def read_given_table(
     """Return a table and the names of its columns of ids; a text file has these columns, and codes
     like 01234, as strings.
 
-    ``what``: what the table is of, for errors. ``choose``: returns the columns of ids among all
-    columns.
+    ``path`` may be a URL, or the name of a table in memory. ``what``: what the table is of, for
+    errors. ``choose``: returns the columns of ids among all columns.
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
-    held = table_in_memory(path)
-    if held is not None:
-        return held, _choose_ids(path, what, held.column_names, choose)
+    in_memory = table_in_memory(path)
+    if in_memory is not None:
+        return in_memory, _choose_ids(path, what, in_memory.column_names, choose)
     try:
-        here = local_path(path)
-        if _is_parquet(here):
+        file = local_path(path)
+        if _is_parquet(file):
             refuse_log_table(path, what)
-            with pq.ParquetFile(here, page_checksum_verification=True) as parquet:
+            with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
                 names = _choose_ids(path, what, parquet.schema_arrow.names, choose)
-                require_parquet_at(here, path)
+                require_parquet_at(file, path)
                 return parquet.read(), names
-        require_text_at(here, path)
-        parse = csv.ParseOptions(delimiter=detect_delimiter(here))
-        with csv.open_csv(here, parse_options=parse) as reader:
+
+        require_text_at(file, path)
+        parse_options = csv.ParseOptions(delimiter=detect_delimiter(file))
+        with csv.open_csv(file, parse_options=parse_options) as reader:
             names = _choose_ids(path, what, reader.schema.names, choose)
-        return _read_text(here, parse, names), names
+        return _read_text(file, parse_options, names), names
     except InputError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -77,29 +81,38 @@ def read_given_table(
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
 
 
-def _read_text(path: Any, parse: csv.ParseOptions, ids: tuple[str, ...]) -> pa.Table:
-    """Read a CSV file, whose ids stay text, as do columns of numbers that a number does not keep."""
-    table = _read_csv(path, parse, column_types=dict.fromkeys(ids, pa.string()))
-    lost = {each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST}
-    if lost:
-        as_texts = dict.fromkeys(lost, pa.string())
-        texts = _read_csv(path, parse, column_types=as_texts, include_columns=[*lost])
-        for name, pattern in lost.items():
+def _read_text(path: Any, parse_options: csv.ParseOptions, ids: tuple[str, ...]) -> pa.Table:
+    """Read a CSV file. Its columns of ids stay text, and so does a column in which a number would
+    lose a part of a text, as the zeros of 01234.
+    """
+    table = _read_csv(path, parse_options, column_types=dict.fromkeys(ids, pa.string()))
+    # Arrow has taken these columns for numbers: read them again as texts, and look for such a text.
+    patterns = {
+        field.name: _NOT_KEPT[str(field.type)]
+        for field in table.schema
+        if str(field.type) in _NOT_KEPT
+    }
+    if patterns:
+        as_texts = dict.fromkeys(patterns, pa.string())
+        texts = _read_csv(path, parse_options, column_types=as_texts, include_columns=[*patterns])
+        for name, pattern in patterns.items():
             if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py():
                 table = table.set_column(table.schema.get_field_index(name), name, texts[name])
     return table
 
 
 def read_vertex_columns(path: str, names: list[str]) -> tuple[IdFile, dict[str, pa.ChunkedArray]]:
-    """Return the ids and attributes of the table of ``--vertices``, as ``read_vertex_table``."""
-    held = table_in_memory(path)
-    if held is None:
+    """Return the ids of the table of ``--vertices``, and the columns of these names, as
+    ``read_vertex_table``.
+    """
+    in_memory = table_in_memory(path)
+    if in_memory is None:
         return read_vertex_table(path, names)
-    return columns_of_vertices(path, held, held.column_names[0], names)
+    return columns_of_vertices(path, in_memory, in_memory.column_names[0], names)
 
 
 def _is_typed(path: str) -> bool:
-    """Whether a table says what is an integer and what a string; text does not."""
+    """Whether a table has types, so that its integers and strings are told apart; text has none."""
     return table_in_memory(path) is not None or _is_parquet(path)
 
 
@@ -116,25 +129,28 @@ def _choose_ids(
     twice.
     """
     chosen = choose(names)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
         raise InputError(
             f"{path}: the table of {what} has more than one column "
-            f"{shown(twice[0])}; rename all but one"
+            f"{shown(repeated[0])}; rename all but one"
         )
     return chosen
 
 
-def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
-    options |= {"null_values": [""], "strings_can_be_null": True}  # NA may be a name
-    return csv.read_csv(path, parse_options=parse, convert_options=csv.ConvertOptions(**options))
+def _read_csv(path: Any, parse_options: csv.ParseOptions, **options: Any) -> pa.Table:
+    """Read a CSV file, in which an empty value is null, and NA is none, as it may be a name."""
+    convert_options = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, **options)
+    return csv.read_csv(path, parse_options=parse_options, convert_options=convert_options)
 
 
 def named_columns(
     path: str, what: str, names: list[str], chosen: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the columns that options name; raise InputError unless the table has each of them
-    once.
+    """Return ``chosen``, the columns that options name; raise InputError unless the table has each
+    of them once.
+
+    ``what``: what the table is of, for errors. ``names``: all columns of the table.
     """
     for name in chosen:
         if names.count(name) != 1:
@@ -145,8 +161,9 @@ def named_columns(
     return chosen
 
 
-def is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+def is_text(column_type: pa.DataType) -> bool:
+    """Whether a type of Arrow is that of strings, short or long."""
+    return pa.types.is_string(column_type) or pa.types.is_large_string(column_type)
 
 
 def plain_column(table: pa.Table, name: str) -> pa.Array:
@@ -158,7 +175,7 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
 
 
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
-    """Return a column of ids as a pyarrow array of strings or integers.
+    """Return a column of ids as a pyarrow array of strings or integers, as ``strings`` says.
 
     Raises InputError, UnknownVertexError: the column cannot hold ids, or a row does not; the
     message names the row.
@@ -188,26 +205,29 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
 
 
 def _integers_in_text(where: str, column: pa.Array) -> pa.Array:
-    """Return the integers of a column of text; ``where`` names the column for errors."""
-    bare = pc.utf8_trim_whitespace(column)
-    fits = pc.match_substring_regex(bare, _INTEGER)
-    if not pc.all(fits, min_count=0).as_py():
-        row = pc.index(fits, False).as_py()
+    """Return a column of text as int64, or as uint64 if that does not hold it; ``where`` names the
+    column for errors.
+    """
+    trimmed = pc.utf8_trim_whitespace(column)
+    are_integers = pc.match_substring_regex(trimmed, _INTEGER)
+    if not pc.all(are_integers, min_count=0).as_py():
+        row = pc.index(are_integers, False).as_py()
         value = column[row].as_py()[:40]
         raise UnknownVertexError(
             f"{where}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
         )
-    for kind in (pa.int64(), pa.uint64()):
+    for integer_type in (pa.int64(), pa.uint64()):
         with contextlib.suppress(pa.ArrowInvalid):
-            return pc.cast(bare, kind)
+            return pc.cast(trimmed, integer_type)
     raise UnknownVertexError(
         f"{where} has an id beyond int64 and uint64; the ids of this graph are integers"
     )
 
 
 def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np.ndarray:
-    """Return the vertex numbers of a column of ids; the error for an unknown vertex names file,
-    column, row and id.
+    """Return the vertex numbers of a column of ids (int64 array).
+
+    ``path``: of the table, for errors, which also name the column, the row and the id.
     """
     ids = ids_in_column(path, table, name, graph.has_string_ids)
     try:
@@ -217,7 +237,7 @@ def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np
 
 
 def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
-    """Return the rows of ``--pairs`` as vertex numbers.
+    """Return the rows of ``--pairs`` as vertex numbers; ``path`` is that of the table, for errors.
 
     Raises InputError (the file cannot be read, it is not sure which columns hold the ids, or a
     column has the name of the one to add) or UnknownVertexError (a row holds no vertex of the
@@ -236,12 +256,12 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     """
     path = str(settings.pairs)
 
-    def choose(names: list[str]) -> tuple[str, ...]:
+    def choose_ids(names: list[str]) -> tuple[str, ...]:
         added = [DISTANCE, *(settings.along or ())] if settings.kind.adds_to == "pairs" else []
-        twice = next((name for name in added if name in names), None)
-        if twice is not None:
+        taken = next((name for name in added if name in names), None)
+        if taken is not None:
             raise InputError(
-                f"{path}: the table of pairs has a column {twice!r}, "
+                f"{path}: the table of pairs has a column {taken!r}, "
                 "which the result adds; rename it"
             )
         origin = settings.column("origin")
@@ -257,4 +277,4 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
             )
         return pairs[0]
 
-    return read_given_table(path, "pairs", choose)
+    return read_given_table(path, "pairs", choose_ids)

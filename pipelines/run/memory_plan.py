@@ -43,25 +43,27 @@ class Load:
     # The graph, and its reverse if the strategy or the certificate reads it.
     graph_bytes: int
     reverse_bytes: int
-    # memory of one plan in addition to the graph, and of the statistics of its results
+    # Memory of one plan in addition to the graph, and of the statistics of its results.
     state_bytes: int
     row_bytes: int  # bytes per row of the results, before compression
     # Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
     rows_per_source: int
     most_rows: int
-    certified: bool
+    certified: bool  # whether searches are certified
     one_search: bool = False  # one search serves all sources: one worker, one part
     adds_up: bool = False  # ``most_rows`` are those of a part, whose sources are added up
     # Sources that a worker searches together. A smaller group takes about the same time. 1 if this
     # does not matter.
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
-    is_sorted: bool = False  # all rows of a part are held at a time
-    per_part: int | None = None  # sources whose results fill a part; None if rows tell
+    is_sorted: bool = False  # parts are sorted, for which all rows of a part are held at a time
+    # Sources whose results fill a part, if that was measured; None to estimate it from the rows.
+    per_part: int | None = None
     pinned_bytes: int = 0  # edges in host memory, of each worker with a GPU
 
     @property
     def n_searches(self) -> int:
+        """Number of searches, each of which makes rows of its own."""
         return 1 if self.one_search else self.n_sources
 
 
@@ -83,8 +85,8 @@ class Sizing:
     """Workers, batches and memory of a run."""
 
     workers: int
-    threads: int
-    batch_size: int
+    threads: int  # per worker, for its searches
+    batch_size: int  # sources per part
     n_batches: int
     # bytes by item, the total last: for the whole host on a CPU, per GPU otherwise
     memory: dict[str, int]
@@ -119,13 +121,18 @@ def size_up(
     if load.one_search:
         workers = 1
         batch_size = load.n_sources
-    share = _worker_items(load, batch_size)
-    n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
-    memory = _memory(load, machine.device, share, n_workers)
+
+    # Workers, and the memory that they take.
+    worker_memory = _memory_of_worker(load, batch_size)
+    n_workers = _n_workers(load, machine, worker_memory) if workers == "auto" else workers
+    memory = _memory_of_run(load, machine.device, worker_memory, n_workers)
     if memory["total"] > machine.available:
         raise _too_large(memory, machine, n_workers)
+
+    # Batches, and the threads that write them.
     if batch_size == "auto":
-        batch_size = _whole_groups(load, n_workers, most_per_part(load, machine.device, n_workers))
+        most = most_per_part(load, machine.device, n_workers)
+        batch_size = _in_whole_groups(load, n_workers, most)
     n_batches = -(-load.n_sources // batch_size)
     writers = _n_writers(load, machine, n_workers)
     writing_bytes = 0
@@ -147,12 +154,19 @@ def size_up(
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES
         + load.pinned_bytes
-        + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
+        + (
+            worker_memory["part buffer"]
+            if machine.device == "cuda"
+            else sum(worker_memory.values())
+        ),
     )
 
 
 def _too_large(memory: dict[str, int], machine: Machine, n_workers: int) -> CapacityError:
-    """Return the error for a run that does not fit, with what it needs of memory."""
+    """Return the error for a run that does not fit, which lists the memory that it needs.
+
+    ``memory``: bytes by item, with their ``total``.
+    """
     items = ", ".join(
         f"{name} {in_units(size)}" for name, size in memory.items() if name != "total"
     )
@@ -189,19 +203,22 @@ def runs_in_this_process(
         return search_seconds + write_seconds < _CPU_SECONDS
     # Threads write while a GPU searches. The cores of the host write for all GPUs, so that further
     # ones shorten the searches alone.
-    here = max(search_seconds, write_seconds)
-    in_workers = START_SECONDS["cuda"] + max(search_seconds / sizing.workers, write_seconds)
-    return here <= in_workers
+    seconds_here = max(search_seconds, write_seconds)
+    seconds_of_workers = START_SECONDS["cuda"] + max(search_seconds / sizing.workers, write_seconds)
+    return seconds_here <= seconds_of_workers
 
 
-def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
-    """Return one per GPU, or one per core limited by memory; at most one per source."""
+def _n_workers(load: Load, machine: Machine, worker_memory: dict[str, int]) -> int:
+    """Return the number of workers: one per GPU, or one per core as far as memory allows; at most
+    one per source.
+
+    ``worker_memory``: bytes of a worker by item.
+    """
     if machine.device == "cuda":
         return max(1, min(machine.n_gpus, load.n_sources))
     spare = machine.available - load.graph_bytes
-    return max(
-        1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES))
-    )
+    by_memory = spare // (sum(worker_memory.values()) + PROCESS_BYTES)
+    return max(1, min(machine.cores, load.n_sources, by_memory))
 
 
 def _n_writers(load: Load, machine: Machine, n_workers: int) -> int:
@@ -218,12 +235,13 @@ def _n_writers(load: Load, machine: Machine, n_workers: int) -> int:
 def with_capacity(
     load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
 ) -> tuple[Sizing, list[str]]:
-    """Size a run so that its workers may also use other strategies than the chosen one, and return
-    these, too.
+    """Size a run so that its workers have memory for further strategies than the chosen one.
+
+    Returns the sizing, whose workers and batch size are those for the chosen strategy alone, and
+    the strategies that fit, the chosen one first.
 
     ``load`` has the state of the chosen strategy, ``states`` is ``state_bytes`` by strategy, and
-    ``size(load)`` may raise CapacityError. For each strategy returned, workers and batch size are
-    those for the chosen one.
+    ``size(load)`` may raise CapacityError.
     """
     sizing = size(load)
     names = [chosen]
@@ -249,59 +267,70 @@ def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
     return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
 
 
-def _whole_groups(load: Load, workers: int, most: int) -> int:
+def _in_whole_groups(load: Load, workers: int, most: int) -> int:
     """Return the sources per batch: at most ``most``, in whole groups, chosen so that workers end
     at the same time.
     """
-    largest = most // load.group
+    largest = most // load.group  # groups per batch
     if load.group == 1 or not largest:
         return most
     n_groups = -(-load.n_sources // load.group)
 
-    def groups_of_the_last(size: int) -> int:
-        batches, left = divmod(n_groups, size)
-        each, more = divmod(batches, workers)
-        return max(size * (each + (more > 0)), size * each + left)
+    def groups_of_busiest_worker(groups_per_batch: int) -> int:
+        """Return how many groups the worker that ends last has searched."""
+        n_batches, last_groups = divmod(n_groups, groups_per_batch)  # whole ones, and one smaller
+        batches_each, n_left = divmod(n_batches, workers)
+        with_further_batch = groups_per_batch * (batches_each + (n_left > 0))
+        with_smaller_batch = groups_per_batch * batches_each + last_groups
+        return max(with_further_batch, with_smaller_batch)
 
     # At least half of the maximum, because smaller parts mean more files. Ties go to the larger
     # size.
-    return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
+    return load.group * min(range(largest, largest // 2, -1), key=groups_of_busiest_worker)
 
 
 def sources_per_part(
     n_vertices: int, rows_per_source: int, device: str, per_part: int | None = None
 ) -> int:
-    """Return the maximum number of sources per part for ``--batch-size auto``; ``per_part`` fill
-    one, if that is known.
+    """Return the maximum number of sources per part for ``--batch-size auto``.
+
+    ``n_vertices``: visited per search. ``per_part``: sources that fill a part, if that was measured.
     """
     by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
     return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
 
 
-def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
+def _memory_of_worker(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
     """Return the bytes that each worker takes for itself, by item."""
-    most = ROWS_PER_GROUP
-    if load.is_sorted:  # twice, before and after
+    # Rows that are held at a time: those of a row group, or of a whole part before and after it is
+    # sorted. At least those of one source.
+    most_held = ROWS_PER_GROUP
+    if load.is_sorted:
         sources = load.per_part if batch_size == "auto" else batch_size
-        most = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
-    rows = max(load.most_rows, min(most, load.rows_per_source * load.n_searches))
+        most_held = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
+    rows = max(load.most_rows, min(most_held, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,
         # one tile per vertex for a block of sources
         "certificate": 72 * load.n_vertices if load.certified else 0,
-        # the columns, the Arrow table and the encoded pages
+        # three times: the columns, the Arrow table and the encoded pages
         "part buffer": 3 * rows * load.row_bytes,
     }
 
 
-def _memory(load: Load, device: str, share: dict[str, int], workers: int) -> dict[str, int]:
-    """Return the bytes of a run by item, with their total: of a GPU, or of all workers of a host."""
+def _memory_of_run(
+    load: Load, device: str, worker_memory: dict[str, int], workers: int
+) -> dict[str, int]:
+    """Return the bytes of a run by item, with their total: of a GPU, or of all workers of a host.
+
+    ``worker_memory``: bytes of a worker by item.
+    """
     if device == "cuda":
-        memory = {"graph": load.graph_bytes, **share}
+        memory = {"graph": load.graph_bytes, **worker_memory}
     else:
         memory = {"graph, shared by all workers": load.graph_bytes}
-        memory |= {f"{name}, {workers} x": workers * size for name, size in share.items()}
+        memory |= {f"{name}, {workers} x": workers * size for name, size in worker_memory.items()}
         memory[f"processes, {workers} x"] = workers * PROCESS_BYTES
     return memory | {"total": sum(memory.values())}

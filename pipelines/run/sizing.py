@@ -47,7 +47,7 @@ from .memory_plan import (
 )
 from .prepare import Prepared, bytes_of_ids, estimate_reach, plan_for_one_process
 
-_SAMPLED = 4  # sources by which the size of a part is estimated
+_N_SAMPLED = 4  # sources by which the size of a part is estimated
 
 
 def size_run(
@@ -57,39 +57,47 @@ def size_run(
     may_run_here: bool,
     stays_here: bool,
 ) -> Sizing:
-    """Choose workers and batch size, and whether this process runs the batches; raise CapacityError
-    if they do not fit.
+    """Choose workers and batch size, and whether this process runs the batches.
 
-    ``may_run_here``: whether it is open in which process the batches run. ``stays_here``: then they
-    run in this one however long they take.
+    ``may_run_here``: whether this process may run the batches. ``stays_here``: if it may, it does so
+    however long they take.
+
+    Raises CapacityError: the run does not fit.
     """
     machine = machine_for(prepared, settings.gpu_memory)
-    # with --device auto the device is known only now
+    # With --device auto the device is known only now.
     if machine.device == "cpu" and settings.gpu_memory is not None:
         raise InputError(
             "--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out"
         )
     _refuse_missing_gpus(settings, machine)
+
+    # The sizes of the job, or of one shard of it.
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
-        per_part = _sources_of_bytes(prepared, settings.part_size)
+        per_part = _measure_sources_per_part(prepared, settings.part_size)
     load = make_load(prepared, per_part)
     shard = parse_shard(settings.shard, {})
     if shard is not None:
         if batch_size == "auto":
-            # By the graph and the question, and not by the machine of a shard.
+            # All shards need the same parts: by the graph and the question, and not by the
+            # machine of a shard.
             _, rows = estimate_reach(prepared.graph, prepared.request, None, depth=1)
             most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", per_part)
             batch_size = min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * shard.count)))
         assert batch_size != "auto"
-        own = len(shard.parts(prepared.layout(batch_size).n_parts)) * batch_size
-        load = replace(load, n_sources=max(1, min(own, load.n_sources)))
+        n_parts = len(shard.parts(prepared.layout(batch_size).n_parts))
+        load = replace(load, n_sources=max(1, min(n_parts * batch_size, load.n_sources)))
+
+    # Workers and batches.
     if settings.scheduler:
         machine, size = _size_by_workers(settings, machine, batch_size)
     else:
         size = partial(size_up, machine=machine, workers=settings.workers, batch_size=batch_size)
     sizing = _with_candidates(settings, prepared, load, size)
-    # A shard is started again if it dies, and that costs less without a cluster of one worker.
+
+    # This process, if it may and workers would not pay. A shard is started again if it dies, which
+    # costs less without a worker process.
     stays_here |= shard is not None and sizing.workers == 1
     if may_run_here and (
         stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))
@@ -104,13 +112,16 @@ def size_run(
 def _size_by_workers(
     settings: Settings, machine: Machine, batch_size: int | Literal["auto"]
 ) -> tuple[Machine, Callable[[Load], Sizing]]:
-    """Ask the workers of an existing cluster what they may take; return how a load is sized by
-    that, and the machine as far as it counts.
+    """Ask the workers of an existing cluster how much memory they have.
+
+    Returns the machine without the limits of this host, and the function that sizes a load for
+    these workers.
     """
     from ..scheduling.existing_cluster import refuse_small_workers, survey
 
     surveyed = survey(settings, machine.device)
-    # the memory of the workers counts, and they may be on other hosts
+    # The memory of the workers counts, which ``refuse_small_workers`` looks at: they may be on other
+    # hosts.
     if machine.device == "cpu":
         machine = replace(machine, available=sys.maxsize)
 
@@ -123,13 +134,13 @@ def _size_by_workers(
 
 
 def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
-    """Raise InputError if there are fewer GPUs than workers asked for."""
-    wanted = settings.workers
-    if machine.device == "cpu" or settings.scheduler or wanted == "auto":
+    """Raise InputError if this host has fewer GPUs than the settings name workers."""
+    n_workers = settings.workers
+    if machine.device == "cpu" or settings.scheduler or n_workers == "auto":
         return
-    if wanted > machine.n_gpus:
+    if n_workers > machine.n_gpus:
         raise InputError(
-            f"--workers {wanted} takes a GPU for each, and this process sees "
+            f"--workers {n_workers} takes a GPU for each, and this process sees "
             f"{several(machine.n_gpus, 'GPU')}; take fewer workers"
         )
 
@@ -139,13 +150,12 @@ def _with_candidates(
 ) -> Sizing:
     """Size a run with memory for the strategies among which its tasks may choose."""
     plan = prepared.plan
-    states = {}
+    states = {}  # bytes of a plan, by the name of its strategy
     if settings.strategy == "auto" and isinstance(plan, MultiSourcePlan):
-        # Without constants of the cost model the time of a strategy is unknown (infinite).
-        known = (
-            each for each in plan.ranked(prepared.request.at_once) if math.isfinite(each.seconds)
-        )
-        states = {each.name: state_bytes(prepared, each.group, each.nbytes) for each in known}
+        for candidate in plan.ranked(prepared.request.at_once):
+            # Without constants of the cost model the time of a strategy is unknown (infinite).
+            if math.isfinite(candidate.seconds):
+                states[candidate.name] = state_bytes(prepared, candidate.group, candidate.nbytes)
     sizing, names = with_capacity(load, states, size, plan.strategy.name)
     return replace(sizing, strategies=tuple(names))
 
@@ -158,37 +168,40 @@ def _search_seconds(prepared: Prepared) -> float | None:
         return 0.0
     if not isinstance(prepared.plan, MultiSourcePlan):
         return None
-    name = prepared.plan.strategy.name
-    seconds = {each.name: each.seconds for each in prepared.plan.ranked(prepared.n_sources)}[name]
+    ranked = prepared.plan.ranked(prepared.n_sources)
+    seconds_of = {candidate.name: candidate.seconds for candidate in ranked}
+    seconds = seconds_of[prepared.plan.strategy.name]
     return seconds if math.isfinite(seconds) else None
 
 
-def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
-    """Return how many sources fill a part file of a size, by a part of a few of them; None if all
-    of these fail.
+def _measure_sources_per_part(prepared: Prepared, size: int) -> int | None:
+    """Return how many sources fill a part file of ``size`` bytes, by a trial part of a few sources;
+    None if all of these fail.
 
-    They are not searched if no part could be as large. The bytes of a part depend on graph,
-    question and sources alone, so shards on different machines get the same number.
+    There is no trial if no part could be as large. The bytes of a part depend on graph, question
+    and sources alone, so that shards on different machines get the same number.
     """
     load = make_load(prepared)
     most = most_per_part(replace(load, per_part=SOURCES_PER_PART), prepared.graph.device)
     if most * load.most_rows * load.row_bytes <= size:
         return most  # no part gets more sources, and so many do not fill one
-    numbers = prepared.numbers[
-        np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))
-    ].tolist()
-    request = replace(prepared.request, certify="none")  # they are computed and certified again
+
+    # A part of sources that are spread over all of them.
+    rows_of_sample = np.linspace(0, prepared.n_sources - 1, _N_SAMPLED).astype(np.int64)
+    numbers = prepared.numbers[np.unique(rows_of_sample)].tolist()
+    # The run computes these sources again, and certifies them then.
+    request = replace(prepared.request, certify="none")
     with temporary_folder() as folder:
         traverser = traverser_for(prepared.graph, prepared.plan, request)
         rows = traverser.answer_batch(0, numbers, BatchContext())
         part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None
-        sampled = part["bytes"]
+        row_bytes = part["bytes"]
         # without the footer, most of which every part has once
         if request.kind.suffix == "parquet":
-            sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
-    return max(1, size * len(numbers) // max(sampled, 1))
+            row_bytes -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
+    return max(1, size * len(numbers) // max(row_bytes, 1))
 
 
 def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
@@ -197,10 +210,13 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     plan = prepared.plan
     request = prepared.request
     kind = request.kind
-    hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
+
+    # Bytes of an id, where a string takes 16 as an estimate, and of a distance.
     ids: Any = graph.ids
     id_bytes = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance_bytes = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
+
+    # Whether searches or certificates follow edges backward.
     is_proved = kind.of_labels or request.is_proved_by_labels
     certified = request.certify != "none" and not is_proved
     # A nearest-source search has a graph of its own, which is always directed.
@@ -213,17 +229,21 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         # an attribute of multi-source strategies only
         reverses = getattr(plan.strategy, "reverses", False)
         needs_reverse = certified and not kind.has_predecessors and not reverses
+
+    # Rows of the result.
     size = kind.size(request, graph.n_vertices, plan.depth)
     most_rows = size.most
     if kind.adds_up:
         most_rows = EXTRA + count_cells(graph, request.options.of, request.pairs)
     visited, rows = estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
+
+    hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
         graph_bytes=graph.derived.nbytes_on_device
         + bytes_of_ids(graph)
-        + sum(each.nbytes for each in hierarchies if each)
+        + sum(hierarchy.nbytes for hierarchy in hierarchies if hierarchy)
         + getattr(plan, "labels_nbytes", 0),
         reverse_bytes=graph.derived.nbytes_on_device if one_way and needs_reverse else 0,
         pinned_bytes=_pinned_bytes(graph, one_way),
@@ -246,12 +266,14 @@ def _pinned_bytes(graph: Graph, one_way: bool) -> int:
     """Return the bytes of edges that a worker with a GPU holds in the memory of its host."""
     if not graph.derived.edges_on_host:
         return 0
+    # A directed graph has its reverse there, too.
     return (1 + one_way) * (graph.nbytes - graph.derived.nbytes_on_device)
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
-    """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of
-    its statistics.
+    """Return the bytes of a plan and of the statistics of its results, without the graph.
+
+    ``group``: sources that are searched together. ``nbytes``: those of the plan alone.
     """
     graph = prepared.graph
     request = prepared.request
@@ -265,10 +287,10 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
-    """Return the sizes of this host for a prepared run; memory that the graph occupies now counts
-    as free.
+    """Return the sizes of this host for a prepared run.
 
-    ``gpu_memory`` is the maximum number of bytes per GPU that a run may take.
+    Memory that the graph occupies now counts as free: ``Load`` counts it. ``gpu_memory``: bytes per
+    GPU that the run may take at most.
     """
     if prepared.graph.device == "cuda":
         runtime = cuda.cp.cuda.runtime

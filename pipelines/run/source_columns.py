@@ -1,4 +1,4 @@
-"""Columns of given tables: the group, the limit, the weight or the partition of sources and
+"""Columns of the user's tables: the group, the limit, the weight or the partition of sources and
 targets, volumes of pairs.
 
 The columns of ``--along``, of the edge list, and the table of ``--through`` are read here, too.
@@ -43,8 +43,8 @@ from .given_table import (
 
 EDGE = "edge"  # the column of a table of edges that are rows of the edge list
 _INT64_END = 2**63
-_MAX_BYTES = 255  # of the name of the folder of a partition
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+_MAX_FOLDER_BYTES = 255  # of the name of the folder of a partition
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # what readers of Hive's layout take for null
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
@@ -54,13 +54,12 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     Raises InputError: the table has no such column, or the column holds no integers or texts; the
     message names file, column and row.
     """
-    read = read_column(graph, settings, name, settings.find_table("group"))
-    column = read.values
-    if not pa.types.is_integer(column.type):
-        if not is_text(column.type):
-            raise InputError(f"{read.where} has type {column.type}; groups are integers or strings")
-        column = column.cast(pa.string())
-    return SourceGroups(column.to_pylist(), read.numbers)
+    numbers, groups, where = read_column(graph, settings, name, settings.find_table("group"))
+    if not pa.types.is_integer(groups.type):
+        if not is_text(groups.type):
+            raise InputError(f"{where} has type {groups.type}; groups are integers or strings")
+        groups = groups.cast(pa.string())
+    return SourceGroups(groups.to_pylist(), numbers)
 
 
 def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
@@ -70,15 +69,16 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     no integer; a source has two limits. The message names file, column and row.
     """
     numbers, column, where = read_column(graph, settings, name)
-    hops = settings.algorithm == "bfs"
-    if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
-        what = "limits are numbers: all of a text file are integers, or none has over 15 digits"
-        if hops:
-            what = "the largest number of hops is an integer"
-        raise InputError(f"{where} has type {column.type}; {what}")
+    are_hops = settings.algorithm == "bfs"
+    if not pa.types.is_integer(column.type) and (are_hops or not pa.types.is_floating(column.type)):
+        rule = "limits are numbers: all of a text file are integers, or none has over 15 digits"
+        if are_hops:
+            rule = "the largest number of hops is an integer"
+        raise InputError(f"{where} has type {column.type}; {rule}")
+
     limits = column.to_numpy(zero_copy_only=False)
     is_limit = (limits >= 0) & np.isfinite(limits)
-    if limits.dtype.kind == "u":
+    if limits.dtype.kind == "u":  # limits become int64
         is_limit &= limits <= MAX_INTEGER
     wrong = np.flatnonzero(~is_limit)
     if wrong.size:
@@ -87,17 +87,17 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
             f"{where}, row {row}: {limits[row].item()!r} is no limit; "
             "give finite numbers of 0 or more"
         )
-    if hops:
+    if are_hops:
         limits = np.minimum(limits, MAX_HOP_COUNT)
     limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
-    def twice(row: int, first: int) -> InputError:
+    def two_limits(row: int, first: int) -> InputError:
         return InputError(
             f"{where}, row {row}: source {get_id(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
             f"{limits[first].item()!r} in row {first}; give it one limit"
         )
 
-    return SourceValues.of_rows(numbers, limits, twice)
+    return SourceValues.of_rows(numbers, limits, two_limits)
 
 
 def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
@@ -141,63 +141,68 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     ``read_target_weights``.
     """
     path = str(settings.pairs)
-    table = read_pair_table(settings)[0]
+    table, _ids = read_pair_table(settings)
     named_columns(path, "pairs", table.column_names, (name,))
     where = f"{path}: column {shown(name)}"
     return amounts(where, _numbers(where, _without_nulls(path, name, table)))
 
 
 def read_through(graph: Graph, _: Settings, path: str) -> Through:
-    """Return the edges of the table of ``--through``.
+    """Return the edges of the table of ``--through``: by their ends, or by their rows of the edge
+    list.
 
     Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or
     it is not sure which columns hold the edges. The message names file and row.
     """
 
-    def choose(names: list[str]) -> tuple[str, ...]:
+    def choose_ids(names: list[str]) -> tuple[str, ...]:
+        """Return the columns with the ends of edges; none if a column has rows of the edge list."""
         pairs = end_pairs(names)
-        if len(pairs) == 1 or (not pairs and names.count(EDGE) == 1):
-            return pairs[0] if pairs else ()
+        if len(pairs) == 1:
+            return pairs[0]
+        if not pairs and names.count(EDGE) == 1:
+            return ()
         how = f"call them src and dst, or {EDGE} if they are rows of the edge list"
         raise InputError(
             f"{path}: it is not sure which columns hold the edges; the "
             f"table has {listed(names)}; {how}"
         )
 
-    table, names = read_given_table(path, "edges", choose)
+    table, names = read_given_table(path, "edges", choose_ids)
     if not table.num_rows:
         raise InputError(f"{path}: the table of edges has no row")
     if names:
         src, dst = (numbers_in_column(graph, path, table, name) for name in names)
         return through_ends(graph, src, where_pairs_end(graph, src, dst), path)
     where = f"{path}: column {shown(EDGE)}"
-    return through_rows(
-        graph, _numbers(where, _without_nulls(path, EDGE, table), "rows of the edge list"), where
-    )
+    rows = _numbers(where, _without_nulls(path, EDGE, table), "rows of the edge list")
+    return through_rows(graph, rows, where)
 
 
 def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths:
-    """Return the columns of ``--along``. The edge list is read once per column.
+    """Return the columns of the edge list whose sums along paths ``--along`` asks for.
 
-    ``graph``: built from the edge list, with ``edge_rows``.
+    The edge list is read once per column. ``graph``: built from the edge list, with ``edge_rows``.
 
     Raises InputError: the edge list has no such column, or the column holds no finite numbers, or
     its name is that of another column of the result; or a sum of integers may exceed int64.
     """
-    own = (*settings.kind.columns, GROUP)
+    result_columns = (*settings.kind.columns, GROUP)
     for name in names:
-        if name in own:
+        if name in result_columns:
             raise InputError(
                 f"--along {shown(name)}: the result has a column of this "
                 "name; rename it in the edge list"
             )
         if names.count(name) > 1:
             raise InputError(f"--along names {shown(name)} twice")
-    columns = columns_along(graph, {name: _column(settings, name) for name in names})
+    columns = columns_along(graph, {name: _read_edge_column(settings, name) for name in names})
     for name, values in columns.items():
+        if values.dtype.kind != "i" or not values.size:
+            continue
         # No path has more edges than the graph has vertices.
-        is_whole = values.dtype.kind == "i" and values.size
-        if is_whole and max(int(values.max()), -int(values.min())) * graph.n_vertices >= _INT64_END:
+        largest = max(int(values.max()), -int(values.min()))
+        if largest * graph.n_vertices >= _INT64_END:
             raise InputError(
                 f"--along {shown(name)}: the sum over a path may exceed "
                 "int64; give the column as floats"
@@ -205,9 +210,12 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
     return AlongPaths(columns)
 
 
-def _column(settings: Settings, name: str) -> np.ndarray:
+def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
     """Return a column of the edge list with one number per row; 0 in the rows that ``--where``
     leaves out.
+
+    It is read in place of the weights, so that messages of weights are put into the words of
+    ``--along``.
     """
 
     def spelled(option: str, value: object = None) -> str:
@@ -218,19 +226,19 @@ def _column(settings: Settings, name: str) -> np.ndarray:
     with options_spelled(spelled):
         options = options_of_files(settings, weighted=None, weight_column=name)
         try:
-            read = read_edges(settings.edges, options, settings.format)
-        except EdgeListError as error:  # which takes the column for that of the weights
+            edges = read_edges(settings.edges, options, settings.format)
+        except EdgeListError as error:
             message = error.message
             for of_weights, of_sums in _WORDS_OF_SUMS.items():
                 message = message.replace(of_weights, of_sums)
             raise InputError(f"--along {shown(name)}: {message}") from None
-    table: Any = read.table
+    table: Any = edges.table
     values = table["weight"].to_numpy()
-    if read.kept is None:
+    if edges.kept is None:  # all rows were read
         return values
-    every = np.zeros(read.n_rows, values.dtype)
-    every[read.kept] = values
-    return every
+    values_by_row = np.zeros(edges.n_rows, values.dtype)
+    values_by_row[edges.kept] = values
+    return values_by_row
 
 
 # What messages of weights say, in the words of ``--along``.
@@ -239,8 +247,9 @@ _WORDS_OF_SUMS = {
     "every edge has a weight": "fill such values",
     "cannot be the weight, too": "cannot be added up, too",
 }
-_KEPT = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # text that a number keeps
-# By the field of ``Question`` or the option of a kind.
+# text of which a number keeps all
+_EXACT_NUMBER = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"
+# Functions ``read(graph, settings, column)`` by the field of ``Question`` or the option of a kind.
 COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "groups": read_groups,
     "limits": read_limits,
@@ -254,11 +263,14 @@ COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 
 def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
-    """Return a column of numbers; InputError, which names it, for one of another type."""
+    """Return a column of integers or floats as an array; raise InputError for one of another type.
+
+    ``where`` names the column, and ``what`` says what its numbers are, for errors.
+    """
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        # as a column of CSV with a number that int64 and float64 do not keep
+        # A column of a CSV file stays text if int64 and float64 do not keep one of its numbers.
         if is_text(column.type):
-            row = pc.index(pc.match_substring_regex(column, _KEPT), False).as_py()
+            row = pc.index(pc.match_substring_regex(column, _EXACT_NUMBER), False).as_py()
             if row >= 0:
                 rule = (
                     f"{what} are numbers, within int64 or with a point, and without leading zeros"
@@ -275,82 +287,87 @@ def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") ->
 def by_partition(
     graph: Graph, settings: Settings, numbers: np.ndarray
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Order sources by their partition, and within one as they are given; return the number in each
-    folder, too.
+    """Order sources by the value of the column ``--partition-by``, and within one as they are given.
 
-    ``numbers`` (int64 array): distinct vertex numbers of the sources.
+    Returns the vertex numbers in that order, and the number of sources by the folder of their
+    value. ``numbers`` (int64 array): distinct vertex numbers of the sources.
 
     Raises InputError: the table of sources has no such column, or it cannot name folders; the
     message names file, column and row.
     """
     name = str(settings.partition_by)
-    rows, column, where = read_column(graph, settings, name)
-    if name.lower() in {
-        each.lower() for each in (*settings.kind.columns, *(settings.values or ()))
-    }:
+    table_numbers, column, where = read_column(graph, settings, name)
+    result_columns = (*settings.kind.columns, *(settings.values or ()))
+    if name.lower() in map(str.lower, result_columns):
         raise InputError(
             f"{where}: the parts have a column of that name, which would "
             "be in their folder, too; rename it"
         )
     if not (pa.types.is_integer(column.type) or is_text(column.type)):
         raise InputError(f"{where} has type {column.type}; partitions are integers or strings")
+
+    # The values in ascending order, and their folders.
     values = column.unique()
     values = values.take(pc.array_sort_indices(values))
     folders = [_name_partition(where, name, value) for value in values.to_pylist()]
 
-    def twice(row: int, first: int) -> InputError:
-        source = get_id(graph, int(rows[row]))
-        one, other = (shown(str(column[at])) for at in (row, first))
+    def two_partitions(row: int, first: int) -> InputError:
+        source = get_id(graph, int(table_numbers[row]))
         return InputError(
-            f"{where}, row {row}: source {source!r} is in {one} here and in "
-            f"{other} in row {first}; give it one"
+            f"{where}, row {row}: source {source!r} is in {shown(str(column[row]))} here and in "
+            f"{shown(str(column[first]))} in row {first}; give it one"
         )
 
+    # The partition of each row of the table, and then of each source, as an index in ``values``.
     codes = pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False).astype(np.int64)
-    own = np.array(SourceValues.of_rows(rows, codes, twice).of(numbers), np.int64)
-    counts = np.bincount(own, minlength=len(folders)).tolist()
-    return numbers[np.argsort(own, kind="stable")], dict(zip(folders, counts, strict=True))
+    by_source = SourceValues.of_rows(table_numbers, codes, two_partitions)
+    partitions = np.array(by_source.of(numbers), np.int64)
+    counts = np.bincount(partitions, minlength=len(folders)).tolist()
+    return numbers[np.argsort(partitions, kind="stable")], dict(zip(folders, counts, strict=True))
 
 
 def _name_partition(where: str, column: str, value: object) -> str:
     """Return the name of the folder for a value; raise InputError if no folder is called so."""
     folder = partition_name(column, value)
     is_hidden = not PARTITION_NAME.fullmatch(folder)
-    if is_hidden or folder.endswith(f"={_NULL}") or len(folder.encode()) > _MAX_BYTES:
+    if is_hidden or folder.endswith(f"={_HIVE_NULL}") or len(folder.encode()) > _MAX_FOLDER_BYTES:
         raise InputError(
-            f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_BYTES} "
+            f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_FOLDER_BYTES} "
             "bytes, begins with neither . nor _, and has a value; rename it"
         )
     return folder
 
 
 def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
-    """Return the table of ``--targets`` and its column of ids; raise InputError as
+    """Return the table of ``--targets`` and the name of its column of ids; raise InputError as
     ``read_given_table``.
     """
     path = str(settings.targets_file)
     column = str(settings.column("target"))
-    table, _ = read_given_table(
-        path, "targets", lambda names: named_columns(path, "targets", names, (column,))
-    )
+
+    def choose_ids(names: list[str]) -> tuple[str, ...]:
+        return named_columns(path, "targets", names, (column,))
+
+    table, _ = read_given_table(path, "targets", choose_ids)
     return table, column
 
 
+# by the setting that names the table: functions that return the table and its column of ids
 READ_TABLE = {"sources": read_source_table, "targets": read_target_table}
 
 
 class ReadColumn(NamedTuple):
     """A column without nulls of a table of vertices."""
 
-    numbers: np.ndarray  # vertex numbers of the rows
-    values: pa.Array
-    where: str  # how errors name it
+    numbers: np.ndarray  # int64 array: vertex numbers of the rows
+    values: pa.Array  # values of the rows
+    where: str  # how errors name the column
 
 
 def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> ReadColumn:
-    """Read a column of a table.
+    """Read the column ``name`` of the table that the setting ``what`` names.
 
-    The table is that of ``sources``, where paths begin, or of ``targets``, where they end.
+    That is the table of ``sources``, where paths begin, or of ``targets``, where they end.
     """
     path = str(getattr(settings, what))
     table, ids = READ_TABLE[what](settings)
@@ -363,7 +380,7 @@ def read_column(graph: Graph, settings: Settings, name: str, what: str = "source
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:
-    """Return a column of a table; InputError, which names the row, for a null."""
+    """Return a column of a table; raise InputError, which names the row, if it has a null."""
     column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()

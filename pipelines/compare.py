@@ -109,7 +109,7 @@ def _settings(given: Any) -> Settings:
         parser().error("--random-sources must be 1 or more")
     if settings.seed < 0:
         parser().error("--seed must be 0 or more")
-    columns = edge_columns(settings.columns, alone=True)
+    columns = edge_columns(settings.columns, is_alone=True)
     written = {
         "--hash-weights": given.hash_weights,
         _WEIGHT: columns["weight_column"] is not None,

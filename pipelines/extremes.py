@@ -157,7 +157,7 @@ def _measure(given: dict[str, Any]) -> _Measured:
     """Read the graph, and measure what is asked of it."""
     from .run.reading import read_and_say
 
-    columns = edge_columns(given.get("columns"), alone=True)
+    columns = edge_columns(given.get("columns"), is_alone=True)
     written = {name: flag_text(name) for name, value in columns.items() if value is not None}
     written |= {name: f"--{name}" for name in given}
     options = GivenOptions(

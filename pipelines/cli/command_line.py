@@ -45,65 +45,72 @@ class OnceParser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; the error for an unknown option suggests similar ones."""
-        given, unknown = self.parse_known_args(self._joined(args), namespace)
+        parsed, unknown = self.parse_known_args(self._join_values(args), namespace)
         if unknown:
             flags = [word for word in unknown if word.startswith("-") and word != "--"]
             if flags:
                 self.error(self._describe_unknown(flags[0].partition("=")[0]))
             self.error(f"unexpected argument {unknown[0]!r}")
-        return given
+        return parsed
 
     def error(self, message: str) -> Any:
         """Raise UsageError, which says what to do with a value that looks like a flag."""
-        option = re.match(r"argument (--\S+): expected one argument$", message)
-        if option:
-            message += f"; a value that begins with - is given as {option[1]}=VALUE"
+        without_value = re.match(r"argument (?P<flag>--\S+): expected one argument$", message)
+        if without_value:
+            message += f"; a value that begins with - is given as {without_value['flag']}=VALUE"
         raise UsageError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
+        """Print the help as all output of the job; argparse calls this."""
         show(*message.splitlines())
 
-    def _joined(self, args: Any) -> list[str]:
-        """Join an option and its negative value (or list that begins with one), so that it is not
-        parsed as an option.
+    def _join_values(self, args: Any) -> list[str]:
+        """Return the words of a command line, in which a flag is joined with a negative value (or a
+        list that begins with one), so that argparse does not take the value for a flag.
         """
         words = list(sys.argv[1:] if args is None else args)
-        takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
+        with_value = {
+            flag for flag, action in self._option_string_actions.items() if action.nargs != 0
+        }
         joined: list[str] = []
         while words:
             word = words.pop(0)
-            if word == "--":
+            if word == "--":  # no option comes after it
                 return [*joined, word, *words]
-            if word in takers and words and _VALUE_BELOW_ZERO.match(words[0]):
+            if word in with_value and words and _VALUE_BELOW_ZERO.match(words[0]):
                 word = f"{word}={words.pop(0)}"
             joined.append(word)
         return joined
 
     def _describe_unknown(self, name: str) -> str:
-        """Say that there is no option of a name, and which are near: they begin so, or are alike."""
+        """Say that there is no option of a name, and which it may mean: those that begin so, or else
+        are alike.
+        """
         known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
-        bare = name.strip("-").replace("_", "-")
-        near = [flag for flag in known if bare and flag.startswith(bare)]
-        if not near:
-            near = difflib.get_close_matches(bare, known, 3, 0.7)
-        if not near:
+        bare_name = name.strip("-").replace("_", "-")
+        similar = [flag for flag in known if bare_name and flag.startswith(bare_name)]
+        if not similar:
+            similar = difflib.get_close_matches(bare_name, known, 3, 0.7)
+        if not similar:
             return f"unknown option {name}"
-        flags = [f"--{flag}" for flag in near[:4]]
+        flags = [f"--{flag}" for flag in similar[:4]]
         return f"unknown option {name}; did you mean {' or '.join(flags)}?"
 
 
 class Once(argparse.Action):
-    """Store a value, or for a switch the meaning of its flag; raise an error if it was given
-    before.
+    """Store the value of a flag, or for a switch whether it is on; raise an error if the flag was
+    given before.
+
+    Values that are dictionaries, as of ``--columns``, are joined if they have no key in common.
     """
 
     def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
-        before = getattr(namespace, self.dest, None)
-        if isinstance(before, dict) and not before.keys() & values.keys():
-            values = before | values
+        earlier = getattr(namespace, self.dest, None)
+        if isinstance(earlier, dict) and not earlier.keys() & values.keys():
+            values = earlier | values
         elif hasattr(namespace, self.dest):
             parser.error(
                 f"{option_string} is given twice, or against another flag for the same setting"
@@ -131,9 +138,9 @@ def add_option(group: Any, option: Option) -> None:
     if option.kind == "switch":
         _add_switch(group, option)
         return
-    shown = ""
+    default = ""
     if option.default is not None:
-        shown = f" (default: {option.default})"
+        default = f" (default: {option.default})"
     group.add_argument(
         option.flag,
         dest=option.key,
@@ -141,7 +148,7 @@ def add_option(group: Any, option: Option) -> None:
         type=KINDS[option.kind].parse,
         choices=option.choices or None,
         metavar=None if option.choices else make_metavar(option),
-        help=option.help + shown,
+        help=option.help + default,
     )
 
 
@@ -157,15 +164,19 @@ def _add_switch(group: Any, option: Option) -> None:
 
 
 def _takes(kind: ResultKind, option: Option) -> bool:
-    """Whether results of a kind may be asked for with an option, and with the table that it reads."""
-    needed = option.table
+    """Whether results of a kind may be asked for with an option, and with the setting that the
+    option needs.
+    """
+    needed_key = option.table
     if option.key == "seed":
-        needed = "random_sources"
-    tables = [each for each in OPTIONS if each.key == needed]
-    if option.key == "result" or not all(_takes(kind, table) for table in tables):
+        needed_key = "random_sources"
+    needed = [other for other in OPTIONS if other.key == needed_key]
+    if option.key == "result" or not all(_takes(kind, other) for other in needed):
         return False
     if kind.needs_pairs and option.key in SOURCE_CHOICES:
         return option.key == "pairs"
+
+    # Names of arguments of the library, which rules are written with, by the keys of settings.
     names = {key: name for name, key in SETTINGS.items()}
     names |= dict.fromkeys(("max_depth", "cutoff"), "limit")
     names |= dict.fromkeys(SOURCE_CHOICES, "sources")
@@ -176,12 +187,12 @@ def _takes(kind: ResultKind, option: Option) -> bool:
 def parser(kind: str | None = None) -> OnceParser:
     """Return the command line of the job, with all options or with those of one result kind."""
     program = called_as("batch_sources")
-    asked = "(--sources ... | --random-sources N | ...)"
+    question = "(--sources ... | --random-sources N | ...)"
     if kind is not None:
-        asked = f"--result {kind}"
+        question = f"--result {kind}"
     result = OnceParser(
         prog=program,
-        usage=f"%(prog)s EDGES... --output DIR {asked} [options]",
+        usage=f"%(prog)s EDGES... --output DIR {question} [options]",
         description=(
             "Traverse a graph from many sources: an edge list on disk "
             "becomes Parquet files of distances."
@@ -214,19 +225,21 @@ def options_in(words: Sequence[str]) -> list[str]:
 
 
 def to_resume(words: Sequence[str]) -> list[str]:
-    """Return the command line that goes on with the run of a command line."""
+    """Return the command line that resumes the run of a command line."""
     options = options_in(words)
-    kept = [word for word in options if word not in ("--resume", "--no-resume")]
-    return [*kept, "--resume", *words[len(options) :]]
+    others = [word for word in options if word not in ("--resume", "--no-resume")]
+    after_options = words[len(options) :]
+    return [*others, "--resume", *after_options]
 
 
 def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
-    """Parse a command line into the settings that were given and the settings file.
+    """Parse a command line; return the values of the flags that were given, by the keys of
+    settings, and the path of the settings file.
 
     Raises UsageError: a flag is unknown, given twice, or without its value.
     """
-    given = vars(parser().parse_args(argv))
-    config = given.pop("config", None)
-    if not given["edges"]:
-        del given["edges"]
-    return given, config
+    flags = vars(parser().parse_args(argv))
+    config = flags.pop("config", None)
+    if not flags["edges"]:  # they may be in the settings file
+        del flags["edges"]
+    return flags, config

@@ -1,8 +1,8 @@
 """What settings of the job together must be: a row per rule, by keys of settings, or roles as
 ``columns.ROLE``.
 
-A rule of one value is a fact of its option, in ``options``. A rule that reads a file, or the graph,
-is where that is read.
+``Constraint`` says how the texts of a rule name settings. A rule of one value is a fact of its
+option, in ``options``. A rule that reads a file, or the graph, is where that is read.
 """
 
 from __future__ import annotations
@@ -20,45 +20,51 @@ from .values import is_url
 def needs_table(option: Option) -> Constraint:
     """Return the rule that an option which reads columns comes with their table."""
     table = option.table
-    more = ""
+    formats = ""
     if table == "sources":
         table = "columns.source"  # sources may also be ids, which have no columns
-        more = ", Parquet or CSV with a header"
+        formats = ", Parquet or CSV with a header"
     return Constraint(
         names=(option.key, option.table),
-        violated=lambda given: given.is_given(option.key) and given.value(table) is None,
+        violated=lambda settings: settings.is_given(option.key) and settings.value(table) is None,
         why="{0} reads columns of {1}",
-        remedy=f"give that table{more}",
+        remedy=f"give that table{formats}",
         of_tables=True,
     )
 
 
-def _keeps_cache_in_output(given: Settings) -> bool:
-    """Whether graphs would be kept in the output folder."""
-    if given.output is None or given.graph_cache is None:
+def _keeps_cache_in_output(settings: Settings) -> bool:
+    """Whether the cache of graphs is in the output folder."""
+    if settings.output is None or settings.graph_cache is None:
         return False
-    cache = _whole_path(given.graph_cache)
-    output = _whole_path(given.output)
+    cache = _absolute_path(settings.graph_cache)
+    output = _absolute_path(settings.output)
     return f"{cache}/".startswith(f"{output}/")
 
 
-def _whole_path(path: str) -> str:
+def _absolute_path(path: str) -> str:
+    """Return a URL without a slash at its end, or the absolute path of a folder."""
     if is_url(path):
         return path.rstrip("/")
     return os.path.abspath(path)
 
 
-def _names_open_scheduler(given: Settings) -> bool:
-    address = given.scheduler_address
-    return given.tls_key is not None and bool(address) and not str(address).startswith("tls://")
+def _names_open_scheduler(settings: Settings) -> bool:
+    """Whether there is a TLS key, and the address of the scheduler is not one of TLS."""
+    address = settings.scheduler_address
+    return settings.tls_key is not None and bool(address) and not str(address).startswith("tls://")
 
 
-def _count_sources(given: Settings) -> int:
-    return sum(map(given.is_given, SOURCE_CHOICES))
+def _count_source_choices(settings: Settings) -> int:
+    """Return how many of the settings that name sources are given."""
+    return sum(map(settings.is_given, SOURCE_CHOICES))
 
 
 def idle(name: str, violated: Callable[[Settings], object], why: str, *others: str) -> Constraint:
-    """Return the rule that a setting has no effect, and why."""
+    """Return the rule that a setting has no effect where ``violated(settings)``, and why.
+
+    ``others``: the settings because of which it has none.
+    """
     return Constraint(
         names=(name, *others),
         violated=violated,
@@ -68,11 +74,13 @@ def idle(name: str, violated: Callable[[Settings], object], why: str, *others: s
     )
 
 
-def _in_memory_with(key: str) -> Constraint:
-    """Return the rule that rows of the edge list are looked up or left out in memory."""
+def _built_in_memory(key: str) -> Constraint:
+    """Return the rule that ``build_memory`` has no effect with a setting by which rows of the edge
+    list are looked up or left out: that is done in memory.
+    """
     return idle(
         "build_memory",
-        lambda given: given.value(key) not in (None, False),
+        lambda settings: settings.value(key) not in (None, False),
         f"with {{{key}}} a graph is built in memory",
         key,
     )
@@ -88,85 +96,91 @@ _NO_WEIGHTS = "bfs counts hops and takes no weights; {algorithm=sssp} does"
 
 
 def _has_no_table(role: str) -> Callable[[Settings], bool]:
-    """Return whether the table with the column of a role is no file."""
+    """Return the condition that the table with the column of a role is no file."""
 
-    def violated(given: Settings) -> bool:
-        files = {"sources": given.sources_file, "targets": given.targets_file}
-        return files.get(given.find_table(role), given.pairs) is None
+    def violated(settings: Settings) -> bool:
+        files = {"sources": settings.sources_file, "targets": settings.targets_file}
+        return files.get(settings.find_table(role), settings.pairs) is None
 
     return violated
 
 
-def _adds_all_up(given: Settings) -> bool:
-    return given.kind.one_search or given.kind.adds_up
+def _has_no_rows_per_source(settings: Settings) -> bool:
+    """Whether the rows of the result are those of all sources together."""
+    return settings.kind.one_search or settings.kind.adds_up
 
 
 # Without effect; a settings file may serve several runs.
 IDLE: tuple[Constraint, ...] = (
-    idle("partition_by", _adds_all_up, "the rows of {result=} belong to no source alone", "result"),
+    idle(
+        "partition_by",
+        _has_no_rows_per_source,
+        "the rows of {result=} belong to no source alone",
+        "result",
+    ),
     idle(
         "seed",
-        lambda given: not (given.random_sources or given.sampled),
+        lambda settings: not (settings.random_sources or settings.sampled),
         "it draws {random_sources}, and the sources are given otherwise",
         "random_sources",
     ),
-    idle("weight_type", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm"),
+    idle("weight_type", lambda settings: settings.algorithm == "bfs", _NO_WEIGHTS, "algorithm"),
     idle(
         "part_size",
-        lambda given: given.batch_size != "auto",
+        lambda settings: settings.batch_size != "auto",
         "{batch_size} gives the number of sources per part",
         "batch_size",
     ),
     idle(
         "part_size",
-        lambda given: given.kind.one_search,
+        lambda settings: settings.kind.one_search,
         "one search computes all of {result=}, and one part has it",
         "result",
     ),
     idle(
         "part_size",
-        lambda given: given.kind.adds_up,
+        lambda settings: settings.kind.adds_up,
         "parts of {result=} do not grow with their sources",
         "result",
     ),
     idle(
         "part_size",
-        lambda given: given.engine == MG,
+        lambda settings: settings.engine == MG,
         f"{{engine={MG}}} has as many sources per part as it searches from",
         "engine",
     ),
     idle(
         "workers",
-        lambda given: given.scheduler,
+        lambda settings: settings.scheduler,
         f"{_SCHEDULER}, and the job takes all of its workers",
         "scheduler_address",
     ),
     idle(
         "gpu_memory",
-        lambda given: given.device == "cpu",
+        lambda settings: settings.device == "cpu",
         "the run is on the CPU ({device=cpu})",
         "device",
     ),
     idle(
         "gpu_memory",
-        lambda given: given.engine == MG,
+        lambda settings: settings.engine == MG,
         f"{{engine={MG}}} allocates for itself",
         "engine",
     ),
     idle(
         "worker_timeout",
-        lambda given: given.engine == MG,
+        lambda settings: settings.engine == MG,
         f"{{engine={MG}}} ends as soon as a worker is lost",
         "engine",
     ),
     idle(
         "build_memory",
-        lambda given: given.graph_cache is None,
+        lambda settings: settings.graph_cache is None,
         "without {graph_cache} a graph is built in memory",
         "graph_cache",
     ),
     *map(
-        _in_memory_with,
+        _built_in_memory,
         (
             "where",
             "only_vertices",
@@ -178,19 +192,22 @@ IDLE: tuple[Constraint, ...] = (
     ),
     idle(
         "build_memory",
-        lambda given: given.kind.needs_edge_rows or given.along is not None,
+        lambda settings: settings.kind.needs_edge_rows or settings.along is not None,
         "with {result} a graph is built in memory",
         "result",
     ),
     idle(
         "dashboard_address",
-        lambda given: given.scheduler,
+        lambda settings: settings.scheduler,
         f"{_SCHEDULER}, and it has its own",
         "scheduler_address",
     ),
     *(
         idle(
-            name, lambda given: not is_url(given.output), "{output} is in no object store", "output"
+            name,
+            lambda settings: not is_url(settings.output),
+            "{output} is in no object store",
+            "output",
         )
         for name in ("price_requests", "price_gb")
     ),
@@ -205,27 +222,37 @@ IDLE: tuple[Constraint, ...] = (
         if table != "edges"  # which a run always has
     ),
     *(
-        idle(f"columns.{role}", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm")
+        idle(
+            f"columns.{role}",
+            lambda settings: settings.algorithm == "bfs",
+            _NO_WEIGHTS,
+            "algorithm",
+        )
         for role in ("weight", "reverse_weight")
     ),
 )
 
 
-def _of_directions(role: str) -> Constraint:
-    """Return the rule that a column says which rows are edges in both directions, or all are."""
+def _not_undirected(role: str) -> Constraint:
+    """Return the rule that a graph is not undirected if a column says which of its rows are edges in
+    both directions.
+    """
     return Constraint(
         names=(f"columns.{role}", "directed"),
-        violated=lambda given: not given.directed and given.column(role) is not None,
+        violated=lambda settings: not settings.directed and settings.column(role) is not None,
         why="{0} says which rows are edges in both directions, and {directed=} says that all are",
         remedy="leave one of the two out",
     )
 
 
 def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> Constraint:
-    """Return the rule that the engine cugraph-mg takes a setting with some values only."""
+    """Return the rule that the engine cugraph-mg takes a setting with some values only.
+
+    ``other``: what else to do than to leave the setting out.
+    """
     return Constraint(
         names=(name, "engine"),
-        violated=lambda given: given.engine == MG and not is_value(given, name, *values),
+        violated=lambda settings: settings.engine == MG and not is_value(settings, name, *values),
         why=f"{{engine={MG}}}: {why}",
         remedy=f"leave {{0}} out{other}",
     )
@@ -237,12 +264,12 @@ _NO_STRATEGIES = "it has no strategies and no knobs"
 MG_ROWS: tuple[Constraint, ...] = (
     Constraint(
         names=("result", "engine"),
-        violated=lambda given: (
-            given.engine == MG
+        violated=lambda settings: (
+            settings.engine == MG
             and (
-                given.kind.suffix == "arrow"
-                or given.kind.has_predecessors
-                or not given.kind.takes_limits
+                settings.kind.suffix == "arrow"
+                or settings.kind.has_predecessors
+                or not settings.kind.takes_limits
             )
         ),
         why=f"{{engine={MG}}}: it writes no {{name}}",
@@ -277,7 +304,7 @@ MG_ROWS: tuple[Constraint, ...] = (
     ),
     Constraint(
         names=("engine", "output"),
-        violated=lambda given: given.engine == MG and is_url(given.output),
+        violated=lambda settings: settings.engine == MG and is_url(settings.output),
         why=f"{{engine={MG}}} writes to no object store",
         remedy="take an {output} folder that all hosts see",
     ),
@@ -287,13 +314,17 @@ MG_ROWS: tuple[Constraint, ...] = (
 OF_VERTICES = ("values", "geometry")  # options that read the table of vertices
 
 
-def _no_file(name: str, of_graphs_alone: bool) -> Constraint:
-    """Return the rule that an option says how files are read, and edges are in memory."""
+def _no_file(name: str, is_for_tables: bool) -> Constraint:
+    """Return the rule that an option of reading files has no effect where edges are in memory.
 
-    def violated(given: Any) -> bool:
-        if not given.is_given(name) or (of_graphs_alone and given.edges != "a graph"):
+    ``is_for_tables``: whether it has one for a table in memory.
+    """
+
+    def violated(options: Any) -> bool:
+        if not options.is_given(name) or (is_for_tables and options.edges != "a graph"):
             return False
-        return name != "vertices" or not any(map(given.is_given, OF_VERTICES))
+        # The table of vertices may still have what the result reads.
+        return name != "vertices" or not any(map(options.is_given, OF_VERTICES))
 
     return Constraint(
         names=(name,),
@@ -304,11 +335,11 @@ def _no_file(name: str, of_graphs_alone: bool) -> Constraint:
 
 
 def _no_weights(name: str) -> Constraint:
-    """Return the rule that a table's weights are for sssp."""
+    """Return the rule that an option of the weights of a table in memory is for sssp."""
     return Constraint(
         names=(name,),
-        violated=lambda given: (
-            given.edges != "a graph" and given.algorithm != "sssp" and given.is_given(name)
+        violated=lambda options: (
+            options.edges != "a graph" and options.algorithm != "sssp" and options.is_given(name)
         ),
         why="a column or a type of weights has no effect: bfs counts hops",
         remedy="leave it out",
@@ -316,11 +347,11 @@ def _no_weights(name: str) -> Constraint:
 
 
 def _no_column(role: str) -> Constraint:
-    """Return the rule that a graph has no columns."""
+    """Return the rule that no column is named for a role where edges are a graph, which has none."""
     name = f"columns.{role}"
     return Constraint(
         names=(name,),
-        violated=lambda given: given.edges == "a graph" and given.is_given(name),
+        violated=lambda options: options.edges == "a graph" and options.is_given(name),
         why=f"columns names {role} {{value}}, and edges are a graph",
         remedy="leave it out",
     )
@@ -335,7 +366,7 @@ IN_MEMORY: tuple[Constraint, ...] = (
     ),
     Constraint(
         names=("along",),
-        violated=lambda given: given.is_given("along"),
+        violated=lambda options: options.is_given("along"),
         why="{0} reads columns of the files of an edge list, and edges are in memory",
         remedy="give paths, or leave it out",
     ),
@@ -346,13 +377,17 @@ IN_MEMORY: tuple[Constraint, ...] = (
 CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=SOURCE_CHOICES,
-        violated=lambda given: given.kind.takes_sources and not _count_sources(given),
+        violated=lambda settings: (
+            settings.kind.takes_sources and not _count_source_choices(settings)
+        ),
         why="no sources are given",
         remedy="take one of {0}, {1}, {2} and {3}",
     ),
     Constraint(
         names=SOURCE_CHOICES,
-        violated=lambda given: given.kind.takes_sources and _count_sources(given) > 1,
+        violated=lambda settings: (
+            settings.kind.takes_sources and _count_source_choices(settings) > 1
+        ),
         why="sources are given more than once, by {given}",
         remedy="take one",
     ),
@@ -372,7 +407,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     all_or_none("columns.origin", "columns.destination"),
     Constraint(
         names=TLS,
-        violated=lambda given: given.tls_key is not None and not given.scheduler,
+        violated=lambda settings: settings.tls_key is not None and not settings.scheduler,
         why="{0}, {1} and {2} are for a scheduler that runs already",
         remedy="name it, too",
     ),
@@ -384,72 +419,76 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     ),
     Constraint(
         names=("shard", "result"),
-        violated=lambda given: given.shard is not None and given.kind.one_search,
+        violated=lambda settings: settings.shard is not None and settings.kind.one_search,
         why="{0} has no effect: one search computes all of {result=}",
         remedy="leave it out",
     ),
     Constraint(
         names=("cutoff", "max_depth"),
-        violated=lambda given: given.algorithm == "bfs" and given.cutoff is not None,
+        violated=lambda settings: settings.algorithm == "bfs" and settings.cutoff is not None,
         why="{0} limits weighted distances (sssp)",
         remedy="bfs takes {1}",
     ),
     Constraint(
         names=("max_depth", "cutoff"),
-        violated=lambda given: given.algorithm == "sssp" and given.max_depth is not None,
+        violated=lambda settings: settings.algorithm == "sssp" and settings.max_depth is not None,
         why="{0} limits hops (bfs)",
         remedy="sssp takes {1}",
     ),
-    *map(_of_directions, ("oneway", "reverse_weight")),
+    *map(_not_undirected, ("oneway", "reverse_weight")),
     Constraint(
         names=("columns.reverse_weight", "columns.oneway"),
-        violated=lambda given: (
-            given.column("oneway") is not None and given.column("reverse_weight") is not None
+        violated=lambda settings: (
+            settings.column("oneway") is not None and settings.column("reverse_weight") is not None
         ),
         why="{0} says by itself which rows are edges in both directions",
         remedy="leave {1} out",
     ),
     Constraint(
         names=("closed", "algorithm"),
-        violated=lambda given: given.closed is not None and given.algorithm == "bfs",
+        violated=lambda settings: settings.closed is not None and settings.algorithm == "bfs",
         why="bfs reads no weights, and {0} needs them",
         remedy="take {algorithm=sssp} on edges of weight 1, which counts hops, too",
     ),
     Constraint(
         names=("closed", "result"),
-        violated=lambda given: given.closed is not None and given.kind.name in NOT_OF_CLOSED,
+        violated=lambda settings: (
+            settings.closed is not None and settings.kind.name in NOT_OF_CLOSED
+        ),
         why="the paths of {result=} may lead through all vertices",
         remedy="leave {0} out",
     ),
     Constraint(
         names=("closed", "direction"),
-        violated=lambda given: given.closed is not None and given.direction == "in",
+        violated=lambda settings: settings.closed is not None and settings.direction == "in",
         why="a job with {0} searches outwards only",
         remedy="swap src and dst of {columns}, or call sssp_many",
     ),
     Constraint(
         names=("hierarchy", "device"),
-        violated=lambda given: (
-            given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda"
+        violated=lambda settings: (
+            settings.hierarchy == "yes"
+            and settings.algorithm == "bfs"
+            and settings.device == "cuda"
         ),
         why="{0} yes with bfs is for {1} cpu",
         remedy="leave one of them out",
     ),
     Constraint(
         names=("result", "device"),
-        violated=lambda given: given.kind.of_labels and given.device == "cuda",
+        violated=lambda settings: settings.kind.of_labels and settings.device == "cuda",
         why="the labels of {result=} are made on the CPU",
         remedy="leave {1} out",
     ),
     Constraint(
         names=("result", "hierarchy"),
-        violated=lambda given: given.kind.of_labels and given.hierarchy == "no",
+        violated=lambda settings: settings.kind.of_labels and settings.hierarchy == "no",
         why="the labels of {result=} are made of a hierarchy",
         remedy="leave {1} out",
     ),
     Constraint(
         names=("output", "plan"),
-        violated=lambda given: given.output is None and not given.plan,
+        violated=lambda settings: settings.output is None and not settings.plan,
         why="{0} is missing",
         remedy="name a folder for the results, or take {1} to see what would run",
     ),

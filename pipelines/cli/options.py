@@ -49,26 +49,28 @@ class Option:
     help: str
     group: str
     default: object = None  # None means "not set"
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # all values that are allowed; empty if there are others
     least: float | None = None  # the smallest value allowed
     example: object = None  # a value shown in the settings file if there is no default
     # text for the settings file in place of ``help``; ``""`` if the text is the same
     in_file: str = ""
     # the setting that names the table whose columns are read, without which it is refused
     table: str = ""
-    reads: str = ""  # an argument of ``read_graph``: of "files", or also of "tables" in memory
+    # of an argument of ``read_graph``: whether it is for "files" only, or also for "tables" in memory
+    reads: str = ""
     in_python: bool = True  # whether ``run_job`` takes it
 
     @property
     def flag(self) -> str:
+        """The flag of the command line."""
         return "--" + self.key.replace("_", "-")
 
 
 def setting(default: object = None, **facts: Any) -> Any:
-    """A field of ``Settings`` that has a flag; the parameters are attributes of ``Option``.
+    """Return a field of ``Settings`` that has a flag; ``facts`` are attributes of its ``Option``.
 
-    ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that
-    is a size.
+    ``kind`` is needed among them if the type does not determine it: a text that is a folder, an
+    integer that is a size.
     """
     return field(default=default, metadata=facts)
 
@@ -85,12 +87,12 @@ _of_tables = functools.partial(_edge_list, reads="tables")
 _running = functools.partial(setting, group="running")
 
 
-def _columns(text: str) -> dict[str, str]:
-    """Parse ``--columns``: names of columns by their roles."""
+def _parse_columns(text: str) -> dict[str, str]:
+    """Parse the value of ``--columns``, as src=from_id,dst=to_id: names of columns by their roles."""
     names: dict[str, str] = {}
     for piece in text.split(","):
-        role, is_there, name = (part.strip() for part in piece.partition("="))
-        if not is_there or not name:
+        role, equals_sign, name = (part.strip() for part in piece.partition("="))
+        if not equals_sign or not name:
             raise argparse.ArgumentTypeError(f"{piece!r} is no ROLE=NAME, such as src=from_id")
         if role not in COLUMN_ROLES:
             raise argparse.ArgumentTypeError(
@@ -102,13 +104,15 @@ def _columns(text: str) -> dict[str, str]:
     return names
 
 
-def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict[str, Any]:
-    """Return the columns of the edge list as arguments of ``read_graph``; if no other table is
-    read, refuse others.
+def edge_columns(columns: Mapping[str, str] | None, is_alone: bool = False) -> dict[str, Any]:
+    """Return the columns of the edge list as arguments of ``read_graph``, such as ``src_column``.
+
+    ``columns``: names by role, as ``Settings.columns``. ``is_alone``: whether the edge list is the
+    only table that is read, so that columns of other tables are refused.
     """
     named = columns or {}
     others = [role for role in named if COLUMN_ROLES[role] != "edges"]
-    if others and alone:
+    if others and is_alone:
         raise UsageError(
             f"--columns {others[0]}=NAME has no effect: this command reads "
             "the edge list alone; leave it out"
@@ -139,24 +143,23 @@ def needs_edge_rows(settings: Settings) -> bool:
 
 
 def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
-    """Return how the files of an edge list are read; ``others`` take the place of what the settings
-    say.
+    """Return how the files of an edge list are read, without what concerns the graph alone.
+
+    ``others``: options that take the place of those of the settings.
     """
     from kepler_traverse.formats import ReadOptions  # --help need not import it
 
     options = read_options(settings) | others
-    known = {each.name for each in fields(ReadOptions)}
+    known = {option.name for option in fields(ReadOptions)}
     return ReadOptions(**{name: value for name, value in options.items() if name in known})
 
 
 class Kind(NamedTuple):
-    """A kind of values: how the text of a flag is parsed, what stands for it in --help, and the
-    type that tells the kind.
-    """
+    """A kind of values of settings."""
 
-    parse: Any  # a function; None for a switch, which has no text
-    metavar: str = ""
-    hint: object = None
+    parse: Any  # function that parses the text of a flag; None for a switch, which has no text
+    metavar: str = ""  # what stands for the value in --help
+    hint: object = None  # type of a field that has this kind, if its metadata name none
 
 
 KINDS = {
@@ -177,7 +180,7 @@ KINDS = {
         functools.partial(number_or_auto, number, "a number"), "auto|X", float | Literal["auto"]
     ),
     "ids": Kind(ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
-    "columns": Kind(_columns, "ROLE=NAME,...", dict[str, str]),
+    "columns": Kind(_parse_columns, "ROLE=NAME,...", dict[str, str]),
     "names": Kind(functools.partial(split_names, "name"), "NAME,NAME,...", list[str]),
     "numbers": Kind(numbers, "X,X,...", list[int | float]),
     "switch": Kind(None, hint=bool),
@@ -205,10 +208,15 @@ _RESULTS = (
 
 
 def _explain_results() -> str:
-    """Return what each result is, of a kind that ``_RESULTS`` does not name as its ``means`` says."""
+    """Return the help of ``--result``: ``_RESULTS``, and of each kind that it does not name what its
+    records mean.
+    """
     named = set(re.findall(r"\w+", _RESULTS))
-    further = [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in named]
-    return "; ".join([_RESULTS, *(f"{kind.name}: {kind.means}" for kind in further)])
+    texts = [_RESULTS]
+    for name, kind in OUTPUT_SCHEMAS.items():
+        if name not in named:
+            texts.append(f"{name}: {kind.means}")
+    return "; ".join(texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -538,6 +546,7 @@ class Settings:
 
     @property
     def kind(self) -> ResultKind:
+        """The kind of the result."""
         return OUTPUT_SCHEMAS[self.result]
 
     @property
@@ -585,12 +594,13 @@ class Settings:
         return (self.columns or {}).get(role)
 
     def find_table(self, role: str) -> str:
-        """The setting that names the table with the column of a role; groups are of targets for
-        kinds that take these.
+        """The setting that names the table with the column of a role.
+
+        The same role may be of different tables: groups are of targets for kinds that take these.
         """
-        for each in fields(self.kind.options_class):
-            if each.metadata.get("column") == role:
-                return str(each.metadata["table"])
+        for option in fields(self.kind.options_class):
+            if option.metadata.get("column") == role:
+                return str(option.metadata["table"])
         return COLUMN_ROLES[role]
 
     @property
@@ -601,21 +611,21 @@ class Settings:
         return self.sources_file
 
     def value(self, key: str) -> Any:
-        """The value of a setting, or of a role as ``columns.ROLE``."""
+        """The value of a setting, or the name of the column of a role by ``columns.ROLE``."""
         setting, _, role = key.partition(".")
         if role:
             return self.column(role)
         return getattr(self, setting)
 
     def is_given(self, key: str) -> bool:
-        """Whether a setting asks for something, which a default does not, nor do these two values
-        for any result.
-        """
+        """Whether a setting asks for something, which its default does not."""
         value = self.value(key)
         default = getattr(Settings, key, None)
-        asks_for_nothing = {"workers": 1, "hierarchy": "no"}.get(key)
-        if value in (None, default, asks_for_nothing):
+        # Beside the default, one value of these two leaves a run as it is, whatever its result.
+        without_effect = {"workers": 1, "hierarchy": "no"}.get(key)
+        if value in (None, default, without_effect):
             return False
+        # False asks for something only where a switch is on by default.
         return value is not False or default is True
 
     def spelled(self, key: str, value: object = None) -> str:
@@ -630,18 +640,23 @@ def flag_of_key(key: str) -> str:
 
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
-    """Return the settings with a field for each option of the result kinds."""
-    added = {}
-    known = {each.name for each in fields(Option)}
+    """Return the class of settings with a field for each option of the result kinds.
+
+    Options that are columns of a table are roles of ``columns`` in place of fields of their own.
+    """
+    added = {}  # name, type and field by key, as make_dataclass takes them
+    known = {attribute.name for attribute in fields(Option)}
     hints: Any = functools.cache(typing.get_type_hints)
-    for kind, each in _OF_KINDS:
-        if "column" in each.metadata:
+    for kind, option in _OPTIONS_OF_KINDS:
+        if "column" in option.metadata:
             continue
-        key = SETTINGS.get(each.name, each.name)
-        able = rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
-        facts = {name: value for name, value in each.metadata.items() if name in known}
-        facts["help"] = f"for --result {able}: {facts['help']}"
-        added[key] = (key, hints(kind.options_class)[each.name], _result(each.default, **facts))
+        key = SETTINGS.get(option.name, option.name)
+        kinds = rules.kinds_that_take(option.name, OUTPUT_SCHEMAS)
+        facts = {name: value for name, value in option.metadata.items() if name in known}
+        facts["help"] = f"for --result {kinds}: {facts['help']}"
+        hint = hints(kind.options_class)[option.name]
+        added[key] = (key, hint, _result(option.default, **facts))
+
     columns = settings.__dataclass_fields__["columns"]
     facts = {**columns.metadata}
     facts["help"] = "; ".join([facts["help"], *_explain_columns_of_kinds()])
@@ -650,11 +665,12 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
 
 
 def _explain_columns_of_kinds() -> list[str]:
-    """Return what each column of a table is that is an option of result kinds."""
+    """Return the help of each role of ``--columns`` that is an option of result kinds."""
+    # names of the kinds by role, table and help
     kinds_by_column: dict[tuple[str, str, str], list[str]] = {}
-    for kind, each in _OF_KINDS:
-        if "column" in each.metadata:
-            facts = each.metadata
+    for kind, option in _OPTIONS_OF_KINDS:
+        if "column" in option.metadata:
+            facts = option.metadata
             column = (facts["column"], facts["table"], facts["help"])
             kinds_by_column.setdefault(column, []).append(kind.name)
     return [
@@ -664,28 +680,30 @@ def _explain_columns_of_kinds() -> list[str]:
 
 
 def _unfit_option(kind: ResultKind) -> str:
-    """Say which option of a kind cannot be a setting, and why; ``""`` if there is none."""
+    """Say which option of the kind of a plug-in cannot be a setting, and why; ``""`` if all can."""
     hints = typing.get_type_hints(kind.options_class)
-    # Fields without metadata are those of other kinds, with which an option may be shared.
-    taken = {each.name for each in fields(Settings) if each.metadata}
-    others = {
-        each.name: (each.type, each.default)
+    # Fields of settings without metadata are options of other kinds, with which a kind may share
+    # an option of the same type and default.
+    taken = {setting.name for setting in fields(Settings) if setting.metadata}
+    shared = {
+        option.name: (option.type, option.default)
         for other in OUTPUT_SCHEMAS.values()
-        for each in fields(other.options_class)
+        for option in fields(other.options_class)
         if other is not kind
     }
-    known = {each.hint for each in KINDS.values()} - {None}
-    for each in fields(kind.options_class):
-        if not each.metadata.get("job", True):
+    types_of_flags = {value_kind.hint for value_kind in KINDS.values()} - {None}
+    for option in fields(kind.options_class):
+        name = option.name
+        if not option.metadata.get("job", True):
             continue
-        is_alike = others.get(each.name) in (None, (each.type, each.default))
-        if each.name in taken or not is_alike:
-            return f"whose option {each.name!r} is already there; rename it"
-        if "column" in each.metadata:
-            return f"whose option {each.name!r} is a column, which the job reads of its own kinds"
-        hint = _without_none(hints[each.name])
-        if hint not in known and typing.get_origin(hint) is not Literal:
-            return f"whose option {each.name!r} has a type that no flag has; keep it out of the job"
+        is_alike = shared.get(name) in (None, (option.type, option.default))
+        if name in taken or not is_alike:
+            return f"whose option {name!r} is already there; rename it"
+        if "column" in option.metadata:
+            return f"whose option {name!r} is a column, which the job reads of its own kinds"
+        hint = _without_none(hints[name])
+        if hint not in types_of_flags and typing.get_origin(hint) is not Literal:
+            return f"whose option {name!r} has a type that no flag has; keep it out of the job"
     return ""
 
 
@@ -694,52 +712,52 @@ def _without_none(hint: Any) -> Any:
     members = typing.get_args(hint)
     if type(None) not in members:
         return hint
-    return functools.reduce(operator.or_, [each for each in members if each is not type(None)])
+    others = [member for member in members if member is not type(None)]
+    return functools.reduce(operator.or_, others)
 
 
 for _kind in kinds_of_plugins():
     if _problem := _unfit_option(_kind):
         leave_out(_kind, _problem)
 
-_OF_KINDS = [
-    (kind, each)
+# Each kind with each of its options that is one of the job.
+_OPTIONS_OF_KINDS = [
+    (kind, option)
     for kind in OUTPUT_SCHEMAS.values()
-    for each in fields(kind.options_class)
-    if each.name in kind.options_of_job
+    for option in fields(kind.options_class)
+    if option.name in kind.options_of_job
 ]
 # Settings whose names are not those of the arguments of the library.
 SETTINGS = {"limits": "columns.limit"}
-SETTINGS |= {
-    each.name: each.metadata["setting"] for _, each in _OF_KINDS if "setting" in each.metadata
-}
-SETTINGS |= {
-    each.name: f"columns.{each.metadata['column']}"
-    for _, each in _OF_KINDS
-    if "column" in each.metadata
-}
+for _, _option in _OPTIONS_OF_KINDS:
+    if "setting" in _option.metadata:
+        SETTINGS[_option.name] = _option.metadata["setting"]
+    if "column" in _option.metadata:
+        SETTINGS[_option.name] = f"columns.{_option.metadata['column']}"
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
 
-def _options() -> Iterator[Option]:
+def _make_options() -> Iterator[Option]:
     """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks
     follows from its type.
     """
     hints = typing.get_type_hints(Settings)
     kinds = {kind.hint: name for name, kind in KINDS.items()}
-    for each in fields(Settings):
-        if "group" not in each.metadata:  # edges and knobs have no flag
+    for setting in fields(Settings):
+        if "group" not in setting.metadata:  # edges and knobs have no flag
             continue
-        hint = _without_none(hints[each.name])
+        hint = _without_none(hints[setting.name])
+        kind = kinds.get(hint)
+        choices = ()
         if typing.get_origin(hint) is Literal:
+            kind = "choice"
             choices = typing.get_args(hint)
-        else:
-            choices = ()
-        facts: dict[str, Any] = {"kind": "choice" if choices else kinds.get(hint), **each.metadata}
-        yield Option(key=each.name, default=each.default, choices=choices, **facts)
+        facts: dict[str, Any] = {"kind": kind, **setting.metadata}
+        yield Option(key=setting.name, default=setting.default, choices=choices, **facts)
 
 
-OPTIONS = tuple(_options())
+OPTIONS = tuple(_make_options())
 
 # At most one setting of each set: a flag replaces the others in a settings file.
 SOURCE_CHOICES = ("sources", "random_sources", "all_sources", "pairs")
@@ -752,22 +770,23 @@ for _table, _roles in {
     "targets": ("target",),
     "pairs": ("origin", "destination"),
 }.items():
-    _of_kinds = [
-        each.metadata.get("column", "")
-        for _, each in _OF_KINDS
-        if each.metadata.get("table") == _table
+    _roles_of_kinds = [
+        option.metadata["column"]
+        for _, option in _OPTIONS_OF_KINDS
+        if option.metadata.get("table") == _table and "column" in option.metadata
     ]
-    COLUMN_ROLES |= {
-        role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES
-    }
+    for _role in (*_roles, *_roles_of_kinds):
+        COLUMN_ROLES.setdefault(_role, _table)
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 
 def flag_text(name: str, value: object = None) -> str:
-    """Return an option of the library as the flag of the job, for messages.
+    """Return an option of the library, with its value if there is one, as the flag of the job, for
+    messages.
 
-    ``name`` is an argument of ``read_graph``.
+    ``name`` is an argument of ``read_graph`` or of a search.
     """
+    # Options whose flag has another name, or none.
     if name == "weighted":  # the algorithm decides it
         if value is False:
             return "--algorithm bfs"
@@ -780,6 +799,8 @@ def flag_text(name: str, value: object = None) -> str:
         return "knobs"
     if name == "scratch":  # the files of a graph that is built are where graphs are kept
         name = "graph_cache"
+
+    # ``src_column`` is a role of --columns, as are some options of kinds.
     key = SETTINGS.get(name, name)
     column = name.removesuffix("_column")
     if key == name != column and column in COLUMN_ROLES:
@@ -788,6 +809,7 @@ def flag_text(name: str, value: object = None) -> str:
     flag = "--" + setting.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
+
     if name == "vertices" and value is None:
         return f"{flag} FILE"
     if value is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-OWN_PROGRAMS = ("assignment",)  # results, and modules of this package's parent
+OWN_PROGRAMS = ("assignment",)  # names of results, and of modules in ``pipelines``
 
 
 def own_program(words: Sequence[str]) -> str | None:
-    """Return the module that makes the result which a command line names; None for results of
-    searches.
+    """Return the name of the module that makes the result which a command line names; None for
+    results of searches.
     """
-    given = [word.removeprefix("--result=") for word in words if word.startswith("--result=")]
-    given += [value for flag, value in pairwise(words) if flag == "--result"]
-    return next((name for name in given if name in OWN_PROGRAMS), None)
+    results = [word.removeprefix("--result=") for word in words if word.startswith("--result=")]
+    results += [value for flag, value in pairwise(words) if flag == "--result"]
+    return next((name for name in results if name in OWN_PROGRAMS), None)

@@ -52,14 +52,16 @@ _SHORT.maxlevel = 2
 _SHORT.maxlist = 4
 _SHORT.maxtuple = 4
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_FILE_NAME = re.compile(r"[./]")  # an id may be the name of a file that has neither
+_FILE_NAME = re.compile(r"[./]")  # a name without both may be an id, too
 _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def _bounded(hint: Any, least: float | None) -> Any:
-    """Return the type of allowed values: numbers that are not too small; texts, lists and tables
-    that are not empty.
+    """Return the type of the allowed values of a setting, for pydantic: numbers from ``least`` on;
+    texts, lists and tables that are not empty.
+
+    ``hint``: type of the field of ``Settings``.
     """
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return typing.Union[tuple(_bounded(member, least) for member in typing.get_args(hint))]  # noqa: UP007
@@ -73,31 +75,28 @@ def _bounded(hint: Any, least: float | None) -> Any:
     return hint
 
 
-def _checker() -> Any:
-    """Return the dataclass that checks values for ``Settings``: the same fields, with the ranges
-    from their metadata.
+def _make_checked_settings() -> Any:
+    """Return a dataclass of pydantic that checks values for ``Settings``: it has the same fields,
+    with the ranges from their metadata.
     """
     hints = typing.get_type_hints(Settings)
     hints["columns"] = dict[Literal[tuple(COLUMN_ROLES)], str] | None  # type: ignore[misc]
-    checked = [
-        (
-            each.name,
-            _bounded(hints[each.name], each.metadata.get("least")),
-            field(default=each.default),
-        )
-        for each in fields(Settings)
-    ]
+    checked = []  # name, type and field, as make_dataclass takes them
+    for setting in fields(Settings):
+        hint = _bounded(hints[setting.name], setting.metadata.get("least"))
+        checked.append((setting.name, hint, field(default=setting.default)))
     return dataclass(make_dataclass("Settings", checked, kw_only=True), config=_STRICT)
 
 
-_Checked = _checker()
+_CheckedSettings = _make_checked_settings()
+# settings that are a path, or may be one
 _PLACES = {"edges", *(option.key for option in OPTIONS if option.kind in ("folder", "file", "ids"))}
-KNOWN_KEYS = tuple(each.name for each in fields(Settings))
+KNOWN_KEYS = tuple(setting.name for setting in fields(Settings))
 
 
-def _settings(values: dict[str, Any]) -> Settings:
-    """Check values; raises ValidationError for wrong ones."""
-    return Settings(**vars(_Checked(**values)))
+def _make_settings(values: dict[str, Any]) -> Settings:
+    """Return settings with these values; raise ValidationError for a wrong one."""
+    return Settings(**vars(_CheckedSettings(**values)))
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -120,37 +119,40 @@ def read_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key in values:
         if key not in KNOWN_KEYS:
-            near = difflib.get_close_matches(key, KNOWN_KEYS, 1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
+            similar = difflib.get_close_matches(key, KNOWN_KEYS, 1)
+            hint = f"did you mean {similar[0]!r}? " if similar else ""
             known = ", ".join(KNOWN_KEYS)
-            raise UsageError(
-                with_failed_plugins(
-                    f"{path}: unknown key {key!r}; {meant}The known keys are {known}"
-                )
-            )
+            message = f"{path}: unknown key {key!r}; {hint}The known keys are {known}"
+            raise UsageError(with_failed_plugins(message))
     return values
 
 
 def merge_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Merge defaults, a settings file and flags, which override it; raise UsageError if values are
-    wrong or contradict. No file is opened but that of the settings.
+    """Merge defaults, a settings file and flags, which override it.
 
-    ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
-    used.
+    No other file is opened. ``flags``: values by the keys of settings. ``config``: the settings
+    file. ``environment`` may name a scheduler file, and a shard.
+
+    Raises UsageError (values are wrong or contradict) or InputError (a plug-in cannot be used).
     """
+    # Each value for itself.
     values = _merge_values(flags, config, environment)
     try:
-        settings = _settings(values)
+        settings = _make_settings(values)
     except ValidationError as error:
-        raise UsageError(with_failed_plugins(_sentence(error, flags, config))) from None
+        raise UsageError(with_failed_plugins(_describe_error(error, flags, config))) from None
     refuse_failed_plugins()
+
+    # What follows from others.
     shard = parse_shard(settings.shard, environment)
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
-    settings = _with_implied(settings)
+    settings = _with_implied_values(settings)
+
+    # Values that no type describes, and values together.
     _check_texts(settings, flags, config)
     _check_networks(settings, flags, config)
     _refuse_listed_files(settings, flags, config)
@@ -167,7 +169,7 @@ def merge_settings(
 def _merge_values(
     flags: dict[str, Any], config: Path | None, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of a settings file, in whose place those of flags stand."""
+    """Return the values of a settings file and of flags, which take the place of those of the file."""
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
@@ -183,12 +185,12 @@ def _merge_values(
     return values
 
 
-def _with_implied(settings: Settings) -> Settings:
+def _with_implied_values(settings: Settings) -> Settings:
     """Return settings with what others imply: the kind of the result, sources and device."""
     result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
-    is_of_all = settings.sampled or settings.kind.of_labels
-    if is_of_all and not any(map(settings.is_given, SOURCE_CHOICES)):
+    takes_all_sources = settings.sampled or settings.kind.of_labels
+    if takes_all_sources and not any(map(settings.is_given, SOURCE_CHOICES)):
         settings = replace(settings, all_sources=True)
     if settings.kind.of_labels and settings.device == "auto":
         settings = replace(settings, device="cpu")  # which builds labels
@@ -210,21 +212,22 @@ def read_settings(
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
-    """Check the settings in a manifest; raises ValueError. Those of other versions may lack keys,
-    and have more.
+    """Return the settings in a manifest; raise ValueError if one is wrong.
+
+    Manifests of other versions may lack keys, which have defaults, and have unknown keys.
     """
     try:
-        return _settings({key: value for key, value in values.items() if key in KNOWN_KEYS})
+        return _make_settings({key: value for key, value in values.items() if key in KNOWN_KEYS})
     except ValidationError as error:
-        raise ValueError(f"settings: {_sentence(error, values, None)}") from None
+        raise ValueError(f"settings: {_describe_error(error, values, None)}") from None
 
 
-def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
-    """Return the first error of pydantic as a sentence that names the setting."""
+def _describe_error(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
+    """Return the first error of pydantic as a sentence that names the setting as the user gave it."""
     first = error.errors()[0]
-    shown = None
+    value = None
     if first["type"] != "missing":
-        shown = first["input"]
+        value = first["input"]
     why = first["msg"][0].lower() + first["msg"][1:]
     if first["type"] == "string_unicode":
         encoding = sys.getfilesystemencoding()
@@ -232,11 +235,15 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
         if encoding == "utf-8":
             how = "rename it"
         why = f"it holds bytes that are no text in {encoding}; {how}"
-    return f"{_named(str(first['loc'][0]), flags, config)} cannot be {_SHORT.repr(shown)}: {why}"
+    name = _name_setting(str(first["loc"][0]), flags, config)
+    return f"{name} cannot be {_SHORT.repr(value)}: {why}"
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:
-    """Raise UsageError for a file that cannot be read, before anything waits at it."""
+    """Raise UsageError for a file that cannot be read, such as a pipe, before anything waits for it.
+
+    ``name``: flag of the file, for errors.
+    """
     try:
         open_regular(Path(path), follow=True).close()
     except OSError as error:
@@ -251,6 +258,8 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
 def refuse_secrets(name: str, *places: object) -> None:
     """Raise UsageError for a URL that holds what may be a password or a signature: it would be
     written to manifests.
+
+    ``name``: flag of the places, for errors. Places that are no texts have no secrets.
     """
     for place in places:
         if isinstance(place, str) and has_secrets(place):
@@ -261,7 +270,11 @@ def refuse_secrets(name: str, *places: object) -> None:
 
 
 def refuse_half_addresses(name: str, *places: object) -> None:
-    """Raise UsageError for a path that begins like an address, which pyarrow would take it for."""
+    """Raise UsageError for a path such as s3:/bucket, which begins like an address and which pyarrow
+    would take for one.
+
+    ``name``: flag of the places, for errors.
+    """
     for place in places:
         if isinstance(place, str) and _ONE_SLASH.match(place):
             scheme = place.partition(":")[0]
@@ -275,7 +288,7 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected
     place.
 
-    With ``takes_stores``, those of object stores are taken.
+    ``name``: flag of the folder, for errors. ``takes_stores``: whether it may be in an object store.
     """
     scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
@@ -296,8 +309,8 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
         raise UsageError(f"{name} {folder!r}: no path holds a null character")
 
 
-def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
-    """Return the name of a setting as the user gave it: a flag, or a key of the file."""
+def _name_setting(key: str, flags: dict[str, Any], config: Path | None) -> str:
+    """Return the name of a setting as the user gave it: a flag, or a key of the settings file."""
     if key == "edges":
         return "EDGES"
     if key in flags or config is None:
@@ -309,7 +322,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
     """Raise UsageError for a text that no file system or network accepts."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
-        named = _named(key, flags, config)
+        name = _name_setting(key, flags, config)
         if isinstance(value, list):
             texts = value
         elif isinstance(value, dict):
@@ -318,29 +331,34 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
             texts = [value]
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(
-                f"{named} cannot be {value!r}: a text is empty or holds a null character"
+                f"{name} cannot be {value!r}: a text is empty or holds a null character"
             )
         if key == "edges":
-            refuse_secrets(named, *texts)
+            refuse_secrets(name, *texts)
         elif key in _PLACES:
-            refuse_secrets(named, value)
-            refuse_half_addresses(named, value)
+            refuse_secrets(name, value)
+            refuse_half_addresses(name, value)
 
 
 def _check_networks(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for an address of a network that is none."""
+    """Raise UsageError for a text that is no address in a network."""
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
     ):
         value = getattr(settings, key)
-        match = None if value is None else pattern.fullmatch(value)
-        if value is not None and (match is None or int(match["port"]) > 65535):
-            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
+        if value is None:
+            continue
+        match = pattern.fullmatch(value)
+        if match is None or int(match["port"]) > 65535:
+            name = _name_setting(key, flags, config)
+            raise UsageError(f"{name} cannot be {value!r}: it is {example}")
 
 
 def _with_columns_of_tables(settings: Settings) -> Settings:
-    """Return the settings with the columns of given tables that have their roles by their names."""
+    """Return the settings with the columns of the user's tables that have roles by their names, as a
+    column ``weight`` of sources.
+    """
     from kepler_traverse.formats.ids import column_of_ids
 
     from ..output.table_columns import columns_of_file
@@ -351,18 +369,19 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         ("targets", "target", settings.targets_file),
         ("pairs", "origin", settings.pairs),
     )
-    for table, role, path in tables:
+    for table, role, path in tables:  # role: of the ids
         if path is None:
             continue
-        is_table = table == "pairs" or any(settings.find_table(each) == table for each in columns)
+        # A file of which a column is named must be a table, and no text with one id per line.
+        is_table = table == "pairs" or table in map(settings.find_table, columns)
         names = columns_of_file(path, table, is_table)
         if names is None:
             continue
         if role not in columns and table != "pairs":
             with options_spelled(flag_text, by_default=True):
                 columns[role] = column_of_ids(path, names, table)
-        for own, name in _columns_by_name(settings, table, role, names):
-            columns.setdefault(own, name)
+        for option_role, name in _columns_by_name(settings, table, role, names):
+            columns.setdefault(option_role, name)
     return replace(settings, columns=columns or None)
 
 
@@ -374,11 +393,15 @@ def _columns_by_name(
     ``role``: that of the ids, as "source", since source_weight may be called weight.
     """
     for option, key in SETTINGS.items():
-        _, _, own = key.partition(".")
-        name = own if own in names else own.removeprefix(f"{role}_")
-        is_there = own and name in names and settings.find_table(own) == table
-        if is_there and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
-            yield own, name
+        _, _, option_role = key.partition(".")
+        if not option_role:  # no option of a column
+            continue
+        name = option_role
+        if name not in names:
+            name = option_role.removeprefix(f"{role}_")
+        has_column = name in names and settings.find_table(option_role) == table
+        if has_column and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
+            yield option_role, name
 
 
 def find_idle(settings: Settings) -> Iterator[Violation]:
@@ -389,27 +412,34 @@ def find_idle(settings: Settings) -> Iterator[Violation]:
 def _with_rules(
     settings: Settings, flags: dict[str, Any], config: Path | None, has_tables: bool
 ) -> Settings:
-    """Raise UsageError for settings that violate a rule, or lack what the result needs.
+    """Return settings without those that have no effect; raise UsageError for settings that violate
+    a rule, or lack what the result needs.
 
     A setting of a file that has no effect is reported and dropped, since the file may serve several
-    runs.
+    runs; a flag is refused. ``has_tables``: whether the columns that the headers of tables name are
+    among the settings.
     """
+    # Rules of the options of all kinds.
     keys = _keys_of_options(settings)
-    given = _options_of(settings)
-    for row, violation in rules.violations(given, OUTPUT_SCHEMAS):
+    options = _options_of(settings)
+    for row, violation in rules.violations(options, OUTPUT_SCHEMAS):
         if row.effect == "refuse":
             raise UsageError(str(violation))
         settings = _without(settings, keys[violation.option], violation, flags, config)
+
+    # Settings of the job that have no effect. A flag with the default of its setting says nothing.
     for row in IDLE:
         key = row.names[0]
-        is_asked = key in flags and settings.value(key) not in (False, "auto")
-        if settings.is_given(key) or is_asked:
-            idle = row.violation(settings, **{"0": _named(key, flags, config)})
+        is_flag = key in flags and settings.value(key) not in (False, "auto")
+        if settings.is_given(key) or is_flag:
+            idle = row.violation(settings, **{"0": _name_setting(key, flags, config)})
             if idle is not None:
                 settings = _without(settings, key, idle, flags)
+
+    # Rules of the kind, and of the job.
     rows = [row for row in CONSTRAINTS if has_tables or not row.of_tables]
     for violation in chain(
-        violations(given, given.kind.options_class.constraints), violations(settings, rows)
+        violations(options, options.kind.options_class.constraints), violations(settings, rows)
     ):
         raise UsageError(str(violation))
     return settings
@@ -422,21 +452,24 @@ def _without(
     flags: dict[str, Any],
     config: Path | None = None,
 ) -> Settings:
-    """Report and drop a setting of a file; raise UsageError for a flag."""
+    """Return settings without one of a file, which is reported; raise UsageError for a flag."""
     setting, _, role = key.partition(".")
     if setting in flags:
         raise UsageError(str(violation))
-    where = "" if config is None else f"{config}: "
-    say(f"note: {where}{violation.fact}")
+    place = "" if config is None else f"{config}: "
+    say(f"note: {place}{violation.fact}")
     changed: dict[str, Any] = {setting: getattr(Settings, setting, None)}
     if role:
-        columns = {name: each for name, each in (settings.columns or {}).items() if name != role}
+        columns = {**(settings.columns or {})}
+        columns.pop(role, None)
         changed = {"columns": columns or None}
     return replace(settings, **changed)
 
 
 def _options_of(settings: Settings) -> GivenOptions:
-    """Return the options of the result, by the names of keyword arguments."""
+    """Return the options of the result as the rules of all kinds take them: by the names of keyword
+    arguments.
+    """
     keys = _keys_of_options(settings)
     written = {
         name: option_text(key) if settings.is_given(key) else None for name, key in keys.items()
@@ -451,7 +484,10 @@ def _options_of(settings: Settings) -> GivenOptions:
 
 
 def _keys_of_options(settings: Settings) -> dict[str, str]:
-    """Return the settings for the options in ``kinds.rules``; of several the one that is given."""
+    """Return the keys of settings by the names of options in ``kinds.rules``.
+
+    Of an option that several settings stand for, it is the one that is given.
+    """
     keys = {name: name for row in rules.ROWS for name in row.names if name != "stream"}
     keys |= {
         name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job
@@ -465,19 +501,20 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
 def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
     """Raise UsageError for a list of ids in a settings file of which one is the name of a file."""
     for option in OPTIONS:
-        value = getattr(settings, option.key)
-        if option.kind != "ids" or option.key in flags or not isinstance(value, list):
+        ids = getattr(settings, option.key)
+        if option.kind != "ids" or option.key in flags or not isinstance(ids, list):
             continue
-        for each in value:
-            if isinstance(each, str) and _FILE_NAME.search(each) and os.path.isfile(each):
+        for id_ in ids:
+            if isinstance(id_, str) and _FILE_NAME.search(id_) and os.path.isfile(id_):
+                name = _name_setting(option.key, flags, config)
                 raise UsageError(
-                    f"{_named(option.key, flags, config)} is a list of ids, and {each[:100]!r} is the name of a file; give "
-                    f"{option.key} = {each!r}, without a list, for the ids in it"
+                    f"{name} is a list of ids, and {id_[:100]!r} is the name of a file; give "
+                    f"{option.key} = {id_!r}, without a list, for the ids in it"
                 )
 
 
 def _check_addresses(settings: Settings) -> None:
-    """Refuse addresses that nothing is written to."""
+    """Raise UsageError for a folder at an address that nothing is written to."""
     for option in OPTIONS:
         path = getattr(settings, option.key)
         if path is not None and option.kind == "folder":
@@ -485,7 +522,10 @@ def _check_addresses(settings: Settings) -> None:
 
 
 def _check_readable(settings: Settings) -> None:
-    """Refuse files that are there and cannot be read; whatever reads it misses one that is not."""
+    """Raise UsageError for a file that exists and cannot be read.
+
+    One that does not exist is missed by what reads it, but for those of TLS.
+    """
     for option in OPTIONS:
         path = getattr(settings, option.key)
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
@@ -514,13 +554,17 @@ def _check_knobs(settings: Settings, config: Path | None) -> None:
             f"{config}: [knobs] are those of one strategy, and "
             "strategy is 'auto'; name the strategy"
         )
-    listed, _ = (BFS if settings.algorithm == "bfs" else SSSP).with_plugins()
-    named = [each for each in listed if each.is_called(settings.strategy)]
-    # A name that is none, or not on the device, is refused with those that fit once the graph is
-    # there.
-    rows = [row for row in named if settings.device in ("auto", row.device)]
-    for row in [row for row in rows if row.knobs is not None] or rows[:1]:
+    registry = BFS if settings.algorithm == "bfs" else SSSP
+    strategies, _ = registry.with_plugins()
+    # A name of no strategy, or of none for the device, is refused once the graph is there.
+    named = [
+        strategy
+        for strategy in strategies
+        if strategy.is_called(settings.strategy) and settings.device in ("auto", strategy.device)
+    ]
+    # Without one that takes knobs, the first says that it takes none.
+    for strategy in [strategy for strategy in named if strategy.knobs is not None] or named[:1]:
         try:
-            row.knobs_from(settings.knobs)
+            strategy.knobs_from(settings.knobs)
         except InputError as error:
             raise UsageError(f"{config}: [knobs]: {error}") from None

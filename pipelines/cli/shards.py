@@ -1,17 +1,19 @@
-"""The option ``--shard``."""
+"""The option ``--shard``: which of several processes that share a run this one is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from ..output.shard import Shard
 from .options import UsageError
 
-_SHARD = re.compile(r"(auto|\d{1,7})(?:/(\d{1,7}))?")
+_SHARD = re.compile(r"(?P<index>auto|\d{1,7})(?:/(?P<count>\d{1,7}))?")
 _MAX_DIGITS = 18
-_TASK = "SLURM_ARRAY_TASK_ID"
-_INDEX = "JOB_COMPLETION_INDEX"
+# variables of the environment, of Slurm and of Kubernetes, with the number of a process
+_SLURM_TASK = "SLURM_ARRAY_TASK_ID"
+_KUBERNETES_INDEX = "JOB_COMPLETION_INDEX"
 
 
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:
@@ -20,13 +22,13 @@ def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | Non
     """
     if text is None:
         return None
-    found = _SHARD.fullmatch(text)
-    if found is None or (found[2] is None and found[1] != "auto"):
+    match = _SHARD.fullmatch(text)
+    if match is None or (match["count"] is None and match["index"] != "auto"):
         raise UsageError(
             f"--shard {text}: it is I/N, such as 0/8 for the first of eight; or auto/N, or auto"
         )
-    index = found[1]
-    count = found[2]
+    index = match["index"]
+    count = match["count"]
     if index == "auto":
         index, count = _from_environment(text, count, environment)
     shard = Shard(int(index), int(count))
@@ -40,42 +42,40 @@ def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | Non
 def _from_environment(
     text: str, count: str | None, environment: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the index and the count of ``auto`` and ``auto/N``."""
-    index = environment.get(_TASK) or environment.get(_INDEX)
+    """Return the index and the count of a shard as texts.
+
+    ``text``: the value of ``--shard``, for errors. ``count``: N of ``auto/N``; None for ``auto``.
+    """
+    index = environment.get(_SLURM_TASK) or environment.get(_KUBERNETES_INDEX)
     if index is None or not _is_number(index):
         raise UsageError(
-            f"--shard {text}: neither {_TASK} nor {_INDEX} is set to a number; give --shard I/N"
+            f"--shard {text}: neither {_SLURM_TASK} nor {_KUBERNETES_INDEX} is set to a number; "
+            "give --shard I/N"
         )
     if count is not None:
         return index, count
-    array: dict[str, int | None] = {}
-    if _TASK in environment:
-        array = {each: _array_fact(environment, each) for each in ("COUNT", "MIN", "MAX", "STEP")}
-    n_tasks = array.get("COUNT")
+
+    # Only Slurm says how many tasks there are. They may begin at any number and skip some.
+    n_tasks = None
+    if _SLURM_TASK in environment:
+        n_tasks = _array_fact(environment, "COUNT")
+        first = _array_fact(environment, "MIN", int(index))
+        last = _array_fact(environment, "MAX", int(index))
+        step = _array_fact(environment, "STEP", 1)
     if n_tasks is None:
         raise UsageError(
-            f"--shard auto: {_INDEX} says which shard this is, and not "
+            f"--shard auto: {_KUBERNETES_INDEX} says which shard this is, and not "
             "of how many; give --shard auto/N"
         )
-    first = array["MIN"]
-    last = array["MAX"]
-    step = array["STEP"]
-    place = _place(
-        int(index),
-        n_tasks,
-        int(index) if first is None else first,
-        int(index) if last is None else last,
-        1 if step is None else step,
-    )
-    return place, str(n_tasks)
+    return _find_position(int(index), n_tasks, first, last, step), str(n_tasks)
 
 
-def _array_fact(environment: Mapping[str, str], fact: str) -> int | None:
-    """Return a number that Slurm says of an array of tasks; None if it does not say it."""
+def _array_fact(environment: Mapping[str, str], fact: str, default: Any = None) -> Any:
+    """Return a number that Slurm says of an array of tasks, or the default if it does not say it."""
     name = f"SLURM_ARRAY_TASK_{fact}"
     value = environment.get(name)
     if not value:
-        return None
+        return default
     if not _is_number(value):
         raise UsageError(
             f"--shard auto: {name} is {value[:100]!r}, which is no number; give --shard I/N"
@@ -84,11 +84,14 @@ def _array_fact(environment: Mapping[str, str], fact: str) -> int | None:
 
 
 def _is_number(text: str) -> bool:
+    """Whether a text has only the digits 0 to 9, and not too many."""
     return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
-def _place(index: int, count: int, first: int, last: int, step: int) -> str:
-    """Return the place of a task among those of its array."""
+def _find_position(index: int, count: int, first: int, last: int, step: int) -> str:
+    """Return the position of a task among the ``count`` tasks of its array, from 0; raise UsageError
+    unless these are numbered from ``first`` to ``last`` by ``step``.
+    """
     if last - first != step * (count - 1) or not step or (index - first) % step:
         raise UsageError(
             f"--shard auto: the {count} tasks of the array are not evenly "

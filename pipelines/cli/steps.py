@@ -13,8 +13,8 @@ from kepler_traverse._uninterrupted import start
 
 from .terminal import say
 
-# The steps of a run, in the order in which they begin: their names in a line of the terminal, and
-# in the report.
+# The steps of a run, in the order in which they begin: their names in the line of the terminal with
+# the times of steps, where "" leaves a step out, and in the report.
 STEPS = {
     "read": ("reading", "reading the edge list"),
     "build": ("building", "building the graph"),
@@ -26,39 +26,43 @@ STEPS = {
 }
 _NAMED_AFTER = 0.5  # seconds
 _SHOWN_FROM = 0.05  # seconds, which are shown with one digit
-_TICK = 0.1
+_TICK = 0.1  # seconds between two looks at the present step
 
 
 class _Steps:
-    """The present step, and a thread that names it if it takes long."""
+    """The present step, and a thread that prints its name if it takes long."""
 
     def __init__(self) -> None:
         self._name = ""
         self._since = 0.0
-        self._is_named = True
-        self._said_compiling = False
-        self._has_ended = False
+        self._is_named = True  # there is no step yet
+        self._compiling_is_named = False
+        self._have_ended = False  # whether the last step has ended
         start(self._watch, "kepler-steps")
 
     def begin(self, name: str) -> None:
+        """Begin a step; the one before has ended."""
         self._since = time.monotonic()
         self._name = name
-        self._is_named = False
+        self._is_named = False  # last, since the thread then prints the name
 
     def end(self) -> None:
+        """End the last step."""
         self._is_named = True
-        self._has_ended = True
+        self._have_ended = True
 
     def _watch(self) -> None:
-        """Name each step that takes long, and compiling once."""
+        """Print the name of each step that takes long, and once that code is compiled."""
         compiled_before = _compile_seconds()
-        while not (self._said_compiling and self._has_ended):  # the first batch may compile, too
+        # Goes on after the last step, since the first batch may compile, too.
+        while not (self._compiling_is_named and self._have_ended):
             time.sleep(_TICK)
             if not self._is_named and time.monotonic() - self._since > _NAMED_AFTER:
                 self._is_named = True
                 say(self._name)
-            if not self._said_compiling and _compile_seconds() - compiled_before > _NAMED_AFTER:
-                self._said_compiling = True
+            compiled = _compile_seconds() - compiled_before
+            if not self._compiling_is_named and compiled > _NAMED_AFTER:
+                self._compiling_is_named = True
                 say("compiling (once for this machine)")
 
 
@@ -73,7 +77,7 @@ _steps: _Steps | None = None
 
 
 def show() -> None:
-    """From now on name the steps."""
+    """Print the names of steps from now on."""
     global _steps
     _steps = _Steps()
 
@@ -85,14 +89,20 @@ def begin(name: str) -> None:
 
 
 def end(*, seconds: dict[str, float] | None = None) -> None:
-    """End the last step, and say how long each of them took; compiling is still named."""
+    """End the last step, and print how long each of them took.
+
+    ``seconds``: of each step, by the keys of ``STEPS``.
+    """
     if _steps is None:
         return
     _steps.end()
-    named = [(STEPS[step][0], value) for step, value in (seconds or {}).items()]
-    shown = [f"{name} {value:.1f} s" for name, value in named if name and value >= _SHOWN_FROM]
-    if shown:
-        say(", ".join(shown))
+    times = []
+    for step, value in (seconds or {}).items():
+        name, _ = STEPS[step]
+        if name and value >= _SHOWN_FROM:
+            times.append(f"{name} {value:.1f} s")
+    if times:
+        say(", ".join(times))
 
 
 def compiled(seconds: float) -> None:

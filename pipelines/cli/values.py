@@ -18,7 +18,7 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 
 def split_names(what: str, text: str) -> list[str]:
-    """Parse a list with commas; ``what`` is in it, for errors."""
+    """Parse a list with commas; ``what`` is the noun of an item, for errors."""
     pieces = [piece.strip() for piece in text.split(",")]
     if not all(pieces):
         raise argparse.ArgumentTypeError(
@@ -28,8 +28,9 @@ def split_names(what: str, text: str) -> list[str]:
 
 
 def integer(text: str) -> int:
-    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of
-    any script.
+    """Parse an integer as in a file of ids.
+
+    Python's ``int`` alone would accept 1_0 as 10, and digits of any script.
     """
     if not _INTEGER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
@@ -44,7 +45,7 @@ def number(text: str) -> float:
 
 
 def number_or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
-    """Parse a number by a function, or return "auto"; ``what`` the function takes, for errors."""
+    """Return "auto", or parse a number by ``parse``; ``what`` that function takes, for errors."""
     try:
         return text if text == "auto" else parse(text)
     except argparse.ArgumentTypeError:
@@ -72,7 +73,9 @@ def is_url(place: str | None) -> bool:
 
 
 def ids_or_file(text: str) -> list[str] | str:
-    """Return ids, or the name of a file."""
+    """Return the ids that a text lists, or the text if it is a URL or the name of a file that
+    exists.
+    """
     if is_url(text):
         return text
     if not os.path.exists(text) or os.path.isdir(text):
@@ -85,11 +88,12 @@ def ids_or_file(text: str) -> list[str] | str:
 
 
 def exact_number(text: str) -> int | float:
-    """Return an integer as it is: floats lack some beyond 2^53."""
+    """Parse a number, an integer as an int: floats lack some integers beyond 2^53."""
     if _INTEGER.fullmatch(text):
         return integer(text)
     return number(text)
 
 
 def numbers(text: str) -> list[int | float]:
+    """Parse a list of numbers with commas."""
     return [exact_number(piece.strip()) for piece in text.split(",")]

@@ -17,15 +17,15 @@ from kepler_traverse._uninterrupted import start
 from .terminal import flush, say
 
 EXIT_INTERRUPTED = 128 + signal.SIGINT
-_HURRY_SECONDS = 5.0
-_requested = False
-_held = False
-_has_ended = False
+_HURRY_SECONDS = 5.0  # that a program has to end by itself
+_is_requested = False  # whether a signal has asked this process to end
+_is_held = False  # whether a first interrupt is delayed
+_has_ended = False  # whether the program of ``run_heeding`` has ended
 
 
 def heeded() -> list[signal.Signals]:
-    """The signals that end this process; one that was ignored at its start, as SIGINT in the
-    background, stays ignored.
+    """Return the signals that end this process: SIGINT and SIGTERM, but for one that was ignored at
+    its start, as SIGINT is in the background.
     """
     return [
         number
@@ -45,26 +45,27 @@ def listen() -> None:
 def run_heeding(program: Callable[[], int]) -> int:
     """Run a program that both signals end with 130, and return its exit code.
 
-    It has a few seconds to end by itself, as a request to an object store or a kernel may keep it
-    from hearing the signal. Once it has ended, a signal does not change its exit code.
+    After a signal it has a few seconds to end by itself: a request to an object store, or a kernel,
+    may keep it from hearing the signal. Once it has ended, a signal does not change its exit code.
     """
     for number in heeded():
         signal.signal(number, _end_soon)
     try:
         code = program()
-        _heed_no_more()
+        _stop_heeding()
         return code
     except KeyboardInterrupt:
-        _heed_no_more()
+        _stop_heeding()
         say("interrupted")
         return EXIT_INTERRUPTED
 
 
-def _heed_no_more() -> None:
+def _stop_heeding() -> None:
     """Let no signal end this process while its interpreter ends.
 
     The end of an interpreter takes its handlers away, but leaves ignored signals ignored. They are
-    ignored no earlier, as processes that begin here would inherit it.
+    ignored no earlier, as processes that begin here would inherit it: until then a handler does
+    nothing.
     """
     global _has_ended
     _has_ended = True
@@ -80,12 +81,13 @@ def ignore() -> None:
 
 
 def _end_soon(number: Any, frame: Any) -> None:
+    """Handle a signal: raise KeyboardInterrupt, and end this process if that does not end it."""
     start(_end_late, "kepler-end")
     interrupt(number, frame)
 
 
 def _end_late() -> None:
-    """End this process if it has not ended by itself in a few seconds."""
+    """End this process after a few seconds, if it has not ended by itself before."""
     time.sleep(_HURRY_SECONDS)
     if not _has_ended:
         say("interrupted")
@@ -95,26 +97,26 @@ def _end_late() -> None:
 
 def check() -> None:
     """Raise KeyboardInterrupt again if one is pending because other code caught it."""
-    if _requested:
+    if _is_requested:
         raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Delay a first interrupt until the end of the block; a second one is not delayed."""
-    global _held
-    _held = True
+    global _is_held
+    _is_held = True
     try:
         yield
     finally:
-        _held = False
+        _is_held = False
     check()
 
 
 def interrupt(_number: Any, _frame: Any) -> None:
-    """Handle a signal: raise KeyboardInterrupt, unless a first one is held."""
-    global _requested
-    is_first = not _requested
-    _requested = True
-    if not (_held and is_first):
+    """Handle a signal: raise KeyboardInterrupt, unless it is the first one and is held."""
+    global _is_requested
+    is_first = not _is_requested
+    _is_requested = True
+    if not (_is_held and is_first):
         raise KeyboardInterrupt

@@ -25,10 +25,10 @@ from .terminal import flush, say
 
 EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
 EXIT_KILLED = 1
-# what a child tells
+# what a child writes to the channel
 _HAS_FOLDER = b"f"
 _RUNS_BATCHES = b"b"
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # of prctl: which signal this process gets when its parent dies
 _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 
 
@@ -36,8 +36,8 @@ class Supervision:
     """What the process that computes knows of the one that watches it.
 
     ``needs_workers``: batches must run in worker processes, because a process that ran them itself
-    has died. ``channel``: descriptor to write to as the run proceeds; -1 without a watching
-    process.
+    has died. ``channel``: descriptor of the pipe to the watching process, to which this one writes
+    as the run proceeds; -1 if none watches.
     """
 
     def __init__(self, needs_workers: bool = False, channel: int = -1):
@@ -51,22 +51,22 @@ class Supervision:
         return self._channel >= 0
 
     def begin_folder(self) -> None:
-        """Note that the output folder has files of this run: from now on ``--resume`` goes on with
-        it.
+        """Record that the output folder has files of this run, which ``--resume`` can finish from
+        now on.
         """
         self.has_folder = True
         self._tell(_HAS_FOLDER)
 
     def begin(self) -> None:
-        """Tell the watching process that this one runs batches itself: from now on it may be
-        resumed.
+        """Tell the watching process that this one runs batches itself: if it dies from now on, worker
+        processes resume the run.
         """
         self._tell(_RUNS_BATCHES)
 
-    def _tell(self, what: bytes) -> None:
+    def _tell(self, message: bytes) -> None:
         if self.is_watched:
-            with contextlib.suppress(OSError):
-                os.write(self._channel, what)
+            with contextlib.suppress(OSError):  # the watching process may be gone
+                os.write(self._channel, message)
 
 
 UNWATCHED = Supervision()
@@ -82,19 +82,22 @@ def run(main: Main, argv: list[str]) -> int:
     if sys.platform != "linux":
         signals.listen()
         return main(argv, UNWATCHED)
-    code, reported = _watch(main, argv, needs_workers=False)
-    if code == EXIT_UNUSABLE or (_RUNS_BATCHES in reported and code < 0):
-        how = "it cannot go on"
+    code, messages = _watch(main, argv, needs_workers=False)
+
+    # The child ran batches and died, or cannot go on: a second one has worker processes.
+    if code == EXIT_UNUSABLE or (_RUNS_BATCHES in messages and code < 0):
+        why = "it cannot go on"
         if code < 0:
-            how = f"it was ended by {_signal_name(-code)}"
+            why = f"it was ended by {_signal_name(-code)}"
         say(
-            f"the process that ran the batches is gone: {how}; worker "
+            f"the process that ran the batches is gone: {why}; worker "
             "processes run the remaining ones"
         )
         argv = to_resume(argv)
-        code, reported = _watch(main, argv, needs_workers=True)
+        code, messages = _watch(main, argv, needs_workers=True)
+
     if code < 0:
-        has_begun = _HAS_FOLDER in reported or "--resume" in options_in(argv)
+        has_begun = _HAS_FOLDER in messages or "--resume" in options_in(argv)
         how = " with --resume" if has_begun else ""
         say(f"error: the job was ended by {_signal_name(-code)}; run it again{how}")
         code = EXIT_KILLED
@@ -103,50 +106,50 @@ def run(main: Main, argv: list[str]) -> int:
 
 def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes]:
     """Run the program in a child; return its exit code, or minus the signal that ended it, and what
-    it has reported.
+    it has written to the channel.
     """
-    reads, writes = os.pipe()
+    read_end, write_end = os.pipe()
     parent = os.getpid()
     flush()  # or the child would write what is buffered a second time
     child = _Child()
     with child.signals_forwarded():
         child.pid = os.fork()
         if not child.pid:
-            os.close(reads)
-            _be_child(main, argv, Supervision(needs_workers, writes), parent)
-        os.close(writes)
+            os.close(read_end)
+            _be_child(main, argv, Supervision(needs_workers, write_end), parent)
+        os.close(write_end)
         code = child.wait()
-    with os.fdopen(reads, "rb") as channel:
+    with os.fdopen(read_end, "rb") as channel:
+        # Processes that the child has started may still have the other end open.
         os.set_blocking(channel.fileno(), False)
         return code, channel.read() or b""
 
 
 class _Child:
-    """The process that computes, as its parent sees it; ``pid`` is 0 before it begins."""
+    """The process that computes, as its parent sees it."""
 
     def __init__(self) -> None:
-        self.pid = 0
-        self._requests = 0
+        self.pid = 0  # 0 before it begins, and after its end
+        self._requests = 0  # to end, so far
 
     @contextlib.contextmanager
     def signals_forwarded(self) -> Iterator[None]:
-        """Forward each request to end as one SIGINT; the child has a process group of its own and
-        does not act on SIGTERM.
+        """Forward each request to end to the child as one SIGINT, within the block.
 
-        Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes,
-        for two requests.
+        The child has a process group of its own and does not act on SIGTERM. Otherwise it would
+        take Ctrl-C, or the SIGTERM that a batch system sends to all processes, for two requests.
         """
-        before = {number: signal.signal(number, self._forward) for number in signals.heeded()}
+        handlers = {number: signal.signal(number, self._forward) for number in signals.heeded()}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
     def _forward(self, _number: int, _frame: Any) -> None:
-        """Handle a signal to end: interrupt the child, and kill it after the second one."""
+        """Handle a signal to end: interrupt the child, and after the second one kill it if it goes on."""
         self._requests += 1
-        if self._requests == 2:  # a kernel may keep the child from hearing it
+        if self._requests == 2:  # a kernel may keep the child from hearing the signal
             start(self._kill_late, "kepler-end")
         self._kill(signal.SIGINT)
 
@@ -155,12 +158,16 @@ class _Child:
         self._kill(signal.SIGKILL)
 
     def _kill(self, number: int) -> None:
+        """Send a signal to the child, if there is one."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def wait(self) -> int:
-        """Return the exit code of the child, or minus the signal that ended it."""
+        """Wait for the end of the child; return its exit code, or minus the signal that ended it.
+
+        A child that was killed after a request to end counts as interrupted.
+        """
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         code = os.waitstatus_to_exitcode(status)
@@ -170,22 +177,25 @@ class _Child:
 
 
 def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int) -> NoReturn:
-    """Run the program and end this process at once: there is nothing left that the end of an
-    interpreter would do.
+    """Run the program in the child, and end this process at once: there is nothing left that the end
+    of an interpreter would do.
+
+    ``parent``: number of the watching process.
     """
     code = 1
     try:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
-        # A terminal may be set to stop processes in the background that write to it (stty tostop).
+        # Outside the group of the terminal, this process would be stopped when it writes to a
+        # terminal with stty tostop.
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         # If the watching process is killed, so is this one, and the lock of the output folder is
         # free.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == parent:
-            # which comes from the watching process alone
+        if os.getppid() == parent:  # else the watching process was killed before the last call
+            # SIGINT comes from the watching process alone.
             signal.signal(signal.SIGINT, signals.interrupt)
-            # a handler, since workers would inherit that it is ignored
+            # A handler that does nothing, since workers would inherit that the signal is ignored.
             signal.signal(signal.SIGTERM, lambda *_: None)
             code = main(argv, supervision)
     except SystemExit as end:
@@ -193,12 +203,13 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
-        signals.ignore()  # an interrupt would go on beyond this function
+        signals.ignore()  # an interrupt here would leave this function, and go on in the parent's code
         flush()
         os._exit(code)
 
 
 def _signal_name(number: int) -> str:
+    """Return the name of a signal, as SIGKILL; one that Python does not know by its number."""
     with contextlib.suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"

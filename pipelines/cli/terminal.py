@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 _FOLDER = Path(__file__).parents[1]
-# As one types it: in a checkout by the short name, in an installation by the name that no other
-# project has.
+# The name of the job's package as one types it: short in a checkout, and in an installation the one
+# that no other project has.
 if _FOLDER.parent.name == "kepler_traverse":
     _PACKAGE = "kepler_traverse.pipelines"
 else:
@@ -26,34 +26,35 @@ else:
 
 
 def called_as(module: str) -> str:
-    """Return how a program of this package was called: a command of ``kepler-traverse``, or a
-    module.
+    """Return the command by which a module of this package is called as this program was: a command
+    of ``kepler-traverse``, or ``python -m``.
     """
-    called = sys.argv[0].split(" ")
-    if called[0] == "kepler-traverse" and len(called) == 2:
-        of_run = module == "batch_sources"
-        if of_run == (called[1] in ("run", "plan")):
+    words = sys.argv[0].split(" ")
+    if words[0] == "kepler-traverse" and len(words) == 2:  # as ``__main__`` sets it
+        is_run = module == "batch_sources"
+        if is_run == (words[1] in ("run", "plan")):
             return sys.argv[0]
-        return f"kepler-traverse {'run' if of_run else module}"
+        return f"kepler-traverse {'run' if is_run else module}"
     return f"python -m {_PACKAGE}.{module}"
 
 
 def pasted(words: Sequence[str]) -> str:
-    """Return a command line of one printable line, which a shell takes for these words again."""
-    return " ".join(
-        shlex.quote(word) if word.isprintable() else _quoted_bytes(word) for word in words
-    )
-
-
-def _quoted_bytes(word: str) -> str:
-    """Return a word with line ends, or with bytes that are no text, as shells take it in
-    ``$'...'``.
+    """Return words as a command line that can be pasted into a shell: one printable line, which the
+    shell takes for these words again.
     """
-    shown = (
-        chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}"
-        for byte in os.fsencode(word)
-    )
-    return f"$'{''.join(shown)}'"
+    quoted = [shlex.quote(word) if word.isprintable() else _quote_bytes(word) for word in words]
+    return " ".join(quoted)
+
+
+def _quote_bytes(word: str) -> str:
+    """Return a word with line ends, or with bytes that are no text, in the notation ``$'...'`` of
+    shells.
+    """
+    characters = []
+    for byte in os.fsencode(word):
+        is_plain = 32 <= byte < 127 and byte not in b"\\'"
+        characters.append(chr(byte) if is_plain else f"\\x{byte:02x}")
+    return f"$'{''.join(characters)}'"
 
 
 def printable(text: str) -> str:
@@ -88,7 +89,7 @@ def show(*lines: str) -> None:
 
 @contextlib.contextmanager
 def log_said(is_wanted: bool) -> Iterator[None]:
-    """Write what the library logs inside to stderr, if it is wanted."""
+    """Write what the library logs within the block to stderr, if that is wanted."""
     if not is_wanted:
         yield
         return
@@ -115,6 +116,9 @@ def flush() -> None:
 
 
 def _write(stream: Any, lines: tuple[str, ...]) -> None:
+    """Write lines to a stream, with escapes for what its encoding lacks; a pipe without a reader is
+    no error.
+    """
     if stream is None or stream.closed:  # as after 2>&-
         return
     text = "".join(f"{printable(line)}\n" for line in lines)
@@ -123,6 +127,6 @@ def _write(stream: Any, lines: tuple[str, ...]) -> None:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
     except BrokenPipeError:
-        # The rest of the buffer would fail again when the interpreter ends.
+        # The rest of the buffer would fail again when the interpreter ends: it goes nowhere.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())

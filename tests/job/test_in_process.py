@@ -234,7 +234,7 @@ import sys, time
 from pipelines.cli import signals
 def strike():
     open(sys.argv[-1] + ".hangs", "w").close()
-    while not signals._requested:
+    while not signals._is_requested:
         time.sleep(0.01)
 """
 IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -650,7 +650,7 @@ def test_the_benchmark_measures_a_job_by_its_steps(edges):
 
 def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, monkeypatch):
     """The thread that runs the task would wait for the lock, and the end of the run for the thread."""
-    monkeypatch.setattr(signals, "_requested", False)
+    monkeypatch.setattr(signals, "_is_requested", False)
     executor = SimpleNamespace(submit=lambda _: Future())  # as those of Dask, with locks
     window = Window(executor, SimpleNamespace(), tmp_path)
     steps = iter(range(10_000))
@@ -663,7 +663,7 @@ def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, mo
         return None
 
     for at in range(200):
-        signals._requested = False
+        signals._is_requested = False
         steps = iter(range(10_000))
         before = sys.gettrace()
         sys.settrace(trace)

@@ -181,7 +181,7 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
 
 
 def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypatch):
-    monkeypatch.setattr(signals, "_requested", False)
+    monkeypatch.setattr(signals, "_is_requested", False)
     seen = []
 
     def interrupted_twice():
@@ -213,7 +213,7 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored():
 
 
 def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
-    monkeypatch.setattr(signals, "_requested", False)
+    monkeypatch.setattr(signals, "_is_requested", False)
     signals.check()
     with contextlib.suppress(KeyboardInterrupt):
         signals.interrupt(signal.SIGINT, None)

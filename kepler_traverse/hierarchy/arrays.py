@@ -82,12 +82,9 @@ class Hierarchy:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        edges = (self.upward,) if self.is_symmetric else (self.upward, self.downward)
-        return int(
-            self.order.nbytes
-            + self.position.nbytes
-            + sum(array.nbytes for each in edges for array in each)
-        )
+        directions = (self.upward,) if self.is_symmetric else (self.upward, self.downward)
+        bytes_of_edges = sum(array.nbytes for edges in directions for array in edges)
+        return int(self.order.nbytes + self.position.nbytes + bytes_of_edges)
 
     def reversed(self) -> Hierarchy:
         """Return the hierarchy of the graph with all edges reversed; it shares the arrays."""
@@ -95,13 +92,20 @@ class Hierarchy:
             return self
         return replace(self, upward=self.downward, downward=self.upward)
 
-    def restricted(self, targets: np.ndarray) -> Restriction:
-        """Return what a sweep for some vertices needs, by their numbers in int64."""
-        kept = positions_above(self.position[targets], self.downward.offsets, self.downward.heads)
+    def restrict(self, targets: np.ndarray) -> Restriction:
+        """Return the part that a sweep for some vertices needs.
+
+        ``targets`` are their numbers in int64.
+        """
+        positions = positions_above(
+            self.position[targets], self.downward.offsets, self.downward.heads
+        )
         places = np.full(self.n_vertices, -1, np.int32)
-        places[kept] = np.arange(kept.size, dtype=np.int32)
-        offsets, edges = _rows(self.downward.offsets[kept], np.diff(self.downward.offsets)[kept])
-        # all of them are kept: they are above a kept position
+        places[positions] = np.arange(positions.size, dtype=np.int32)
+        offsets, edges = _concatenate_rows(
+            self.downward.offsets[positions], np.diff(self.downward.offsets)[positions]
+        )
+        # all heads have a place: what is above a position of the part is in the part
         heads = places[self.downward.heads[edges]]
         return Restriction(places, Edges(offsets, heads, self.downward.weights[edges]))
 
@@ -118,32 +122,35 @@ class Hierarchy:
 
 def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hierarchy | None:
     """Return the hierarchy of a finished contraction, or None if its sums reach ``MAX_SUM``."""
-    ahead, back = (_edges(lists) for lists in (contraction.ahead, contraction.back))
-    n = ahead.offsets.size - 1
+    edges_ahead = _edges(contraction.ahead)
+    edges_back = _edges(contraction.back)
+
+    # Positions: each vertex after all that are above it, and soon after one of them.
+    n = edges_ahead.offsets.size - 1
     order = np.empty(n, np.int32)
     position = np.full(n, -1, np.int32)
     if contraction.is_symmetric:
-        above = ahead
+        edges_above = edges_ahead
     else:
-        above = _joined(ahead, back)
-    depth_first(above.offsets, above.heads, order, position)
-    upward = renumbered(ahead, order, position)
+        edges_above = _join_directions(edges_ahead, edges_back)
+    depth_first(edges_above.offsets, edges_above.heads, order, position)
+
+    upward = renumbered(edges_ahead, order, position)
     if contraction.is_symmetric:
         downward = upward
     else:
-        downward = renumbered(back, order, position)
+        downward = renumbered(edges_back, order, position)
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= MAX_SUM:
         return None
+
+    # Sums of 32 bits where these hold all.
     if longest < UNREACHED[np.dtype(np.int32)]:
-        narrow = [
-            edges._replace(weights=edges.weights.astype(np.int32)) for edges in (upward, downward)
-        ]
-        upward = narrow[0]
+        upward = upward._replace(weights=upward.weights.astype(np.int32))
         if contraction.is_symmetric:
-            downward = narrow[0]
+            downward = upward
         else:
-            downward = narrow[1]
+            downward = downward._replace(weights=downward.weights.astype(np.int32))
     return Hierarchy(
         order=order,
         position=position,
@@ -157,29 +164,36 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
     )
 
 
-def _rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets of rows that are put one after the other, and where their entries were."""
+def _concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets of rows that are put one after the other, and the old places of their
+    entries.
+
+    ``begins`` and ``sizes`` are the old ranges of the rows, of shape (n,).
+    """
     return make_offsets(sizes), np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
 def _edges(lists: Lists) -> Edges:
-    offsets, at = _rows(lists.begin, lists.size)
-    return Edges(offsets, lists.head[at], lists.weight[at])
+    """Return the lists of a contraction as edges, whose heads are vertices."""
+    offsets, entries = _concatenate_rows(lists.begin, lists.size)
+    return Edges(offsets, lists.head[entries], lists.weight[entries])
 
 
 def renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
-    """Return edges with row ``order[i]`` as row i, and ``position`` as the number of each head."""
-    offsets, at = _rows(edges.offsets[order], np.diff(edges.offsets)[order])
-    return Edges(offsets, position[edges.heads[at]], edges.weights[at])
+    """Return edges in other numbers: row ``order[i]`` becomes row i, and head v becomes
+    ``position[v]``.
+    """
+    offsets, entries = _concatenate_rows(edges.offsets[order], np.diff(edges.offsets)[order])
+    return Edges(offsets, position[edges.heads[entries]], edges.weights[entries])
 
 
-def _joined(ahead: Edges, back: Edges) -> Edges:
-    """Each vertex's neighbors above, whatever the direction of the edge."""
-    sizes = np.diff(ahead.offsets)
+def _join_directions(ahead: Edges, back: Edges) -> Edges:
+    """Return each vertex's neighbors above, whatever the direction of the edge, without weights."""
+    sizes_ahead = np.diff(ahead.offsets)
     sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets
     heads = np.empty(offsets[-1], np.int32)
-    heads[_rows(offsets[:-1], sizes)[1]] = ahead.heads
-    heads[_rows(offsets[:-1] + sizes, sizes_back)[1]] = back.heads
-    nothing: Any = np.empty(0, np.int64)
-    return Edges(offsets, heads, nothing)
+    heads[_concatenate_rows(offsets[:-1], sizes_ahead)[1]] = ahead.heads
+    heads[_concatenate_rows(offsets[:-1] + sizes_ahead, sizes_back)[1]] = back.heads
+    no_weights: Any = np.empty(0, np.int64)
+    return Edges(offsets, heads, no_weights)

@@ -15,6 +15,7 @@ from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction, half_depth
 from .estimate import round_seconds
 
+_WEIGHTS_AT_ONCE = 1 << 22  # whose copies take bounded memory
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
 # Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the
 # rest: the time of a round is proportional to them. Road networks have at most 8, and lattices 15.
@@ -31,8 +32,10 @@ _TREE = 1.1  # edges per vertex up to which a graph has too few cycles for its d
 
 
 def why_not(graph: Any, metric: str) -> str | None:
-    """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at
-    most twice.
+    """Return why a graph cannot have a hierarchy of a metric, "weights" or "hops"; None if it may
+    have one.
+
+    It reads the weights at most twice.
     """
     if metric == "hops" and graph.device != "cpu":
         return "a hierarchy of hops is used on the CPU; take graph.to('cpu')"
@@ -65,14 +68,15 @@ def find_unit(weights: np.ndarray) -> float | None:
     """
     unit = np.inf
     heaviest = 0.0
-    for begin in range(0, weights.size, 1 << 22):
-        part = weights[begin : begin + (1 << 22)]
+    for begin in range(0, weights.size, _WEIGHTS_AT_ONCE):
+        part = weights[begin : begin + _WEIGHTS_AT_ONCE]
         part = part[part != 0].astype(np.float64)
         if part.size:
+            # The lowest bit of a float that is set: its 53 digits, as an integer, show it.
             mantissa, exponent = np.frexp(part)
             digits = (mantissa * 2.0**53).astype(np.int64)
-            lowest = (digits & -digits).astype(np.float64)
-            unit = min(unit, float(np.ldexp(lowest, exponent - 53).min()))
+            lowest_bit = (digits & -digits).astype(np.float64)
+            unit = min(unit, float(np.ldexp(lowest_bit, exponent - 53).min()))
             heaviest = max(heaviest, float(part.max()))
     if not heaviest:
         return 1.0
@@ -91,19 +95,18 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     reason = why_not(graph, metric)
     if reason:
         raise HierarchyError(f"no hierarchy: {reason}")
+
     # contraction has many small steps, for which a CPU is the better device
     graph = graph.to("cpu")
     began = time.perf_counter()
     unit = unit_of_lengths(graph, metric)
-    reverse = graph.reverse if graph.directed else None
-    graphs = [each for each in (graph, reverse) if each is not None]
-    units = [edges_in_units(each, metric, unit) for each in graphs]
-    contraction = Contraction(
-        graph.offsets,
-        graph.targets,
-        units[0],
-        None if reverse is None else (reverse.offsets, reverse.targets, units[1]),
-    )
+    lengths = edges_in_units(graph, metric, unit)
+    backward = None
+    if graph.directed:
+        reverse = graph.reverse
+        backward = (reverse.offsets, reverse.targets, edges_in_units(reverse, metric, unit))
+    contraction = Contraction(graph.offsets, graph.targets, lengths, backward)
+
     pairs = contraction.pairs_of_rest()
     contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices, pairs))
     hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - began)
@@ -113,7 +116,9 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
 
 def unit_of_lengths(graph: Any, metric: str) -> Any:
-    """Return what lengths are multiples of, of a graph with ``why_not`` none."""
+    """Return the number that lengths are multiples of, in a graph that may have a hierarchy of the
+    metric.
+    """
     if metric == "hops" or graph.integer_weights:
         return 1.0
     return find_unit(graph.weights)
@@ -131,33 +136,43 @@ def edges_in_units(graph: Any, metric: str, unit: float) -> np.ndarray:
 
 
 def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: int) -> None:
-    """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
-    left = contraction.remaining.size
+    """Raise HierarchyError if contracting the rest would take longer than searches are likely to.
+
+    ``first_pairs`` are the ``pairs_of_rest`` of the whole graph.
+    """
+    n_left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
     if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > MAX_PAIRS * max(n_vertices, _SMALL):
-        degree = contraction.edges_of_rest() / left
+        degree = contraction.edges_of_rest() / n_left
         seconds = round_seconds(pairs, threads.count())
         raise HierarchyError(
-            f"no hierarchy: with {left:,} of {n_vertices:,} vertices left, each has {degree:,.0f} "
+            f"no hierarchy: with {n_left:,} of {n_vertices:,} vertices left, each has {degree:,.0f} "
             "neighbors on average and hubs have far more, and contracting more vertices adds more edges than it removes. "
             f"The next round alone would take about {seconds:,.2g} s, and later rounds longer. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )
+
+    # Before the first round only: shortcuts would make the depth smaller.
     if contraction.rounds:
-        near = 0
+        near_depth = 0
     else:
-        near = _depth_if_near_all(contraction, pairs)
-    if near:
+        near_depth = _depth_if_near_all(contraction, pairs)
+    if near_depth:
         raise HierarchyError(
-            f"no hierarchy: half of the vertices are within {near} edges of one vertex, as in a random graph, so no few "
-            "vertices separate it, and contracting vertices adds more edges than it removes. "
+            f"no hierarchy: half of the vertices are within {near_depth} edges of one vertex, as in a "
+            "random graph, so no few vertices separate it, and contracting vertices adds more edges "
+            "than it removes. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )
 
 
 def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
-    """Return within how many edges of a vertex half of the others are if they are as near as in a
-    random graph, else 0.
+    """Return within how many edges of the vertex with the most neighbors half of the others are; 0
+    if that is more than in a random graph.
+
+    ``pairs`` are the ``pairs_of_rest``: their number per edge is how many times as many vertices
+    each level of a random graph has. So its depth is about the logarithm of the vertices by that
+    base.
     """
     n = contraction.remaining.size
     edges = contraction.edges_of_rest()
@@ -165,7 +180,7 @@ def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
         return 0
     lists = contraction.ahead
     depth, reached = half_depth(lists.begin, lists.size, lists.head, int(lists.size.argmax()))
-    is_near = reached > n // 4 and depth <= _NEAR * math.log(n) / math.log(
-        max(2, pairs / edges - 1)
-    )
-    return depth if is_near else 0
+    random_depth = math.log(n) / math.log(max(2, pairs / edges - 1))
+    if reached > n // 4 and depth <= _NEAR * random_depth:
+        return depth
+    return 0

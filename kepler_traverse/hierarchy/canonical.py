@@ -37,9 +37,12 @@ _GROWTH = 2.0
 _FEW_PAIRS = 1 << 20  # take a fraction of a second
 
 
-class Row(NamedTuple):
-    """The edges and shortcuts in one direction, with what each stands for."""
+class Entries(NamedTuple):
+    """The edges and shortcuts in one direction, with what each stands for. An entry is one of them,
+    by its position in the arrays.
+    """
 
+    # offsets, heads, weights: as in ``arrays.Edges``
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
@@ -53,66 +56,75 @@ class Row(NamedTuple):
 class Canonical(NamedTuple):
     """What compiled code reads of the hierarchy."""
 
-    up: Row
-    down: Row  # each row in the order of the paths, seen from their end
+    up: Entries
+    down: Entries  # those of each position in the order of the paths, seen from their end
     up_tail: np.ndarray  # int32 array: the position from which an edge leads upward
     order: np.ndarray  # as in ``Hierarchy``
 
 
 class CanonicalHierarchy(NamedTuple):
+    """A hierarchy, and what its entries stand for."""
+
     hierarchy: Hierarchy
     paths: Canonical
 
 
 def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHierarchy | None:
-    """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy; None if
-    an edge has a length of 0 that is not the way from a closed vertex to itself, or if it would
-    have many more edges than that, because of ties or of hubs.
+    """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy by the
+    same metric.
+
+    None if an edge has a length of 0 that is not the way from a closed vertex to itself, or if it
+    would have many more edges than that hierarchy, because of ties or of hubs.
     """
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
     n_closed = 0
     if graph.closed is not None:
         n_closed = graph.closed.shape[1]
+    # each closed vertex has one edge of length 0, to itself
     if np.count_nonzero(lengths == 0) > n_closed:
         return None
+
     backward = None
     if graph.directed:
         lengths_back = edges_in_units(reverse, metric, known.unit)
         backward = (reverse.offsets, reverse.targets, lengths_back)
     else:
         lengths_back = lengths
+
     # Contract in the same order once more, with each tie kept.
     contraction = Contraction(graph.offsets, graph.targets, lengths, backward, keeps_ties=True)
-    first = contraction.pairs_of_rest()
-    if first > max(MAX_PAIRS * known.n_vertices, _FEW_PAIRS):
+    first_pairs = contraction.pairs_of_rest()
+    if first_pairs > max(MAX_PAIRS * known.n_vertices, _FEW_PAIRS):
         return None
     rank = -known.position.astype(np.int64)
-    if not contraction.run_in_order(rank, max(_GROWTH * first, _FEW_PAIRS)):
+    if not contraction.run_in_order(rank, max(_GROWTH * first_pairs, _FEW_PAIRS)):
         return None
-    made = hierarchy_from(contraction, known.unit, 0.0)
-    if made is None:
+    hierarchy = hierarchy_from(contraction, known.unit, 0.0)
+    if hierarchy is None:
         return None
-    up = _row(made.upward)
-    down = _row(made.downward)
-    n = made.n_vertices
+
     # Each entry stands for an edge of the graph, or for two other entries.
-    tail = np.repeat(np.arange(n, dtype=np.int32), np.diff(up.offsets))
-    paths = Canonical(up, down, tail, made.order)
-    place = np.full(n, -1, np.int32)
-    _find_edges(reverse.offsets, reverse.targets, lengths_back, made.position, place, paths)
-    stacks = np.empty((2, _stack_size(made)), np.int64)
+    up = _new_entries(hierarchy.upward)
+    down = _new_entries(hierarchy.downward)
+    n_vertices = hierarchy.n_vertices
+    up_tail = np.repeat(np.arange(n_vertices, dtype=np.int32), np.diff(up.offsets))
+    paths = Canonical(up, down, up_tail, hierarchy.order)
+    place = np.full(n_vertices, -1, np.int32)
+    _find_edges(reverse.offsets, reverse.targets, lengths_back, hierarchy.position, place, paths)
+    stacks = np.empty((2, _stack_size(hierarchy)), np.int64)
     _find_parts(place, stacks, paths)
+
     # Sort the entries of each row by the paths that they stand for.
     by_path = np.arange(down.heads.size, dtype=np.int32)
     _sort_rows(by_path, stacks, paths)
     paths = _with_sorted_rows(paths, by_path)
     sorted_edges = Edges(paths.down.offsets, paths.down.heads, paths.down.weights)
-    return CanonicalHierarchy(replace(made, downward=sorted_edges), paths)
+    return CanonicalHierarchy(replace(hierarchy, downward=sorted_edges), paths)
 
 
 def _stack_size(hierarchy: Hierarchy) -> int:
-    """Entries of a shortcut that are taken apart at a time: two more per level."""
+    """Return how many entries a path may have while it is taken apart: two more per level."""
     return 2 * hierarchy.levels + 4
 
 
@@ -121,23 +133,32 @@ def new_stacks(canonical: CanonicalHierarchy) -> np.ndarray:
     return np.empty((2, _stack_size(canonical.hierarchy)), np.int64)
 
 
-def _row(edges: Edges) -> Row:
-    left = np.full(edges.heads.size, _NO_PARTS, np.int32)
-    return Row(*edges, left, np.full(edges.heads.size, _NO_PARTS, np.int32))
+def _new_entries(edges: Edges) -> Entries:
+    """Return entries of which it is not known yet what they stand for."""
+    left, right = np.full((2, edges.heads.size), _NO_PARTS, np.int32)
+    return Entries(*edges, left, right)
 
 
 def _with_sorted_rows(paths: Canonical, by_path: np.ndarray) -> Canonical:
-    """Return the hierarchy with the entry ``by_path[i]`` as entry i downward."""
-    place = np.empty_like(by_path)
-    place[by_path] = np.arange(by_path.size, dtype=np.int32)
+    """Return the hierarchy with entry ``by_path[i]`` downward as entry i, and references to entries
+    changed likewise.
+    """
+    new_entry = np.empty_like(by_path)
+    new_entry[by_path] = np.arange(by_path.size, dtype=np.int32)
 
-    def moved(left: np.ndarray) -> np.ndarray:
-        return np.where(left >= 0, place[left], left)
+    def renumber(left: np.ndarray) -> np.ndarray:
+        """Return ``left`` by the new numbers; what is negative is no entry."""
+        return np.where(left >= 0, new_entry[left], left)
 
     down = paths.down
-    entries = (down.heads, down.weights, moved(down.left), down.right)
-    sorted_down = Row(down.offsets, *(each[by_path] for each in entries))
-    up = paths.up._replace(left=moved(paths.up.left))
+    sorted_down = Entries(
+        offsets=down.offsets,
+        heads=down.heads[by_path],
+        weights=down.weights[by_path],
+        left=renumber(down.left)[by_path],
+        right=down.right[by_path],
+    )
+    up = paths.up._replace(left=renumber(paths.up.left))
     return paths._replace(up=up, down=sorted_down)
 
 
@@ -146,42 +167,46 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
     """Return whether one path comes before another one of the same length and end.
 
     A path is a stack of entries with the last one on top: 2 e for the entry e upward, 2 e + 1
-    downward. Where a stack is empty, the path goes on with the entry that led to the vertex,
-    ``parent``, up to the source; it ends there if ``parent`` is None.
+    downward. ``a`` and ``b``, int64, hold the stacks; they are changed. Where a stack is empty, the
+    path goes on with the entry that led to the vertex, ``parent[vertex]``, up to the source; it
+    ends there if ``parent`` is None.
     """
     up = paths.up
     down = paths.down
     up_tail = paths.up_tail
     order = paths.order
-    at = np.int64(-1)
+    met = np.int64(-1)  # the vertex up to which both paths are the same, seen from their end
     while True:
         if size_a == 0 or size_b == 0:
             if parent is None:
                 return False
             else:
-                if at == source:
+                if met == source:
                     return False
                 if size_a == 0:
-                    a[0] = 2 * np.int64(parent[at])
+                    a[0] = 2 * np.int64(parent[met])
                     size_a = 1
                 if size_b == 0:
-                    b[0] = 2 * np.int64(parent[at])
+                    b[0] = 2 * np.int64(parent[met])
                     size_b = 1
-        first = a[size_a - 1]
-        second = b[size_b - 1]
-        tail_a = np.int64(down.heads[first >> 1] if first & 1 else up_tail[first >> 1])
-        tail_b = np.int64(down.heads[second >> 1] if second & 1 else up_tail[second >> 1])
-        left_a = np.int64(down.left[first >> 1] if first & 1 else up.left[first >> 1])
-        left_b = np.int64(down.left[second >> 1] if second & 1 else up.left[second >> 1])
-        if first == second or (left_a < 0 and left_b < 0):
+
+        # Compare the last entries of both paths.
+        entry_a = a[size_a - 1]
+        entry_b = b[size_b - 1]
+        tail_a = np.int64(down.heads[entry_a >> 1] if entry_a & 1 else up_tail[entry_a >> 1])
+        tail_b = np.int64(down.heads[entry_b >> 1] if entry_b & 1 else up_tail[entry_b >> 1])
+        left_a = np.int64(down.left[entry_a >> 1] if entry_a & 1 else up.left[entry_a >> 1])
+        left_b = np.int64(down.left[entry_b >> 1] if entry_b & 1 else up.left[entry_b >> 1])
+        if entry_a == entry_b or (left_a < 0 and left_b < 0):
             if tail_a != tail_b:
                 return order[tail_a] < order[tail_b]
-            at = tail_a
+            met = tail_a
             size_a -= 1
             size_b -= 1
             continue
-        right_a = np.int64(down.right[first >> 1] if first & 1 else up.right[first >> 1])
-        right_b = np.int64(down.right[second >> 1] if second & 1 else up.right[second >> 1])
+
+        right_a = np.int64(down.right[entry_a >> 1] if entry_a & 1 else up.right[entry_a >> 1])
+        right_b = np.int64(down.right[entry_b >> 1] if entry_b & 1 else up.right[entry_b >> 1])
         # the one that passes the higher vertex is taken apart, so that equal parts meet
         if left_b < 0 or (left_a >= 0 and up_tail[right_a] <= up_tail[right_b]):
             a[size_a - 1] = 2 * left_a + 1
@@ -195,14 +220,18 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 
 @njit(cache=True, nogil=True)
 def _find_edges(offsets, sources, lengths, position, place, paths):
-    """Mark the entries that are edges of the graph, with their positions in the reversed graph."""
+    """Mark the entries that are edges of the graph, with their positions in the reversed graph.
+
+    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex.
+    ``place``, int32 of shape (n,), is -1 before and after.
+    """
     up = paths.up
     down = paths.down
-    for w in range(offsets.size - 1):
-        q = position[w]
+    for head in range(offsets.size - 1):
+        q = position[head]
         for k in range(down.offsets[q], down.offsets[q + 1]):
             place[down.heads[k]] = k
-        for e in range(offsets[w], offsets[w + 1]):
+        for e in range(offsets[head], offsets[head + 1]):
             p = position[sources[e]]
             if p > q:
                 for k in range(up.offsets[p], up.offsets[p + 1]):
@@ -219,18 +248,20 @@ def _find_edges(offsets, sources, lengths, position, place, paths):
 
 
 @njit(cache=True, nogil=True)
-def _offer(k, parity, row, i, j, stacks, paths):
-    """Let an entry stand for the path over the entries i, downward, and j, upward, if that comes
-    first.
+def _stand_for_if_first(k, parity, entries, i, j, stacks, paths):
+    """Let entry ``k`` stand for the path over the entries ``i``, downward, and ``j``, upward, if
+    that comes before the path that it stands for.
+
+    ``entries`` has the entry: those upward with ``parity`` 0, those downward with 1.
     """
-    if row.left[k] != _NO_PARTS:
+    if entries.left[k] != _NO_PARTS:
         stacks[0, 0] = 2 * i + 1
         stacks[0, 1] = 2 * j
         stacks[1, 0] = 2 * k + parity
         if not is_before(stacks[0], 2, stacks[1], 1, None, -1, paths):
             return
-    row.left[k] = i
-    row.right[k] = j
+    entries.left[k] = i
+    entries.right[k] = j
 
 
 @njit(cache=True, nogil=True)
@@ -238,6 +269,7 @@ def _find_parts(place, stacks, paths):
     """Find the first of the shortest paths for which each shortcut can stand.
 
     When a vertex is visited, the entries of its rows are final, as their paths pass lower vertices.
+    ``place``, int32 of shape (n,), is -1 before and after.
     """
     up = paths.up
     down = paths.down
@@ -246,6 +278,7 @@ def _find_parts(place, stacks, paths):
         end = up.offsets[v + 1]
         begin_down = down.offsets[v]
         end_down = down.offsets[v + 1]
+        # From u to v and on to each w above v: the entry upward from u to w.
         for i in range(begin_down, end_down):
             u = down.heads[i]
             for k in range(up.offsets[u], up.offsets[u + 1]):
@@ -253,9 +286,10 @@ def _find_parts(place, stacks, paths):
             for j in range(begin, end):
                 k = place[up.heads[j]]
                 if k >= 0 and up.weights[k] == down.weights[i] + up.weights[j]:
-                    _offer(np.int64(k), 0, up, i, j, stacks, paths)
+                    _stand_for_if_first(np.int64(k), 0, up, i, j, stacks, paths)
             for k in range(up.offsets[u], up.offsets[u + 1]):
                 place[up.heads[k]] = -1
+        # The same ways: the entry downward from u to w.
         for j in range(begin, end):
             w = up.heads[j]
             for k in range(down.offsets[w], down.offsets[w + 1]):
@@ -263,14 +297,14 @@ def _find_parts(place, stacks, paths):
             for i in range(begin_down, end_down):
                 k = place[down.heads[i]]
                 if k >= 0 and down.weights[k] == down.weights[i] + up.weights[j]:
-                    _offer(np.int64(k), 1, down, i, j, stacks, paths)
+                    _stand_for_if_first(np.int64(k), 1, down, i, j, stacks, paths)
             for k in range(down.offsets[w], down.offsets[w + 1]):
                 place[down.heads[k]] = -1
 
 
 @njit(cache=True, nogil=True)
 def _sort_rows(by_path, stacks, paths):
-    """Sort the entries of each row downward by their paths."""
+    """Sort the entries of each row downward by their paths, by insertion, as rows are short."""
     offsets = paths.down.offsets
     for v in range(offsets.size - 1):
         for i in range(offsets[v] + 1, offsets[v + 1]):
@@ -288,7 +322,11 @@ def _sort_rows(by_path, stacks, paths):
 
 @njit(cache=True, nogil=True)
 def sum_entries(column, up_sums, down_sums, paths):
-    """Add up a column of the edges of the reversed graph, int64, along what each entry stands for."""
+    """Add up a column of the edges of the reversed graph along what each entry stands for.
+
+    ``column`` is int64; ``up_sums`` and ``down_sums``, int64, receive a sum per entry. Lower
+    vertices come first, as shortcuts pass them.
+    """
     up = paths.up
     down = paths.down
     for v in range(up.offsets.size - 2, -1, -1):

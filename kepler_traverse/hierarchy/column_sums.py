@@ -76,15 +76,17 @@ class ColumnSums:
 
     def __init__(self, canonical: CanonicalHierarchy, columns: Sequence[np.ndarray]):
         self.canonical = canonical
-        self.of_entries = []
+        # per column, what each entry upward and each entry downward adds, int64
+        self.entry_sums = []
         self.dtype: np.dtype = np.dtype(np.int32)  # of the sums
         paths = canonical.paths
         for column in columns:
             up, down = (np.empty(row.heads.size, np.int64) for row in (paths.up, paths.down))
             sum_entries(column, up, down, paths)
-            self.of_entries.append((up, down))
+            self.entry_sums.append((up, down))
             largest = max(int(np.abs(sums).max(initial=0)) for sums in (up, down))
-            if largest * 2 * canonical.hierarchy.levels >= _INT32_END:  # entries of a path
+            # a path has two entries per level at most
+            if largest * 2 * canonical.hierarchy.levels >= _INT32_END:
                 self.dtype = np.dtype(np.int64)
 
 
@@ -100,11 +102,15 @@ class SumSweeps:
         return self._columns.canonical.hierarchy
 
     def at_targets(self, sources: np.ndarray, lists: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return distances at the targets of each source, ``TargetLists``, in units of the
-        hierarchy, of shape (n_targets,), and sums, int64 of shape (n_targets, n_columns).
+        """Return distances at the targets of each source, and sums of each column along the paths
+        to them.
 
-        Distances are ``UNREACHED`` where there is no path, and the sums are then of no meaning.
+        ``lists`` are ``TargetLists``. Distances are in units of the hierarchy, of shape
+        (n_targets,); ``UNREACHED`` where there is no path, and the sums are then of no meaning.
+        Sums are int64 of shape (n_targets, n_columns).
         """
+        # The part of the last call fits if its targets begin with these. A call in another thread
+        # may have taken it.
         try:
             part = self._free.pop()
         except IndexError:
@@ -112,8 +118,9 @@ class SumSweeps:
         size = lists.vertices.size
         if part is None or not np.array_equal(part.vertices[:size], lists.vertices):
             part = _Part(self._columns, lists.vertices)
+
         distance = np.empty(size, self.hierarchy.dtype)
-        totals = np.empty((size, len(self._columns.of_entries)), np.int64)
+        totals = np.empty((size, len(self._columns.entry_sums)), np.int64)
         for column in range(totals.shape[1]):
             part.sweep(column, sources, lists, distance, totals[:, column])
         self._free = [part]
@@ -132,7 +139,7 @@ class _Part:
         self._dtype = columns.dtype
         self._added = [
             AddedUp(up.astype(self._dtype), down[self._swept.entries].astype(self._dtype))
-            for up, down in columns.of_entries
+            for up, down in columns.entry_sums
         ]
         self._arrays: list[SumArrays | None] = [None] * threads.max_threads()
 
@@ -146,58 +153,67 @@ class _Part:
     ) -> None:
         """Write the distances and the sums of a column at the targets of each source."""
         canonical = self._canonical
-        kind = distance.dtype
-        lanes = LANES[kind]
-        scalars = UNREACHED[kind], DOUBLINGS[kind]
+        dtype = distance.dtype
+        lanes = LANES[dtype]
+        scalars = UNREACHED[dtype], DOUBLINGS[dtype]
         positions = canonical.hierarchy.position[sources].astype(np.int64)
-        added = self._added[column]
+        added_up = self._added[column]
 
-        def sweep(i: int, thread: int) -> None:
+        def sweep_line(i: int, thread: int) -> None:
+            """Sweep from the sources of the i-th line."""
             arrays = self._arrays[thread] or _new_arrays(canonical, self._swept, self._dtype)
             self._arrays[thread] = arrays
             first = i * lanes
-            own = positions[first : first + lanes]
-            _search(own, canonical.paths, added, self._swept, arrays, *scalars)
+            line_positions = positions[first : first + lanes]
+            _sweep_line(line_positions, canonical.paths, added_up, self._swept, arrays, *scalars)
             offsets = lists.offsets[first : first + lanes + 1]
-            _take(arrays.lines, arrays.sums, offsets, self._targets, distance, total)
+            _write_targets(arrays.lines, arrays.sums, offsets, self._targets, distance, total)
 
-        threads.for_each(sweep, -(-positions.size // lanes))
+        threads.for_each(sweep_line, -(-positions.size // lanes))
 
 
 def _part_above(canonical: CanonicalHierarchy, targets: np.ndarray) -> Swept:
+    """Return the part of a hierarchy above some targets, given by their numbers."""
     position = canonical.hierarchy.position
     down = canonical.paths.down
-    kept = positions_above(position[targets].astype(np.int64), down.offsets, down.heads)
+    positions = positions_above(position[targets].astype(np.int64), down.offsets, down.heads)
     places = np.full(position.size, -1, np.int32)
-    places[kept] = np.arange(kept.size, dtype=np.int32)
-    sizes = np.diff(down.offsets)[kept]
-    entries = np.repeat(down.offsets[kept], sizes) + positions_in_groups(sizes)
+    places[positions] = np.arange(positions.size, dtype=np.int32)
+    sizes = np.diff(down.offsets)[positions]
+    entries = np.repeat(down.offsets[positions], sizes) + positions_in_groups(sizes)
     offsets = make_offsets(sizes)
-    return Swept(places, kept, offsets, places[down.heads[entries]], down.weights[entries], entries)
+    return Swept(
+        places, positions, offsets, places[down.heads[entries]], down.weights[entries], entries
+    )
 
 
-def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, of_sums: np.dtype) -> SumArrays:
-    kind = canonical.hierarchy.dtype
+def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, sum_dtype: np.dtype) -> SumArrays:
+    """Allocate the memory of one thread for sweeps over ``swept``."""
+    dtype = canonical.hierarchy.dtype
     n = canonical.hierarchy.n_vertices
     n_places = swept.offsets.size - 1
     heap, reached = np.empty((2, n), np.int32)
     return SumArrays(
-        lines=aligned_lines(n_places, kind),
-        sums=np.zeros((n_places, LANES[kind]), of_sums),
+        lines=aligned_lines(n_places, dtype),
+        sums=np.zeros((n_places, LANES[dtype]), sum_dtype),
         is_set=np.zeros(n_places, np.uint8),
-        tentative=np.full(n, UNREACHED[kind], kind),
+        tentative=np.full(n, UNREACHED[dtype], dtype),
         heap=heap,
         reached=reached,
         total=np.empty(n, np.int64),
-        parent=np.empty((LANES[kind], n), np.int32),
-        held=np.empty(LANES[kind], kind),
+        parent=np.empty((LANES[dtype], n), np.int32),
+        held=np.empty(LANES[dtype], dtype),
         stacks=new_stacks(canonical),
     )
 
 
 @njit(cache=True, nogil=True)
 def _find_parents(source, count, parent, paths, up_sums, arrays):
-    """Find the entries that lead to what a search upward has reached, and the sums along them."""
+    """Find the entries that lead to what a search upward has reached, and the sums along them.
+
+    ``arrays.reached`` has ``count`` positions. ``parent``, int32 of shape (n,), receives the entry
+    upward that leads to each, of those that tie the one whose path is first.
+    """
     up = paths.up
     tentative = arrays.tentative
     reached = arrays.reached
@@ -226,26 +242,30 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
 def _settle_ties(place, ties, sources, paths, added, swept, arrays):
     """Where an entry from above ties with the path upward to a position, take the sums of the one
     that comes first.
+
+    ``ties`` has a bit per lane, set if an entry from above is as short as what ``arrays.held`` has
+    of the search. ``added`` are the sums of the entries downward.
     """
     lines = arrays.lines
     stacks = arrays.stacks
     p = swept.positions[place]
     for lane in range(sources.size):
-        own = lines[place, lane]
-        if not (ties >> np.uint64(lane)) & np.uint64(1) or arrays.held[lane] != own:
+        distance = lines[place, lane]
+        is_tied = (ties >> np.uint64(lane)) & np.uint64(1)
+        if not is_tied or arrays.held[lane] != distance:
             continue
         for e in range(swept.offsets[place], swept.offsets[place + 1]):
-            if lines[swept.heads[e], lane] + swept.weights[e] != own:
+            if lines[swept.heads[e], lane] + swept.weights[e] != distance:
                 continue
             stacks[0, 0] = 2 * swept.entries[e] + 1
             stacks[1, 0] = 2 * np.int64(arrays.parent[lane, p])
             if is_before(stacks[0], 1, stacks[1], 1, arrays.parent[lane], sources[lane], paths):
                 arrays.sums[place, lane] = arrays.sums[swept.heads[e], lane] + added[e]
-            break  # those that follow come later
+            break  # entries are in the order of their paths: those that follow come later
 
 
 @njit(cache=True, nogil=True)
-def _search(sources, paths, added, swept, arrays, unreached, doublings):
+def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
     """Write the distances from several positions, and the sums along the paths, to the lines."""
     lines = arrays.lines
     sums = arrays.sums
@@ -253,11 +273,11 @@ def _search(sources, paths, added, swept, arrays, unreached, doublings):
     tentative = arrays.tentative
     reached = arrays.reached
     for lane in range(sources.size):
-        count = search_upward(
+        n_reached = search_upward(
             sources[lane], paths.up, paths.down, tentative, arrays.heap, reached, unreached
         )
-        _find_parents(sources[lane], count, arrays.parent[lane], paths, added.up, arrays)
-        for i in range(count):
+        _find_parents(sources[lane], n_reached, arrays.parent[lane], paths, added.up, arrays)
+        for i in range(n_reached):
             p = reached[i]
             place = np.int64(swept.places[p])
             if place >= 0:
@@ -267,6 +287,7 @@ def _search(sources, paths, added, swept, arrays, unreached, doublings):
                 lines[place, lane] = tentative[p]
                 sums[place, lane] = arrays.total[p]
             tentative[p] = unreached
+
     both = LinesWithSums(lines, sums, arrays.held)
     edges = EdgesWithSums(swept.offsets, swept.heads, swept.weights, added.down)
     for place in range(is_set.size):
@@ -277,7 +298,7 @@ def _search(sources, paths, added, swept, arrays, unreached, doublings):
 
 
 @njit(cache=True, nogil=True)
-def _take(lines, sums, offsets, targets, distance, total):
+def _write_targets(lines, sums, offsets, targets, distance, total):
     """Write what lines hold at the targets of each source, which are places."""
     for lane in range(offsets.size - 1):
         for i in range(offsets[lane], offsets[lane + 1]):

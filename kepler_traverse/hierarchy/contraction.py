@@ -28,6 +28,7 @@ from ..cpu.compiled import njit
 MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
 # vertices that a thread takes at a time; fewer where there are few, since the last ones take long
 _CHUNK = 64
+_LONG_LIST = 64  # entries from which on insertion would take long to sort a list
 _NONE = -1
 _DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # in ``Workspaces.marks``
 # neighbors from which on a vertex waits for others to be contracted, whatever its priority
@@ -47,7 +48,7 @@ _LONG = 3  # an edge counts as at most so many original edges in a priority
 
 
 class ListArrays(NamedTuple):
-    """The arrays of ``Lists``."""
+    """The arrays of ``Lists``, for compiled code."""
 
     # begin, size, capacity: int64, int32 and int32 of shape (n,): where the list of a vertex
     # begins, its entries in the order of their weights, and the entries that fit
@@ -74,15 +75,18 @@ class Shortcuts(NamedTuple):
 
     @staticmethod
     def empty(n: int) -> Shortcuts:
+        """Return arrays for ``n`` shortcuts."""
         return Shortcuts(
-            *(np.empty(n, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8))
+            *(np.empty(n, dtype) for dtype in (np.int32, np.int32, np.int64, np.int32, np.uint8))
         )
 
-    def turned(self) -> Shortcuts:
+    def reverse(self) -> Shortcuts:
+        """Return the shortcuts with tails and heads exchanged."""
         return self._replace(tail=self.head, head=self.tail)
 
-    def at(self, rows: np.ndarray) -> Shortcuts:
-        return Shortcuts(*(each[rows] for each in self))
+    def at(self, positions: np.ndarray) -> Shortcuts:
+        """Return the shortcuts at some positions."""
+        return Shortcuts(*(array[positions] for array in self))
 
 
 class Lists:
@@ -105,26 +109,31 @@ class Lists:
         return ListArrays(*(getattr(self, name) for name in ListArrays._fields))
 
     def reserve(self, vertices: np.ndarray, added: np.ndarray) -> None:
-        """Move the lists of vertices to which entries will be added, where these do not fit."""
+        """Move the lists of ``vertices`` that lack capacity for ``added`` more entries each."""
         needed = self.size[vertices] + added
-        crowded = needed > self.capacity[vertices]
-        moved = vertices[crowded]
-        capacities = (needed[crowded] * 3 // 2 + 4).astype(np.int64)
-        if not moved.size:
+        needs_more = needed > self.capacity[vertices]
+        moved_lists = vertices[needs_more]
+        if not moved_lists.size:
             return
+
+        capacities = (needed[needs_more] * 3 // 2 + 4).astype(np.int64)  # so that few move again
         total = int(capacities.sum())
         if self.used + total > self.head.size:
-            more = max(total, self.head.size // 2)
+            n_more = max(total, self.head.size // 2)
             for name in ("head", "weight", "via", "hops"):
                 pool = getattr(self, name)
-                setattr(self, name, np.concatenate([pool[: self.used], np.empty(more, pool.dtype)]))
+                setattr(
+                    self, name, np.concatenate([pool[: self.used], np.empty(n_more, pool.dtype)])
+                )
+
         begins = self.used + np.concatenate([[0], np.cumsum(capacities)[:-1]])
         self.used += total
-        _move(moved, begins, capacities, self.arrays())
+        _move(moved_lists, begins, capacities, self.arrays())
 
 
 @njit(cache=True, nogil=True)
 def _move(vertices, begins, capacities, lists):
+    """Move the list of each vertex to where ``begins`` says, with its new capacity."""
     begin = lists.begin
     size = lists.size
     capacity = lists.capacity
@@ -147,24 +156,24 @@ def _move(vertices, begins, capacities, lists):
 
 @njit(cache=True, nogil=True)
 def _sort_all(begin, size, head, weight):
-    """Sort each list by weight; only heads and weights of its entries differ yet."""
+    """Sort each list by weight. Only heads and weights of its entries differ yet."""
     for v in range(begin.size):
-        if size[v] > _CHUNK:  # a hub, of which the loop below would take quadratic time
-            here = slice(begin[v], begin[v] + size[v])
-            order = np.argsort(weight[here], kind="mergesort")
-            head[here] = head[here][order]
-            weight[here] = weight[here][order]
+        if size[v] > _LONG_LIST:  # a hub, of which the loop below would take quadratic time
+            list_range = slice(begin[v], begin[v] + size[v])
+            order = np.argsort(weight[list_range], kind="mergesort")
+            head[list_range] = head[list_range][order]
+            weight[list_range] = weight[list_range][order]
             continue
         for i in range(begin[v] + 1, begin[v] + size[v]):
-            last_head = head[i]
-            last_weight = weight[i]
+            moved_head = head[i]
+            moved_weight = weight[i]
             at = i
-            while at > begin[v] and weight[at - 1] > last_weight:
+            while at > begin[v] and weight[at - 1] > moved_weight:
                 head[at] = head[at - 1]
                 weight[at] = weight[at - 1]
                 at -= 1
-            head[at] = last_head
-            weight[at] = last_weight
+            head[at] = moved_head
+            weight[at] = moved_weight
 
 
 # --- witness searches ---------------------------------------------------------------------------------------------------
@@ -225,6 +234,7 @@ class Search(NamedTuple):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _push(heap, size, key, value):
+    """Add an entry to a binary heap, int64 of shape (capacity, 2). Return the new size."""
     i = size
     while i > 0:
         parent = (i - 1) >> 1
@@ -266,8 +276,10 @@ def _find_witnesses(source, avoided, search, reach, work, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
     witnessed goals lose their mark.
 
-    A tentative distance is enough: it is the length of a path. Lists are sorted by weight, so that
-    the first edge that is too long ends a scan.
+    ``avoided`` is the vertex that is contracted, and ``now`` the number of this search in
+    ``Workspace.marks``, which the caller has set for the goals. A tentative distance is enough: it
+    is the length of a path. Lists are sorted by weight, so that the first edge that is too long
+    ends a scan.
     """
     chosen = search.chosen
     begin = search.ahead.begin
@@ -281,49 +293,54 @@ def _find_witnesses(source, avoided, search, reach, work, now):
     wanted = reach.wanted
     margin = reach.margin
     most = search.most
+
     n_heap = _push(heap, 0, 0, source)
     marks[source, _DISTANCE] = 0
     marks[source, _STAMP] = now
-    left = _SCANNED * most
+    n_scans_left = _SCANNED * most
     for _ in range(most):
         if n_heap == 0:
             return
-        far = heap[0, 0]
+        distance = heap[0, 0]
         u = heap[0, 1]
-        if far > slack:
+        if distance > slack:
             return
         n_heap = _pop(heap, n_heap)
-        if far > marks[u, _DISTANCE]:
+        if distance > marks[u, _DISTANCE]:  # an entry that a shorter path has replaced
             continue
-        if left <= 0 and u != source:
+
+        # All edges of the source are scanned, else no more than are left.
+        if n_scans_left <= 0 and u != source:
             return
         if u == source:
-            scanned = np.int64(size[u])
+            n_scanned = np.int64(size[u])
         else:
-            scanned = min(np.int64(size[u]), left)
-        left -= scanned
-        for i in range(begin[u], begin[u] + scanned):
+            n_scanned = min(np.int64(size[u]), n_scans_left)
+        n_scans_left -= n_scanned
+
+        for i in range(begin[u], begin[u] + n_scanned):
             v = head[i]
-            total = far + weight[i]
-            if total > longest:
+            candidate = distance + weight[i]
+            if candidate > longest:
                 break
             if v == avoided or chosen[v]:
                 continue
-            if marks[v, _STAMP] == now and marks[v, _DISTANCE] <= total:
+            if marks[v, _STAMP] == now and marks[v, _DISTANCE] <= candidate:
                 continue
             marks[v, _STAMP] = now
-            marks[v, _DISTANCE] = total
-            if marks[v, _GOAL] == now and total + margin <= marks[v, _LIMIT]:
+            marks[v, _DISTANCE] = candidate
+            if marks[v, _GOAL] == now and candidate + margin <= marks[v, _LIMIT]:
                 marks[v, _GOAL] = 0
                 wanted -= 1
                 if wanted == 0:
                     return
-            if total <= slack and n_heap < heap.shape[0]:  # else the search is cut short there
-                n_heap = _push(heap, n_heap, total, v)
+            if candidate <= slack and n_heap < heap.shape[0]:  # else the search is cut short there
+                n_heap = _push(heap, n_heap, candidate, v)
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_row(search):
+def _take_workspace(search):
+    """Return the workspace of a thread, which no other thread has taken."""
     row = atomic_add(search.next_row, 0, 1)
     works = search.works
     return Workspace(works.marks[row], works.heap[row], works.state[row])
@@ -331,10 +348,10 @@ def _take_row(search):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _contract(v, search, work, shortcuts, at, emits):
-    """Find the shortcuts that a contraction needs. Return where the next one is written, and the
-    sum of their edges.
+    """Find the shortcuts that contracting ``v`` needs. Return where the next one is written, and
+    the edges of the graph that they stand for, of each edge joined no more than ``_LONG``.
 
-    If ``emits``, they are written to ``shortcuts`` from ``at`` on.
+    If ``emits``, the shortcuts are written to ``shortcuts`` from ``at`` on; else they are counted.
     """
     ahead = search.ahead
     back = search.back
@@ -357,13 +374,15 @@ def _contract(v, search, work, shortcuts, at, emits):
     for i in range(begin_back[v], begin_back[v] + size_back[v]):
         u = head_back[i]
         to_v = weight_back[i]
+
+        # The goals are the neighbors w: a path from u must not be longer than the way by v.
         state[0] += 1
         now = state[0]
         wanted = 0
         longest = 0
         slack = -1
-        start = i + 1 if is_symmetric else first
-        for j in range(start, last):
+        first_partner = i + 1 if is_symmetric else first
+        for j in range(first_partner, last):
             w = head[j]
             if w != u:
                 through = min(to_v + weight[j], MAX_SUM)
@@ -371,15 +390,17 @@ def _contract(v, search, work, shortcuts, at, emits):
                 marks[w, _LIMIT] = through
                 longest = max(longest, through)
                 # the lightest edge to w, or the one after it if that one is from v
-                into = begin_back[w]
-                into += head_back[into] == v and size_back[w] > 1
-                slack = max(slack, through - weight_back[into])
+                lightest = begin_back[w]
+                lightest += head_back[lightest] == v and size_back[w] > 1
+                slack = max(slack, through - weight_back[lightest])
                 wanted += 1
         if wanted == 0:
             continue
         reach = Reach(longest, slack, wanted, search.margin)
         _find_witnesses(u, v, search, reach, work, now)
-        for j in range(start, last):
+
+        # A goal that still has its mark has no witness.
+        for j in range(first_partner, last):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
@@ -398,12 +419,15 @@ def _contract(v, search, work, shortcuts, at, emits):
 
 @njit(cache=True, nogil=True)
 def _evaluate(next_item, n_items, items, search, shortcuts, difference):
-    """Find out what contracting each vertex would add: twice the edges more, and the original edges
-    of the shortcuts.
+    """Write to ``difference`` what contracting each vertex would add: twice the additional edges,
+    and the original edges of the shortcuts.
+
+    Threads take chunks of ``items`` from the counter ``next_item`` until it reaches ``n_items``,
+    here and below. A hub counts as if its neighbors were all joined, so that it waits.
     """
     vertices = items.vertices
     chunk = items.chunk
-    work = _take_row(search)
+    work = _take_workspace(search)
     size = search.ahead.size
     size_back = search.back.size
     while True:
@@ -425,10 +449,12 @@ def _evaluate(next_item, n_items, items, search, shortcuts, difference):
 
 @njit(cache=True, nogil=True)
 def _emit(next_item, n_items, items, search, shortcuts, places, counts):
-    """Write the shortcuts of the vertices of a round, each from its place on."""
+    """Write the shortcuts of the vertices of a round, those of the j-th one from ``places[j]`` on,
+    and how many they are to ``counts``.
+    """
     vertices = items.vertices
     chunk = items.chunk
-    work = _take_row(search)
+    work = _take_workspace(search)
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -440,8 +466,8 @@ def _emit(next_item, n_items, items, search, shortcuts, places, counts):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_before(u, v, priority):
-    """Whether u is contracted before v; a mixture of bits of the number decides between equals, so
-    that ties spread.
+    """Return whether u is contracted before v; a mixture of bits of the number decides between
+    equals, so that ties spread.
     """
     if priority[u] != priority[v]:
         return priority[u] < priority[v]
@@ -452,6 +478,7 @@ def _is_before(u, v, priority):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_first(v, priority, lists):
+    """Return whether a vertex is contracted before all neighbors in its list."""
     begin = lists.begin
     size = lists.size
     head = lists.head
@@ -463,7 +490,9 @@ def _is_first(v, priority, lists):
 
 @njit(cache=True, nogil=True)
 def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
-    """Mark the vertices that come before all their neighbors. ``back`` is None if it is ``ahead``."""
+    """Set ``marks``, bool, of the vertices that come before all their neighbors. ``back`` is None
+    if it is ``ahead``.
+    """
     vertices = items.vertices
     chunk = items.chunk
     while True:
@@ -480,7 +509,7 @@ def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
 @njit(cache=True, nogil=True)
 def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched):
     """Add the neighbors of contracted vertices to ``touched``, behind its first ``n_touched``, each
-    once per round; return how many it has then.
+    once per round. Return how many it has then.
 
     A neighbor inherits a level above that of the vertex, and has one contracted neighbor more.
     """
@@ -506,7 +535,7 @@ def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched
 @njit(cache=True, nogil=True)
 def _update(next_item, n_items, items, chosen, lists, first, added):
     """Remove contracted neighbors from the lists of vertices, and add shortcuts; those of the j-th
-    vertex begin at ``first[j]``.
+    vertex are ``first[j]`` to ``first[j + 1] - 1`` of ``added``, sorted by tail.
     """
     touched = items.vertices
     chunk = items.chunk
@@ -516,62 +545,80 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
     weight = lists.weight
     via = lists.via
     hops = lists.hops
-    heads = added.head
-    weights = added.weight
-    vias = added.via
-    hops_of = added.hops
+    new_heads = added.head
+    new_weights = added.weight
+    new_vias = added.via
+    new_hops = added.hops
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, touched.size)):
             u = touched[j]
+
+            # Drop the contracted neighbors; the others move up.
             start = begin[u]
-            kept = begin[u]
+            end = begin[u]
             for i in range(start, start + size[u]):
                 if not chosen[head[i]]:
-                    head[kept] = head[i]
-                    weight[kept] = weight[i]
-                    via[kept] = via[i]
-                    hops[kept] = hops[i]
-                    kept += 1
+                    head[end] = head[i]
+                    weight[end] = weight[i]
+                    via[end] = via[i]
+                    hops[end] = hops[i]
+                    end += 1
+
+            # Add each shortcut, or let it replace a heavier entry to the same vertex.
             for k in range(first[j], first[j + 1]):
-                w = heads[k]
+                w = new_heads[k]
                 at = start
-                while at < kept and head[at] != w:
+                while at < end and head[at] != w:
                     at += 1
-                if at == kept or weights[k] < weight[at]:
+                if at == end or new_weights[k] < weight[at]:
                     head[at] = w
-                    weight[at] = weights[k]
-                    via[at] = vias[k]
-                    hops[at] = hops_of[k]
-                    kept = max(kept, at + 1)
-            for i in range(start + 1, kept):
+                    weight[at] = new_weights[k]
+                    via[at] = new_vias[k]
+                    hops[at] = new_hops[k]
+                    end = max(end, at + 1)
+
+            # Sort by weight, by insertion, as most entries are in order.
+            for i in range(start + 1, end):
                 if weight[i] < weight[i - 1]:
-                    last = head[i]
-                    length = weight[i]
-                    passed = via[i]
-                    count = hops[i]
+                    moved_head = head[i]
+                    moved_weight = weight[i]
+                    moved_via = via[i]
+                    moved_hops = hops[i]
                     at = i
-                    while at > start and weight[at - 1] > length:
+                    while at > start and weight[at - 1] > moved_weight:
                         head[at] = head[at - 1]
                         weight[at] = weight[at - 1]
                         via[at] = via[at - 1]
                         hops[at] = hops[at - 1]
                         at -= 1
-                    head[at] = last
-                    weight[at] = length
-                    via[at] = passed
-                    hops[at] = count
-            size[u] = kept - start
+                    head[at] = moved_head
+                    weight[at] = moved_weight
+                    via[at] = moved_via
+                    hops[at] = moved_hops
+            size[u] = end - start
 
 
 # --- all rounds ---------------------------------------------------------------------------------------------------------
 
 
 class Contraction:
-    """The state of a contraction of a CSR with integer weights of at least 0; ``reverse`` is that
-    of a directed graph. ``keeps_ties``: no shortest path is lost.
+    """The state of a contraction of a graph in compressed sparse rows, with integer weights of at
+    least 0.
+
+    ``reverse`` has offsets, targets and weights of the reversed graph if it is directed.
+    ``keeps_ties``: no shortest path is lost.
+
+    Attributes
+    ----------
+    level : int32 array of shape (n,)
+        More than the level of each contracted neighbor.
+    rounds : list of int32 arrays
+        The vertices that each round has contracted.
+    remaining : int32 array
+        The vertices that are left.
     """
 
     def __init__(
@@ -593,12 +640,14 @@ class Contraction:
         self.level = np.zeros(n, np.int32)
         self.rounds: list[np.ndarray] = []
         self._n = n
+        # Of each vertex: its contracted neighbors, what ``_evaluate`` has found, whether that is
+        # out of date, the last round that listed it, and whether this round contracts it.
         self._contracted = np.zeros(n, np.int32)
         self._difference = np.zeros(n, np.int64)
+        self._is_stale = np.ones(n, np.uint8)
         self._seen = np.full(n, _NONE, np.int32)
         self._chosen = np.zeros(n, np.uint8)
-        self._nobody = np.zeros(n, np.uint8)
-        self._dirty = np.ones(n, np.uint8)
+        self._none_chosen = np.zeros(n, np.uint8)
         rows = threads.count()
         self._works = Workspace(
             np.zeros((rows, n, 4), np.int64),
@@ -613,7 +662,7 @@ class Contraction:
         """
         while self.remaining.size:
             check()
-            self._round()
+            self._run_round()
 
     def run_in_order(self, rank: np.ndarray, most_pairs: float) -> bool:
         """Contract all vertices in a given order: ``rank``, an int64 array, ascends in it.
@@ -634,48 +683,63 @@ class Contraction:
         """Pairs of an edge to and an edge from the same vertex, of all vertices that are left; few
         of each hub.
         """
-        to, out = (lists.size[self.remaining].astype(np.int64) for lists in (self.back, self.ahead))
-        return int((to * np.minimum(out, _HUB)).sum())
+        n_in, n_out = (
+            lists.size[self.remaining].astype(np.int64) for lists in (self.back, self.ahead)
+        )
+        return int((n_in * np.minimum(n_out, _HUB)).sum())
 
     @property
     def shortcuts(self) -> int:
         """Edges of all lists that are not of the graph."""
-        lists = (self.ahead,) if self.is_symmetric else (self.ahead, self.back)
-        return sum(_count_shortcuts(each.begin, each.size, each.via) for each in lists)
+        directions = (self.ahead,) if self.is_symmetric else (self.ahead, self.back)
+        return sum(_count_shortcuts(lists.begin, lists.size, lists.via) for lists in directions)
 
     @property
-    def _settled(self) -> tuple[int, int]:
+    def _max_settled(self) -> tuple[int, int]:
+        """Vertices that a witness search settles: to estimate a priority, and to contract."""
         if self.remaining.size > _CORE:
             return _SETTLED
         return _SETTLED_IN_CORE
 
     def _search(self, chosen: np.ndarray, most: int) -> Search:
+        """Return what witness searches have in common that avoid ``chosen`` and settle ``most``
+        vertices.
+        """
         lists = self.ahead.arrays(), self.back.arrays()
         next_row = np.zeros(1, np.int64)
         return Search(chosen, most, self.is_symmetric, *lists, self._works, next_row, self._margin)
 
     def _evaluate(self, vertices: np.ndarray) -> None:
-        search = self._search(self._nobody, self._settled[0])
-        threads.run(_evaluate, *_shared(vertices), search, Shortcuts.empty(0), self._difference)
-        self._dirty[vertices] = 0
+        """Find out what contracting each of some vertices would add."""
+        max_settled, _ = self._max_settled
+        search = self._search(self._none_chosen, max_settled)
+        threads.run(_evaluate, *_in_chunks(vertices), search, Shortcuts.empty(0), self._difference)
+        self._is_stale[vertices] = 0
 
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
+        """Return those of some vertices that come before all their neighbors."""
         marks = np.empty(vertices.size, np.bool_)
         ahead = self.ahead.arrays()
         back = None if self.is_symmetric else self.back.arrays()
-        threads.run(_mark_first, *_shared(vertices), priority, ahead, back, marks)
+        threads.run(_mark_first, *_in_chunks(vertices), priority, ahead, back, marks)
         return vertices[marks]
 
     def _priority(self, vertices: np.ndarray | slice) -> np.ndarray:
+        """Return the priorities of some vertices, int64; the lowest are contracted first."""
         terms = self._difference[vertices] + self._contracted[vertices]
         return terms + _PER_LEVEL * self.level[vertices]
 
-    def _round(self) -> None:
+    def _run_round(self) -> None:
+        """Contract the vertices that come before all their neighbors.
+
+        Only these are evaluated anew where a neighbor was contracted. If none of them remains, the
+        next call goes on with the new priorities.
+        """
         if not self.rounds:
             self._evaluate(self.remaining)
         priority = self._priority(slice(None))
         candidates = self._first(self.remaining, priority)
-        stale = candidates[self._dirty[candidates] == 1]
+        stale = candidates[self._is_stale[candidates] == 1]
         if stale.size:
             self._evaluate(stale)
             priority[stale] = self._priority(stale)
@@ -685,25 +749,27 @@ class Contraction:
         self._contract(candidates)
 
     def _contract(self, vertices: np.ndarray) -> None:
+        """Contract vertices of which no two are neighbors."""
         chosen = self._chosen
         chosen[vertices] = 1
-        added = self._shortcuts(vertices)
-        touched = self._neighbors(vertices)
+        added = self._find_shortcuts(vertices)
+        touched = self._list_neighbors(vertices)
         if self.is_symmetric:
-            self._update(
-                self.ahead,
-                touched,
-                Shortcuts(*map(np.concatenate, zip(added, added.turned(), strict=True))),
-            )
+            arrays = zip(added, added.reverse(), strict=True)
+            both_ways = Shortcuts(*(np.concatenate(pair) for pair in arrays))
+            self._update(self.ahead, touched, both_ways)
         else:
             self._update(self.ahead, touched, added)
-            self._update(self.back, touched, added.turned())
-        self._dirty[touched] = 1
+            self._update(self.back, touched, added.reverse())
+
+        self._is_stale[touched] = 1
         self.rounds.append(vertices)
         self.remaining = self.remaining[chosen[self.remaining] == 0]
         chosen[vertices] = 0
 
-    def _shortcuts(self, vertices: np.ndarray) -> Shortcuts:
+    def _find_shortcuts(self, vertices: np.ndarray) -> Shortcuts:
+        """Return the shortcuts that contracting some vertices needs."""
+        # Each vertex has places for as many as it has pairs of edges.
         degree = self.ahead.size[vertices].astype(np.int64)
         if self.is_symmetric:
             bound = degree * (degree - 1) // 2
@@ -712,30 +778,35 @@ class Contraction:
         places = np.concatenate([[0], np.cumsum(bound)])
         shortcuts = Shortcuts.empty(int(places[-1]))
         counts = np.empty(vertices.size, np.int64)
-        search = self._search(self._chosen, self._settled[1])
-        threads.run(_emit, *_shared(vertices), search, shortcuts, places, counts)
+        _, max_settled = self._max_settled
+        search = self._search(self._chosen, max_settled)
+        threads.run(_emit, *_in_chunks(vertices), search, shortcuts, places, counts)
+
+        # Close the gaps behind those of each vertex.
         gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
         return shortcuts.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
-    def _neighbors(self, vertices: np.ndarray) -> np.ndarray:
+    def _list_neighbors(self, vertices: np.ndarray) -> np.ndarray:
+        """Return the neighbors of contracted vertices in either direction, ascending."""
         inherited = Inherited(self.level, self._contracted, self._seen)
         number = len(self.rounds)
         touched = np.empty(self.remaining.size, np.int32)
         count = 0
-        for lists in {id(each): each for each in (self.ahead, self.back)}.values():
+        for lists in (self.ahead,) if self.is_symmetric else (self.ahead, self.back):
             count = _list_neighbors(vertices, lists.arrays(), inherited, number, touched, count)
         return np.sort(touched[:count])
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:
+        """Remove contracted neighbors from the lists of ``touched``, and add shortcuts."""
         added = added.at(np.argsort(added.tail, kind="stable"))
         first = np.searchsorted(added.tail, np.concatenate([touched, [self._n]]))
         lists.reserve(touched, np.diff(first))
-        threads.run(_update, *_shared(touched), self._chosen, lists.arrays(), first, added)
+        threads.run(_update, *_in_chunks(touched), self._chosen, lists.arrays(), first, added)
 
 
 @njit(cache=True, nogil=True)
 def half_depth(begin, size, head, start):
-    """Return within how many edges of a vertex half of the vertices are that it reaches, and how
+    """Return within how many edges of ``start`` half of the vertices are that it reaches, and how
     many it reaches.
     """
     depth = np.full(size.size, _NONE, np.int32)
@@ -757,6 +828,7 @@ def half_depth(begin, size, head, start):
 
 @njit(cache=True, nogil=True)
 def _count_shortcuts(begin, size, via):
+    """Return how many entries of lists are shortcuts."""
     count = 0
     for v in range(begin.size):
         for i in range(begin[v], begin[v] + size[v]):
@@ -764,7 +836,9 @@ def _count_shortcuts(begin, size, via):
     return count
 
 
-def _shared(vertices: np.ndarray) -> tuple[int, Items]:
-    """Return how many chunks threads share, and the vertices."""
+def _in_chunks(vertices: np.ndarray) -> tuple[int, Items]:
+    """Return the number of chunks that threads share, and the vertices in chunks; there are several
+    chunks per thread.
+    """
     chunk = max(1, min(_CHUNK, vertices.size // (8 * threads.count())))
     return -(-vertices.size // chunk), Items(vertices, chunk)

@@ -60,9 +60,11 @@ class Customizable(NamedTuple):
 def make_customizable(
     n: int, tails: np.ndarray, heads: np.ndarray, is_end: np.ndarray, most_triangles: int
 ) -> Customizable | None:
-    """Return the hierarchy of links between n vertices; None if it had more triangles than wanted.
+    """Return the hierarchy of links between n vertices; None if it had more than
+    ``most_triangles``.
 
-    ``is_end`` (n,) bool: vertices with links in one direction only, so that no path leads through.
+    ``tails`` and ``heads`` (n_links,) int: the ends of each link. ``is_end`` (n,) bool: vertices
+    with links in one direction only, so that no path leads through.
     """
     offsets, neighbors = _join_directions(n, tails, heads)
     elimination = eliminate(offsets, neighbors, is_end, most_triangles)
@@ -164,8 +166,9 @@ def new_arcs(topology: Topology) -> Arcs:
 
 @njit(cache=True, nogil=True)
 def customize(costs, topology, arcs):
-    """Set the arcs to those of the costs of the links, int64, which are at least 0, and all together
-    at most ``MAX_SUM``.
+    """Set the arcs to those of the costs of the links.
+
+    ``costs`` (n_links,) int64 are at least 0, and all together at most ``MAX_SUM``.
     """
     offsets = topology.offsets
     heads = topology.heads
@@ -181,18 +184,22 @@ def customize(costs, topology, arcs):
         if side != NO_LINK and costs[link] < weights[side]:
             weights[side] = costs[link]
             first[side] = link
+
+    # A triangle: two arcs of one vertex, ``bottom``, to ``middle`` and to a vertex above it, and the
+    # arc of ``middle`` that joins these. ``middle`` ascends, so that the arcs of all vertices below
+    # it are final, and with them those of ``bottom``.
     arc_to = np.empty(n, np.int32)
-    for x in range(topology.n_ends, n):
-        for arc in range(offsets[x], offsets[x + 1]):
+    for middle in range(topology.n_ends, n):
+        for arc in range(offsets[middle], offsets[middle + 1]):
             arc_to[heads[arc]] = arc
-        for i in range(topology.below_offsets[x], topology.below_offsets[x + 1]):
+        for i in range(topology.below_offsets[middle], topology.below_offsets[middle + 1]):
             low = 2 * np.int64(topology.below[i])
-            m = topology.tails[low >> 1]
-            if m < topology.n_ends:
+            bottom = topology.tails[low >> 1]
+            if bottom < topology.n_ends:
                 continue
             up = weights[low + UP]
             down = weights[low + DOWN]
-            for other in range((low >> 1) + 1, offsets[m + 1]):
+            for other in range((low >> 1) + 1, offsets[bottom + 1]):
                 high = 2 * other
                 side = 2 * np.int64(arc_to[heads[other]])
                 ahead = down + weights[high + UP]
@@ -222,41 +229,53 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
         share = atomic_add(next_item, 0, 1)
         if share >= n_items:
             break
-        least = np.int64(0)
+        smallest_difference = np.int64(0)
         if share == 0:
             for link in range(costs.size):
                 if topology.sides[link] != NO_LINK:
-                    least = min(least, costs[link] - weights[topology.sides[link]])
-        for x in range(first_rank[share], first_rank[share + 1]):
-            for arc in range(offsets[x], offsets[x + 1]):
+                    smallest_difference = min(
+                        smallest_difference, costs[link] - weights[topology.sides[link]]
+                    )
+        # the triangles, as in ``customize``
+        for middle in range(first_rank[share], first_rank[share + 1]):
+            for arc in range(offsets[middle], offsets[middle + 1]):
                 arc_to[heads[arc]] = arc
-            for i in range(topology.below_offsets[x], topology.below_offsets[x + 1]):
+            for i in range(topology.below_offsets[middle], topology.below_offsets[middle + 1]):
                 low = 2 * np.int64(topology.below[i])
-                m = topology.tails[low >> 1]
-                if m < topology.n_ends:
+                bottom = topology.tails[low >> 1]
+                if bottom < topology.n_ends:
                     continue
                 up = weights[low + UP]
                 down = weights[low + DOWN]
-                for other in range((low >> 1) + 1, offsets[m + 1]):
+                for other in range((low >> 1) + 1, offsets[bottom + 1]):
                     side = 2 * np.int64(arc_to[heads[other]])
-                    least = min(least, down + weights[2 * other + UP] - weights[side + UP])
-                    least = min(least, weights[2 * other + DOWN] + up - weights[side + DOWN])
-        is_shorter[share] = least < 0
+                    smallest_difference = min(
+                        smallest_difference, down + weights[2 * other + UP] - weights[side + UP]
+                    )
+                    smallest_difference = min(
+                        smallest_difference, weights[2 * other + DOWN] + up - weights[side + DOWN]
+                    )
+        is_shorter[share] = smallest_difference < 0
 
 
 def equal_shares(topology: Topology, n_shares: int) -> np.ndarray:
-    """Return the first rank of each share and one more, such that each has as many triangles, nearly."""
+    """Return the first rank of each share and one more, int64 of shape (n_shares + 1,), such that
+    each share has about as many triangles.
+    """
     n_above = np.diff(topology.offsets)[topology.tails[topology.below]]
-    added = np.concatenate([[0], np.cumsum(n_above)])[topology.below_offsets]
-    first = np.searchsorted(added, np.arange(n_shares) * added[-1] / n_shares)
+    triangles_before = np.concatenate([[0], np.cumsum(n_above)])[topology.below_offsets]
+    equal_numbers = np.arange(n_shares) * triangles_before[-1] / n_shares
+    first = np.searchsorted(triangles_before, equal_numbers)
     return np.concatenate([first, [topology.offsets.size - 1]]).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
 def hand_down(costs, arcs, loads, flow):
-    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as much.
+    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as
+    much as the arcs weigh.
 
-    ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,) float64.
+    ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,)
+    float64. Sides descend: those that explain a side come before it in the arrays.
     """
     weights = arcs.weights
     is_right = True
@@ -280,8 +299,11 @@ def hand_down(costs, arcs, loads, flow):
 
 @njit(cache=True, nogil=True)
 def mark_sides(arcs, is_marked, marks):
-    """Set ``marks``, uint8 of shape (2 * n_arcs,), of each side that ``hand_down`` would hand down to
-    a link that is marked.
+    """Set ``marks``, uint8 of shape (2 * n_arcs,), of each side that ``hand_down`` would hand down
+    to a link that is marked.
+
+    ``is_marked`` has shape (n_links,). Sides ascend: those that explain a side come before it in
+    the arrays.
     """
     for side in range(marks.size):
         first = arcs.first[side]
@@ -312,16 +334,16 @@ class Part(NamedTuple):
 
 
 def part_above(topology: Topology, ranks: np.ndarray) -> Part:
-    """Return the part above some ranks."""
+    """Return the part above some ranks, these included."""
     is_above = np.zeros(topology.offsets.size - 1, np.bool_)
     is_above[ranks] = True
     _mark_above(topology.offsets, topology.heads, is_above)
-    kept = np.flatnonzero(is_above).astype(np.int32)
+    ranks_above = np.flatnonzero(is_above).astype(np.int32)
     number = np.cumsum(is_above, dtype=np.int32) - np.int32(1)
     arcs = np.flatnonzero(is_above[topology.tails]).astype(np.int32)
-    n_above = np.diff(topology.offsets)[kept]
+    n_above = np.diff(topology.offsets)[ranks_above]
     return Part(
-        ranks=kept,
+        ranks=ranks_above,
         offsets=np.concatenate([[0], np.cumsum(n_above)]).astype(np.int64),
         heads=number[topology.heads[arcs]],
         tails=number[topology.tails[arcs]],
@@ -331,6 +353,7 @@ def part_above(topology: Topology, ranks: np.ndarray) -> Part:
 
 @njit(cache=True, nogil=True)
 def _mark_above(offsets, heads, is_above):
+    """Mark the heads of the arcs of all marked ranks. Ranks ascend, as heads are above."""
     for x in range(is_above.size):
         if is_above[x]:
             for arc in range(offsets[x], offsets[x + 1]):
@@ -348,30 +371,32 @@ def lists_above(part: Part, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 @njit(cache=True, nogil=True)
 def _lists_above(offsets, heads, starts, list_offsets):
+    """Write ``list_offsets``, and return the numbers above each of ``starts``; see ``lists_above``."""
     n = offsets.size - 1
     numbers = np.empty(1024, np.int32)
     is_seen = np.zeros(n, np.bool_)
     size = np.int64(0)
-    for at in range(starts.size):
+    for i_start in range(starts.size):
         begin = size
-        done = begin
-        if size + n > numbers.size:
+        next_number = begin
+        if size + n > numbers.size:  # a list has n numbers at most
             larger = np.empty(2 * numbers.size + n, np.int32)
             larger[:size] = numbers[:size]
             numbers = larger
-        numbers[size] = starts[at]
-        is_seen[starts[at]] = True
+        numbers[size] = starts[i_start]
+        is_seen[starts[i_start]] = True
         size += 1
-        while done < size:
-            v = numbers[done]
-            done += 1
+        while next_number < size:
+            v = numbers[next_number]
+            next_number += 1
             for arc in range(offsets[v], offsets[v + 1]):
                 if not is_seen[heads[arc]]:
                     is_seen[heads[arc]] = True
                     numbers[size] = heads[arc]
                     size += 1
+
         numbers[begin:size].sort()
         for i in range(begin, size):
             is_seen[numbers[i]] = False
-        list_offsets[at + 1] = size
+        list_offsets[i_start + 1] = size
     return numbers[:size].copy()

@@ -40,15 +40,17 @@ ENTRIES = (_JOIN, _SET_LINKS, _PROVE_LINKS, _PROVE, _TAKE, _PUT, _LOWER, _MARK, 
 
 
 class Levels(NamedTuple):
-    """Items in levels, each of which needs those of the levels before: ``by_level`` (n,) int32, CuPy,
-    and ``offsets`` (n_levels + 1,) int64, CuPy: where each level begins.
+    """Items in levels, each of which needs those of the levels before.
+
+    ``by_level`` (n,) int32, CuPy: the items, level by level. ``offsets`` (n_levels + 1,) int64,
+    CuPy: where each level begins in ``by_level``.
     """
 
     by_level: Any
     offsets: Any
 
     def arguments(self) -> dict[str, Any]:
-        """Return them by the names of structs."""
+        """Return the arrays by the names that they have in the arguments of kernels."""
         return {
             "by_level": self.by_level,
             "level_offsets": self.offsets,
@@ -57,7 +59,7 @@ class Levels(NamedTuple):
 
     @classmethod
     def of(cls, level: np.ndarray) -> Levels:
-        """Return items by their levels."""
+        """Return items by their levels; ``level`` (n,) int, NumPy."""
         by_level = np.argsort(level, kind="stable").astype(np.int32)
         counts = np.bincount(level)
         return cls(
@@ -83,10 +85,13 @@ def run(entry: Entry, work_items: int, **arguments: Any) -> None:
 
 
 def run_together(entry: Entry, **arguments: Any) -> None:
-    """Launch a kernel that has barriers of the grid, with all blocks that are resident at once."""
-    together = kernel(entry, np.int32)
+    """Launch a kernel that has barriers of the grid, with all blocks that are resident at once.
+
+    ``arrived`` of its arguments counts the blocks at a barrier.
+    """
+    compiled = kernel(entry, np.int32)
     arrived = cp.zeros(1, np.uint32)
-    launch_blocks(together, blocks_at_once(together), {**arguments, "arrived": arrived})
+    launch_blocks(compiled, blocks_at_once(compiled), {**arguments, "arrived": arrived})
 
 
 class CustomizableOnGpu:
@@ -107,6 +112,8 @@ class CustomizableOnGpu:
         self._sides = cp.asarray(topology.sides)
         self._offsets = cp.asarray(topology.offsets)
         self._levels = Levels.of(levels[topology.tails])
+
+        # An arc and each later one of its tail make a triangle, but for those of ends.
         n_arcs = topology.heads.size
         n_later = topology.offsets[topology.tails + 1] - 1 - np.arange(n_arcs)
         n_later[: topology.offsets[topology.n_ends]] = 0
@@ -130,8 +137,8 @@ class CustomizableOnGpu:
     def customize(self, costs: Any) -> None:
         """Set the weights to those of costs of the links, int64, CuPy; see ``customizable.customize``."""
         self.weights.fill(UNREACHED)
-        run(_SET_LINKS, costs.size, **self._of_links(costs))
-        run_together(_LOWER, **self._levels.arguments(), **self._of_triangles())
+        run(_SET_LINKS, costs.size, **self._link_arguments(costs))
+        run_together(_LOWER, **self._levels.arguments(), **self._triangle_arguments())
 
     def prove(self, costs: Any) -> None:
         """Compare the weights with each link and each triangle, and find those that explain them."""
@@ -141,7 +148,7 @@ class CustomizableOnGpu:
         run(
             _PROVE_LINKS,
             costs.size,
-            **self._of_links(costs),
+            **self._link_arguments(costs),
             links=self._links,
             is_wrong=self.is_wrong,
         )
@@ -149,12 +156,13 @@ class CustomizableOnGpu:
             _PROVE,
             n_arcs,
             n_arcs=np.int64(n_arcs),
-            **self._of_triangles(),
+            **self._triangle_arguments(),
             triangles=self._triangles,
             is_wrong=self.is_wrong,
         )
 
-    def _of_links(self, costs: Any) -> dict[str, Any]:
+    def _link_arguments(self, costs: Any) -> dict[str, Any]:
+        """Return what kernels over the links have in common."""
         return {
             "n_links": np.int64(costs.size),
             "sides": self._sides,
@@ -162,7 +170,8 @@ class CustomizableOnGpu:
             "weights": self.weights,
         }
 
-    def _of_triangles(self) -> dict[str, Any]:
+    def _triangle_arguments(self) -> dict[str, Any]:
+        """Return what kernels over the triangles have in common."""
         return {
             "first_triangle": self._first_triangle,
             "joins": self._joins,
@@ -170,7 +179,10 @@ class CustomizableOnGpu:
         }
 
     def take_weights(self, arcs: Any, way: int) -> Any:
-        """Return the weights of some arcs in one direction, int64, CuPy."""
+        """Return the weights of some arcs in one direction, int64, CuPy.
+
+        ``arcs`` are int32, CuPy; ``way`` is ``UP`` or ``DOWN``.
+        """
         taken = cp.empty(arcs.size, np.int64)
         run(
             _TAKE,

@@ -56,6 +56,8 @@ def eliminate(
     )
     if n_triangles > most_triangles:
         return None
+
+    # From vertices to ranks, which are sorted within the list of each rank.
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n, dtype=np.int32)
     heads = rank[above]
@@ -75,8 +77,10 @@ def _sort_lists(next_item, n_items, offsets, numbers):
 
 
 @njit(cache=True, nogil=True)
-def _grown(array, size, needed):
-    """Return an array with space for more, which begins as the one given."""
+def _with_space(array, size, needed):
+    """Return an array with space for ``needed`` entries: the one given, or a copy of its first
+    ``size`` entries in a larger one.
+    """
     if needed <= array.size:
         return array
     larger = np.empty(max(needed, 2 * array.size), array.dtype)
@@ -85,8 +89,12 @@ def _grown(array, size, needed):
 
 
 @njit(cache=True, nogil=True)
-def _put(v, degree, first, following, previous):
-    """Put a vertex in front of those with as many neighbors."""
+def _insert(v, degree, first, following, previous):
+    """Put a vertex in front of those with ``degree`` neighbors.
+
+    ``first``, by degree, and ``following`` and ``previous``, by vertex, link these lists both ways;
+    ``_NONE`` where they end.
+    """
     head = first[degree]
     following[v] = head
     previous[v] = _NONE
@@ -96,8 +104,8 @@ def _put(v, degree, first, following, previous):
 
 
 @njit(cache=True, nogil=True)
-def _take(v, degree, first, following, previous):
-    """Remove a vertex from those with as many neighbors."""
+def _remove(v, degree, first, following, previous):
+    """Remove a vertex from those with ``degree`` neighbors; see ``_insert``."""
     before = previous[v]
     after = following[v]
     if before == _NONE:
@@ -110,46 +118,51 @@ def _take(v, degree, first, following, previous):
 
 @njit(cache=True, nogil=True)
 def _begin_with_ends(offsets, neighbors, is_end, order, above_offsets):
-    """Put the vertices that no path leads through first. Return how many they are, and the neighbors
-    above them: all that are not among those before.
+    """Put the vertices that no path leads through first.
+
+    Return how many they are, and an array with space for more that begins with the neighbors above
+    them: all that are not among those before.
     """
     n = order.size
-    place = np.full(n, n, np.int32)
-    done = 0
+    rank_of = np.full(n, n, np.int32)
+    n_ordered = 0
     for v in range(n):
         if is_end[v]:
-            order[done] = v
-            place[v] = done
-            done += 1
+            order[n_ordered] = v
+            rank_of[v] = n_ordered
+            n_ordered += 1
     above = np.empty(2 * neighbors.size + 16, np.int32)
     n_above = np.int64(0)
-    for at in range(done):
-        v = order[at]
+    for rank in range(n_ordered):
+        v = order[rank]
         for i in range(offsets[v], offsets[v + 1]):
-            if place[neighbors[i]] > at:
+            if rank_of[neighbors[i]] > rank:
                 above[n_above] = neighbors[i]
                 n_above += 1
-        above_offsets[at + 1] = n_above
-    return done, above
+        above_offsets[rank + 1] = n_above
+    return n_ordered, above
 
 
 @njit(cache=True, nogil=True)
-def _join(listed, own, v, u, joined):
-    """Write the neighbors of u after v is gone, in ascending order; return how many they are.
+def _join(neighbors_of_u, neighbors_of_v, v, u, joined):
+    """Write the neighbors of u after v is gone to ``joined``, in ascending order; return how many
+    they are.
 
-    ``listed`` and ``own``: the neighbors of u and of v, in ascending order.
+    ``neighbors_of_u`` and ``neighbors_of_v``: the neighbors of u and of v, in ascending order.
     """
     n_joined = 0
     i = 0
     j = 0
-    while i < listed.size or j < own.size:
-        if j == own.size or (i < listed.size and listed[i] <= own[j]):
-            w = listed[i]
-            if j < own.size and own[j] == w:
+    while i < neighbors_of_u.size or j < neighbors_of_v.size:
+        if j == neighbors_of_v.size or (
+            i < neighbors_of_u.size and neighbors_of_u[i] <= neighbors_of_v[j]
+        ):
+            w = neighbors_of_u[i]
+            if j < neighbors_of_v.size and neighbors_of_v[j] == w:
                 j += 1
             i += 1
         else:
-            w = own[j]
+            w = neighbors_of_v[j]
             j += 1
         if w != u and w != v:
             joined[n_joined] = w
@@ -160,11 +173,14 @@ def _join(listed, own, v, u, joined):
 @njit(cache=True, nogil=True)
 def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets):
     """Write the order and the offsets; return the neighbors above each rank, as vertices, and the
-    number of triangles, at which it stops where they are too many.
+    number of triangles.
+
+    It stops once there are more than ``most_triangles``.
     """
     n = order.size
-    done, above = _begin_with_ends(offsets, neighbors, is_end, order, above_offsets)
-    n_above = above_offsets[done]
+    n_ordered, above = _begin_with_ends(offsets, neighbors, is_end, order, above_offsets)
+    n_above = above_offsets[n_ordered]
+
     # the neighbors that are left of each vertex: where in ``lists``, how many, and the capacity there
     begin = np.empty(n, np.int64)
     size = np.zeros(n, np.int64)
@@ -180,42 +196,48 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
                     size[v] += 1
         capacity[v] = size[v]
         n_listed += size[v]
+
     # vertices with as many neighbors, in lists that are linked both ways
     first = np.full(n + 1, _NONE, np.int32)
     following = np.empty(n, np.int32)
     previous = np.empty(n, np.int32)
     for v in range(n - 1, -1, -1):
         if not is_end[v]:
-            _put(v, size[v], first, following, previous)
+            _insert(v, size[v], first, following, previous)
+
     joined = np.empty(n, np.int32)
-    least = np.int64(0)
+    least = np.int64(0)  # no vertex has fewer neighbors
     n_triangles = np.int64(0)
-    while done < n:
+    while n_ordered < n:
         while first[least] == _NONE:
             least += 1
         v = np.int64(first[least])
-        _take(v, least, first, following, previous)
-        order[done] = v
-        done += 1
+        _remove(v, least, first, following, previous)
+        order[n_ordered] = v
+        n_ordered += 1
         n_triangles += size[v] * (size[v] - 1) // 2
         if n_triangles > most_triangles:
             break
-        above = _grown(above, n_above, n_above + size[v])
-        own = above[n_above : n_above + size[v]]
-        own[:] = lists[begin[v] : begin[v] + size[v]]
+
+        # All its neighbors are above it.
+        above = _with_space(above, n_above, n_above + size[v])
+        neighbors_of_v = above[n_above : n_above + size[v]]
+        neighbors_of_v[:] = lists[begin[v] : begin[v] + size[v]]
         n_above += size[v]
-        above_offsets[done] = n_above
-        for u in own:
-            n_joined = _join(lists[begin[u] : begin[u] + size[u]], own, v, u, joined)
+        above_offsets[n_ordered] = n_above
+
+        # Join them. A list that outgrows its place moves to the end.
+        for u in neighbors_of_v:
+            n_joined = _join(lists[begin[u] : begin[u] + size[u]], neighbors_of_v, v, u, joined)
             if n_joined > capacity[u]:
                 capacity[u] = n_joined + n_joined // 2 + 4
-                lists = _grown(lists, n_listed, n_listed + capacity[u])
+                lists = _with_space(lists, n_listed, n_listed + capacity[u])
                 begin[u] = n_listed
                 n_listed += capacity[u]
             lists[begin[u] : begin[u] + n_joined] = joined[:n_joined]
             if n_joined != size[u]:
-                _take(u, size[u], first, following, previous)
+                _remove(u, size[u], first, following, previous)
                 size[u] = n_joined
-                _put(u, n_joined, first, following, previous)
+                _insert(u, n_joined, first, following, previous)
                 least = min(least, n_joined)
     return above[:n_above], n_triangles

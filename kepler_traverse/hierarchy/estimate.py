@@ -8,18 +8,16 @@ from typing import NamedTuple
 # Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on the two cores of
 # docs/hierarchies.md. The time per vertex grows with the mean degree, because separators of the
 # rest do.
-_MICROSECONDS = 6.2
+_MICROSECONDS = 6.2  # per vertex, at the mean degree that follows
 _AT_DEGREE = 2.5
-_GROWTH = 1.46
+_GROWTH = 1.46  # of the logarithm of the time, per unit of the mean degree
 # parts of the time on two cores that more cores do not shorten, and that they share
 _ALONE = 0.6
 _SHARED = 0.8
 _MEASURED_STEP = 2.2e-9  # ``Machine.step`` of that machine
-_NANOSECONDS_PER_PAIR = (
-    # of one core, to evaluate a pair of edges; 80 to 160 on roads and lattices, 90 to 600 on
-    # networks with hubs
-    100
-)
+# of one core, to evaluate a pair of edges; 80 to 160 on roads and lattices, 90 to 600 on networks
+# with hubs
+_NANOSECONDS_PER_PAIR = 100
 # times the estimated break-even sources must be, as estimates of both strategies err
 _MARGIN = 1.5
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.
@@ -45,11 +43,11 @@ class Estimate(NamedTuple):
         return math.inf
 
     def saved(self, n_sources: int) -> float:
-        """Seconds that building one saves, negative if it costs more than it saves."""
+        """Return the seconds that building one saves, negative if it costs more than it saves."""
         return n_sources * (self.search - self.sweep) - self.build
 
     def is_worth_it(self, n_sources: int) -> bool:
-        """Whether ``hierarchy="auto"`` builds one."""
+        """Return whether ``hierarchy="auto"`` builds one for so many sources."""
         is_safe = _MARGIN * self.break_even <= n_sources
         return is_safe and self.saved(n_sources) >= _WORTH
 
@@ -67,18 +65,20 @@ class Estimate(NamedTuple):
 
 
 def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, step: float) -> float:
-    """Estimate the seconds that ``Graph.hierarchy`` takes; ``step`` is ``Machine.step``, and stored
-    edges count.
+    """Estimate the seconds that ``Graph.hierarchy`` takes.
+
+    ``n_edges`` counts stored edges; ``step`` is ``Machine.step``, the seconds of a
+    simple operation of a core.
     """
     degree = n_edges / max(n_vertices, 1)
-    per_vertex = (
-        1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * (2 if directed else 1)
-    )
-    return n_vertices * per_vertex * (_ALONE + _SHARED / cores) * step / _MEASURED_STEP
+    directions = 2 if directed else 1
+    per_vertex = 1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * directions
+    share_of_cores = _ALONE + _SHARED / cores
+    return n_vertices * per_vertex * share_of_cores * step / _MEASURED_STEP
 
 
 def round_seconds(pairs: int, cores: int) -> float:
-    """Estimate the seconds that finding the priorities of all vertices takes, by
+    """Estimate the seconds of a round that finds the priorities of all vertices, from
     ``Contraction.pairs_of_rest``.
     """
     return 1e-9 * _NANOSECONDS_PER_PAIR * pairs / cores

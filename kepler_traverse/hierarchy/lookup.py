@@ -41,6 +41,8 @@ class Lookup:
         self._labels = labels
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
+
+        # What is above the source and above the targets; see ``cpu.path_walk.Above``.
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
@@ -51,6 +53,8 @@ class Lookup:
             searched = labels.rank, *labels.inward
         scratch = tentative, heap, at, known, n_known
         self._above = Above(*searched, *scratch, is_label=labels is not None)
+
+        # What is known of the last source, which ``start`` clears.
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
         self._laid_out = known[:0]
@@ -63,6 +67,7 @@ class Lookup:
         above.tentative[self._laid_out] = self._unreached
         self._distance[above.known[: above.n_known[0]]] = -1
         above.n_known[0] = 0
+
         self._source = source
         position = int(above.position[source])
         if self._labels is None:
@@ -76,8 +81,8 @@ class Lookup:
             above.tentative[self._laid_out] = distances[begin:end]
 
     def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
-        """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where
-        there is none.
+        """Write the distances of some vertices into ``sums``, in units of the hierarchy;
+        ``UNREACHED`` where there is none.
         """
         distances_at(targets, self._distance, self._above, sums)
 
@@ -114,7 +119,7 @@ class Lookup:
 
 
 def looks_up(query: Any, n_vertices: int) -> bool:
-    """Whether the targets of each source are looked up in place of a sweep."""
+    """Return whether the targets of each source are looked up in place of a sweep."""
     if not query.has_target_lists:
         return False
     is_few = query.targets_per_source * _VERTICES_PER_TARGET <= n_vertices
@@ -129,9 +134,10 @@ class Lookups:
     ):
         self._arguments = (graph, hierarchy, weights, labels)
         self._by_thread: list[Lookup | None] = [None] * threads.max_threads()
-        self._kinds = hierarchy.dtype, graph.targets.dtype
+        self._sum_dtype = hierarchy.dtype
+        self._vertex_dtype = graph.targets.dtype
 
-    def of(
+    def look_up_lists(
         self, sources: np.ndarray, lists: Any, bound: Any, finds_paths: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return distances at the targets of each source, in units, and paths to those that are
@@ -140,10 +146,10 @@ class Lookups:
         These are sums, integers of shape (n_targets,), and sizes and vertices of
         ``results.Routes``; no vertices without ``finds_paths``.
         """
-        numbers = np.asarray(sources, np.int64)
-        sums = np.empty(lists.vertices.size, self._kinds[0])
+        source_numbers = np.asarray(sources, np.int64)
+        sums = np.empty(lists.vertices.size, self._sum_dtype)
         sizes = np.zeros(lists.vertices.size, np.int64)
-        paths: list[list[np.ndarray]] = [[] for _ in numbers]
+        paths: list[list[np.ndarray]] = [[] for _ in source_numbers]
         next_item = np.zeros(1, np.int64)
 
         def get_lookup(thread: int) -> Lookup:
@@ -154,7 +160,7 @@ class Lookups:
         def find_paths(i: int, thread: int) -> None:
             lookup = get_lookup(thread)
             begin, end = lists.offsets[i : i + 2].tolist()
-            lookup.start(int(numbers[i]))
+            lookup.start(int(source_numbers[i]))
             lookup.distances(lists.vertices[begin:end], sums[begin:end])
             for j in range(begin, end):
                 if sums[j] < bound:
@@ -163,16 +169,17 @@ class Lookups:
                     sizes[j] = path.size
 
         def find_distances(thread: int) -> None:
-            get_lookup(thread).write_distances(next_item, numbers, tuple(lists), sums)
+            get_lookup(thread).write_distances(next_item, source_numbers, tuple(lists), sums)
 
         if finds_paths:
-            threads.for_each(find_paths, numbers.size)
+            threads.for_each(find_paths, source_numbers.size)
         else:
-            threads.on_each(find_distances, numbers.size, stop=lambda: next_item.fill(numbers.size))
-        return (
-            sums,
-            sizes,
-            np.concatenate(
-                [path for own in paths for path in own] or [np.empty(0, self._kinds[1])]
-            ),
-        )
+            threads.on_each(
+                find_distances,
+                source_numbers.size,
+                stop=lambda: next_item.fill(source_numbers.size),
+            )
+        vertices = [np.empty(0, self._vertex_dtype)]  # so that there is an array without a path
+        for paths_of_source in paths:
+            vertices += paths_of_source
+        return sums, sizes, np.concatenate(vertices)

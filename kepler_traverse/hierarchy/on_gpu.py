@@ -50,33 +50,34 @@ class HierarchyOnGpu:
 
     def __init__(self, hierarchy: Hierarchy):
         self._hierarchy = hierarchy
-        directions = (
-            (hierarchy.upward,)
-            if hierarchy.is_symmetric
-            else (hierarchy.upward, hierarchy.downward)
-        )
-        by_vertex = [
-            _on_gpu(renumbered(edges, hierarchy.position, hierarchy.order)) for edges in directions
-        ]
-        self.upward = by_vertex[0]
-        down = by_vertex[-1]
+        # From positions to vertex numbers.
+        order = hierarchy.order
+        position = hierarchy.position
+        self.upward = _on_gpu(renumbered(hierarchy.upward, position, order))
+        if hierarchy.is_symmetric:
+            downward = self.upward
+        else:
+            downward = _on_gpu(renumbered(hierarchy.downward, position, order))
         by_level, levels = _levels(hierarchy.downward)
-        self.sweep = Sweep(
-            down, cp.asarray(hierarchy.order[by_level]), levels, cp.asarray(levels), None
-        )
+        self.sweep = Sweep(downward, cp.asarray(order[by_level]), levels, cp.asarray(levels), None)
 
-    def restricted(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
-        """Return a sweep for some vertices, given by their numbers in int64, NumPy, and their
-        places.
+    def restrict(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
+        """Return a sweep for some vertices, and their places, int64, NumPy.
+
+        ``targets`` are their numbers, int64, NumPy.
         """
         hierarchy = self._hierarchy
-        places, edges = hierarchy.restricted(targets)
+        places, edges = hierarchy.restrict(targets)
         by_level, levels = _levels(edges)
-        of_vertex = places[hierarchy.position]
+        place_of_vertex = places[hierarchy.position]
         sweep = Sweep(
-            _on_gpu(edges), cp.asarray(by_level), levels, cp.asarray(levels), cp.asarray(of_vertex)
+            _on_gpu(edges),
+            cp.asarray(by_level),
+            levels,
+            cp.asarray(levels),
+            cp.asarray(place_of_vertex),
         )
-        return sweep, of_vertex[targets].astype(np.int64)
+        return sweep, place_of_vertex[targets].astype(np.int64)
 
 
 _COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = (
@@ -96,6 +97,7 @@ def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
 
 
 def _on_gpu(edges: Edges) -> EdgesOnGpu:
+    """Copy edges to the current GPU."""
     return EdgesOnGpu(*(cp.asarray(np.ascontiguousarray(array)) for array in edges))
 
 
@@ -105,15 +107,19 @@ def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
     Rows lead to rows before them. A row is as high as the rows below it require, so that the levels
     at the top are small. Within a level rows keep their order, in which neighbors are close.
     """
-    height = _heights(edges.offsets, edges.heads)
-    n_levels = int(height.max(initial=-1)) + 1
-    by_level = np.argsort(n_levels - 1 - height, kind="stable").astype(np.int32)
-    counts = np.bincount(n_levels - 1 - height, minlength=n_levels)
+    heights = _heights(edges.offsets, edges.heads)
+    n_levels = int(heights.max(initial=-1)) + 1
+    level = n_levels - 1 - heights
+    by_level = np.argsort(level, kind="stable").astype(np.int32)
+    counts = np.bincount(level, minlength=n_levels)
     return by_level, np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 @njit(cache=True, nogil=True)
 def _heights(offsets, heads):
+    """Return the height of each row, int32: 0 if no row leads to it, else 1 more than the highest
+    that does.
+    """
     n = offsets.size - 1
     height = np.zeros(n, np.int32)
     for row in range(n - 1, -1, -1):

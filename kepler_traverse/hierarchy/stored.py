@@ -44,33 +44,33 @@ def save_hierarchy(
 
     The fingerprint is that of the graph, the metric "weights" or "hops".
     """
-    final = folder / FOLDERS[metric]
-    with partial_folder(final) as partial:
+    stored_folder = folder / FOLDERS[metric]
+    with partial_folder(stored_folder) as partial_path:
         arrays = _arrays(hierarchy)
         for name, array in arrays.items():
-            np.save(partial / f"{name}.npy", array, allow_pickle=False)
+            np.save(partial_path / f"{name}.npy", array, allow_pickle=False)
         meta = {
             "format": _FORMAT,
             "graph": fingerprint,
             "metric": metric,
-            "files": compute_digests(partial, sorted(f"{name}.npy" for name in arrays)),
+            "files": compute_digests(partial_path, sorted(f"{name}.npy" for name in arrays)),
             "is_symmetric": hierarchy.is_symmetric,
             "unit": hierarchy.unit,
             "levels": hierarchy.levels,
             "shortcuts": hierarchy.shortcuts,
         }
-        (partial / META).write_bytes(sealed(meta))
-        deny_others(partial)
+        (partial_path / META).write_bytes(sealed(meta))
+        deny_others(partial_path)
         try:
-            partial.rename(final)
+            partial_path.rename(stored_folder)
         except OSError:
             if not has_hierarchy(folder, metric):
                 raise
-            shutil.rmtree(partial)  # another process was faster: all make the same one
+            shutil.rmtree(partial_path)  # another process was faster: all make the same hierarchy
 
 
 def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
-    """Whether a stored graph has a hierarchy."""
+    """Return whether a stored graph has a hierarchy of a metric."""
     return (Path(folder) / FOLDERS[metric] / META).is_file()
 
 
@@ -81,29 +81,28 @@ def load_hierarchy(
 
     Its arrays are copy-on-write mappings of the files.
     """
-    place = folder / FOLDERS[metric]
+    hierarchy_folder = folder / FOLDERS[metric]
     meta = read_meta(
-        place,
+        hierarchy_folder,
         {"format": _FORMAT, "graph": fingerprint, "metric": metric},
         "its hierarchy is that of another",
     )
-    directions = ("upward",) if meta["is_symmetric"] else ("upward", "downward")
-    arrays = read_arrays(
-        place,
-        meta,
-        ["order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields)],
-    )
-    order = arrays["order"]
-    edges = [
-        Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields))
-        for direction in directions
-    ]
+    upward = _read_edges(hierarchy_folder, meta, "upward")
+    if meta["is_symmetric"]:
+        downward = upward
+    else:
+        downward = _read_edges(hierarchy_folder, meta, "downward")
+    order = read_arrays(hierarchy_folder, meta, ["order"])["order"]
+
+    # Kernels do not check their indices, and their sums must not overflow.
     position = inverse_order(order, n_vertices)
-    if position is None or any(_is_no_hierarchy(each, n_vertices) for each in edges):
+    if (
+        position is None
+        or _is_no_hierarchy(upward, n_vertices)
+        or _is_no_hierarchy(downward, n_vertices)
+    ):
         raise ValueError("its hierarchy is none")
-    upward = edges[0]
-    downward = edges[-1]
-    longest = sum(int(longest_upward(*each, MAX_SUM)) for each in (upward, downward))
+    longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= int(UNREACHED[upward.weights.dtype]):
         raise ValueError("sums of its hierarchy are too large")
     return Hierarchy(
@@ -118,40 +117,47 @@ def load_hierarchy(
     )
 
 
+def _read_edges(folder: Path, meta: dict[str, Any], direction: str) -> Edges:
+    """Return the edges of a direction, "upward" or "downward", which are not checked."""
+    arrays = read_arrays(folder, meta, [f"{direction}_{part}" for part in Edges._fields])
+    return Edges(*arrays.values())
+
+
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
-    directions = {"upward": hierarchy.upward} | (
-        {} if hierarchy.is_symmetric else {"downward": hierarchy.downward}
-    )
+    """Return the arrays that are stored, by the names of their files."""
+    directions = {"upward": hierarchy.upward}
+    if not hierarchy.is_symmetric:
+        directions["downward"] = hierarchy.downward
     arrays = {"order": hierarchy.order}
     for direction, edges in directions.items():
         arrays |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
     return arrays
 
 
-def read_meta(place: Path, expected: dict[str, Any], of_another: str) -> dict[str, Any]:
+def read_meta(folder: Path, expected: dict[str, Any], refusal: str) -> dict[str, Any]:
     """Read what a folder of arrays says of itself.
 
-    ValueError, which begins with ``of_another``, if an expected value differs; or if the file is
-    damaged.
+    ValueError if a value differs from the one in ``expected``; its message begins with ``refusal``.
+    ValueError if the file is damaged.
     """
-    meta, is_whole = read_sealed(place / META, _MAX_META_BYTES)
+    meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     if not isinstance(meta, dict) or meta.get("format") != expected["format"]:
-        raise ValueError(f"{of_another} version")
+        raise ValueError(f"{refusal} version")
     if not is_whole:
-        raise ValueError(f"{place.name}/{META} differs from its checksum")
+        raise ValueError(f"{folder.name}/{META} differs from its checksum")
     for name, value in expected.items():
         if meta[name] != value:
-            raise ValueError(f"{of_another} {name}")
+            raise ValueError(f"{refusal} {name}")
     return meta
 
 
-def read_arrays(place: Path, meta: dict[str, Any], names: list[str]) -> dict[str, np.ndarray]:
+def read_arrays(folder: Path, meta: dict[str, Any], names: list[str]) -> dict[str, np.ndarray]:
     """Map the named arrays of a folder; ValueError if a file differs from its digest in ``meta``."""
     files = {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names}
-    fault = differing_file(place, files)
+    fault = differing_file(folder, files)
     if fault:
-        raise ValueError(f"{place.name}/{fault}")
-    return {name: open_array(place / f"{name}.npy") for name in names}
+        raise ValueError(f"{folder.name}/{fault}")
+    return {name: open_array(folder / f"{name}.npy") for name in names}
 
 
 def open_array(path: Path) -> np.ndarray:
@@ -176,11 +182,13 @@ def inverse_order(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
 
 
 def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
-    kinds = [(np.int64,), (np.int32,), (np.int32, np.int64)]
-    if any(
-        array.ndim != 1 or array.dtype not in kind for array, kind in zip(edges, kinds, strict=True)
-    ):
-        return True
+    """Return whether the edges of one direction have wrong types, shapes or offsets, or lead to
+    where no edge of a hierarchy leads.
+    """
+    dtypes = Edges([np.int64], [np.int32], [np.int32, np.int64])  # type: ignore[arg-type]
+    for array, allowed in zip(edges, dtypes, strict=True):
+        if array.ndim != 1 or array.dtype not in allowed:
+            return True
     if edges.offsets.size != n_vertices + 1 or edges.heads.size != edges.weights.size:
         return True
     if (
@@ -194,6 +202,7 @@ def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _leads_upward(offsets, heads, weights):
+    """Return whether each edge leads to a position above, and no weight is negative."""
     for p in range(offsets.size - 1):
         for e in range(offsets[p], offsets[p + 1]):
             if not 0 <= heads[e] < p or weights[e] < 0:

@@ -81,34 +81,39 @@ def depth_first(offsets, heads, order, position):
     """
     n = order.size
     stack = np.empty(n, np.int32)
-    at = np.empty(n, np.int64)
-    count = 0
+    next_edge = np.empty(n, np.int64)
+    n_placed = 0
     for root in range(n):
         if position[root] >= 0:
             continue
         depth = 0
         stack[0] = root
-        at[0] = offsets[root]
+        next_edge[0] = offsets[root]
         while depth >= 0:
             v = stack[depth]
-            i = at[depth]
+            i = next_edge[depth]
             while i < offsets[v + 1] and position[heads[i]] >= 0:
                 i += 1
+            # If all above v have a position, v is next. Else go on with the one that has none.
             if i == offsets[v + 1]:
-                position[v] = count
-                order[count] = v
-                count += 1
+                position[v] = n_placed
+                order[n_placed] = v
+                n_placed += 1
                 depth -= 1
             else:
-                at[depth] = i + 1
+                next_edge[depth] = i + 1
                 depth += 1
                 stack[depth] = heads[i]
-                at[depth] = offsets[heads[i]]
+                next_edge[depth] = offsets[heads[i]]
 
 
 @njit(cache=True, nogil=True)
 def longest_upward(offsets, heads, weights, most):
-    """Return the largest sum of weights on a path upward, or ``most`` if it is larger."""
+    """Return the largest sum of weights on a path upward, or ``most`` if it is larger.
+
+    ``offsets``, ``heads`` and ``weights`` lead from each position to positions above it, which have
+    smaller numbers.
+    """
     n = offsets.size - 1
     longest = np.zeros(n, np.int64)
     largest = np.int64(0)
@@ -141,15 +146,17 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
     offsets = upward.offsets
     heads = upward.heads
     weights = upward.weights
-    before = downward.offsets
-    above = downward.heads
-    lengths = downward.weights
+    offsets_down = downward.offsets
+    heads_down = downward.heads
+    weights_down = downward.weights
     size = 1
-    count = 0
+    n_reached = 0
     heap[0] = source
     tentative[source] = 0
     while size > 0:
-        p = heap[0]  # the lowest position that is left; all edges to it come from lower ones
+        # Take the lowest position that is left, which has the largest number: all edges to it come
+        # from lower ones, so that its distance is final.
+        p = heap[0]
         size -= 1
         last = heap[size]
         i = 0
@@ -164,18 +171,22 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
             heap[i] = heap[child]
             i = child
         heap[i] = last
-        reached[count] = p
-        count += 1
-        far = tentative[p]
+        reached[n_reached] = p
+        n_reached += 1
+
+        distance = tentative[p]
         is_stalled = False
-        for e in range(before[p], before[p + 1]):
-            if tentative[above[e]] + lengths[e] < far:
+        for e in range(offsets_down[p], offsets_down[p + 1]):
+            if tentative[heads_down[e]] + weights_down[e] < distance:
                 is_stalled = True
                 break
-        for e in range(offsets[p], offsets[p] if is_stalled else offsets[p + 1]):
+        if is_stalled:
+            continue
+
+        for e in range(offsets[p], offsets[p + 1]):
             q = heads[e]
-            total = far + weights[e]
-            if total < tentative[q]:
+            candidate = distance + weights[e]
+            if candidate < tentative[q]:
                 if tentative[q] == unreached:
                     i = size
                     while i > 0 and heap[(i - 1) >> 1] < q:
@@ -183,15 +194,16 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
                         i = (i - 1) >> 1
                     heap[i] = q
                     size += 1
-                tentative[q] = total
-    return count
+                tentative[q] = candidate
+    return n_reached
 
 
 @njit(cache=True, nogil=True)
 def search(sources, edges, arrays, unreached, doublings):
-    """Write the distances from several positions to the lines.
+    """Write the distances from several positions to ``arrays.lines``, a lane per source.
 
-    ``sources``, int64 of shape (k,), are at most as many as lanes.
+    ``sources``, int64 of shape (k,), are at most as many as lanes. ``unreached`` is that of the
+    type of the lines, ``doublings`` as in ``simd_distances``.
     """
     upward = edges.upward
     downward = edges.downward
@@ -201,9 +213,13 @@ def search(sources, edges, arrays, unreached, doublings):
     tentative = arrays.tentative
     heap = arrays.heap
     reached = arrays.reached
+
+    # What lies above each source goes to its lane.
     for lane in range(sources.size):
-        count = search_upward(sources[lane], upward, downward, tentative, heap, reached, unreached)
-        for i in range(count):
+        n_reached = search_upward(
+            sources[lane], upward, downward, tentative, heap, reached, unreached
+        )
+        for i in range(n_reached):
             p = reached[i]
             if places.size == 0:
                 place = np.int64(p)
@@ -215,6 +231,8 @@ def search(sources, edges, arrays, unreached, doublings):
                     clear_line(lines, place, unreached, doublings)
                 lines[place, lane] = tentative[p]
             tentative[p] = unreached
+
+    # From the top to the bottom, each line is lowered by those above it.
     swept = edges.swept
     for place in range(is_set.size):
         lower_line(lines, place, is_set[place], swept, unreached, doublings)
@@ -223,7 +241,8 @@ def search(sources, edges, arrays, unreached, doublings):
 
 @njit(cache=True, nogil=True)
 def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
-    """Write the distances at the targets of each source, without a sweep.
+    """Write the distances at the targets of each source, without a sweep. Threads take sources from
+    the counter ``next_item``.
 
     Parameters
     ----------
@@ -249,10 +268,13 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
         item = atomic_add(next_item, 0, 1)
         if item >= sources.size:
             return
+
         begin = offsets[item]
         end = offsets[item + 1]
         p = np.int64(above.position[sources[item]])
-        count = search_upward(p, upward, downward, tentative, heap, reached, unreached)
+        n_reached = search_upward(p, upward, downward, tentative, heap, reached, unreached)
+
+        # Many targets share the distances of what lies above them; few are searched from upward.
         if end - begin >= _FEW:
             distances_at(targets[begin:end], distance, above, sums[begin:end])
             for i in range(above.n_known[0]):
@@ -267,7 +289,8 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
                     best = min(best, np.int64(tentative[known[i]]) + other[known[i]])
                     other[known[i]] = unreached
                 sums[j] = best
-        for i in range(count):
+
+        for i in range(n_reached):
             tentative[reached[i]] = unreached
 
 
@@ -280,17 +303,20 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
     """
     lanes = lines.shape[1]
     columns = places.size
+
+    # Squares of as many columns as lanes, where each lane has a source.
     done = 0
     if rows.shape[0] == lanes:
         done = columns - columns % lanes
         for column in range(0, done, lanes):
-            for i in range(
-                column + _PREFETCH_DISTANCE, min(column + _PREFETCH_DISTANCE + lanes, columns)
-            ):
+            ahead = column + _PREFETCH_DISTANCE
+            for i in range(ahead, min(ahead + lanes, columns)):
                 prefetch_line(lines, places[i], doublings)
             end = column + lanes
             part = rows[:, column:end]
             turn_square(lines, places[column:end], unreached, unit, part, doublings)
+
+    # The other columns one number at a time.
     for column in range(done, columns):
         for j in range(rows.shape[0]):
             total = lines[places[column], j]
@@ -299,47 +325,42 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
 
 @njit(cache=True, nogil=True)
 def positions_above(targets, offsets, heads):
-    """Return the positions from which a target can be reached downward, targets included, in
+    """Return the positions from which a target can be reached downward, targets included, int32 in
     ascending order.
+
+    ``targets`` are positions; ``offsets`` and ``heads`` lead from each position to positions above
+    it.
     """
     n = offsets.size - 1
     is_marked = np.zeros(n, np.uint8)
     for target in targets:
         is_marked[target] = 1
-    count = 0
     for p in range(n - 1, -1, -1):
         if is_marked[p]:
-            count += 1
             for e in range(offsets[p], offsets[p + 1]):
                 is_marked[heads[e]] = 1
-    positions = np.empty(count, np.int32)
-    at = 0
-    for p in range(n):
-        if is_marked[p]:
-            positions[at] = p
-            at += 1
-    return positions
+    return np.flatnonzero(is_marked).astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
 def write_hops(lines, places, rows, bound):
     """Write lines of hops as one row per source, in the order of ``places``; -1 from ``bound`` on.
 
-    Return the largest number of hops. If the type of the rows does not hold it, not all of them are
-    written.
+    Return the largest number of hops below it. If the type of the rows does not hold it, not all of
+    them are written.
     """
     k, columns = rows.shape
-    largest = np.iinfo(rows.dtype).max
+    dtype_max = np.iinfo(rows.dtype).max
     deepest = 0
     for begin in range(0, columns, _BLOCK):
         end = min(begin + _BLOCK, columns)
         for j in range(k):
             for column in range(begin, end):
                 hops = lines[places[column], j]
-                is_found = hops < bound
-                deepest = max(deepest, hops if is_found else 0)
-                rows[j, column] = hops if is_found else -1
-        if deepest > largest:
+                is_near = hops < bound
+                deepest = max(deepest, hops if is_near else 0)
+                rows[j, column] = hops if is_near else -1
+        if deepest > dtype_max:
             return _find_deepest(lines, k, bound)
     return deepest
 
@@ -358,7 +379,9 @@ def _find_deepest(lines, k, bound):
 @njit(cache=True, nogil=True)
 def count_hops(lines, k, bound, counts):
     """Add up the vertices at each number of hops below ``bound``, for the first ``k`` lanes. Return
-    the largest number.
+    the largest number of hops below it.
+
+    ``counts`` is an integer array of shape (k, levels).
     """
     deepest = 0
     for place in range(lines.shape[0]):
@@ -371,25 +394,26 @@ def count_hops(lines, k, bound, counts):
 
 
 class SweepState:
-    """What one thread needs; pages that it never touches cost nothing."""
+    """The memory of one thread for sweeps; pages that it never touches cost nothing."""
 
-    def __init__(self, n_vertices: int, n_places: int, kind: np.dtype):
-        self.lines = aligned_lines(n_places, kind)
+    def __init__(self, n_vertices: int, n_places: int, dtype: np.dtype):
+        self.lines = aligned_lines(n_places, dtype)
         self.is_set = np.zeros(n_places, np.uint8)
         self.heap, self.reached = np.empty((2, n_vertices), np.int32)
         self._n_vertices = n_vertices
-        self._kind = kind
+        self._dtype = dtype
         self._tentative: np.ndarray | None = None
 
     def arrays(self) -> SweepArrays:
+        """Return the arrays. Those that must be set at first are made by the thread that uses them."""
         if self._tentative is None:
-            self._tentative = np.full(self._n_vertices, UNREACHED[self._kind], self._kind)
+            self._tentative = np.full(self._n_vertices, UNREACHED[self._dtype], self._dtype)
         return SweepArrays(self.lines, self.is_set, self._tentative, self.heap, self.reached)
 
 
-def aligned_lines(n_places: int, kind: np.dtype) -> np.ndarray:
-    """Lines that each fill one cache line."""
-    lanes = LANES[kind]
-    memory = np.empty((n_places + 1) * lanes, kind)
-    first = -(memory.ctypes.data // kind.itemsize) % lanes
-    return memory[first : first + n_places * lanes].reshape(n_places, lanes)
+def aligned_lines(n_places: int, dtype: np.dtype) -> np.ndarray:
+    """Return an array of shape (n_places, lanes), not set, whose lines each fill one cache line."""
+    lanes = LANES[dtype]
+    memory = np.empty((n_places + 1) * lanes, dtype)
+    first_aligned = -(memory.ctypes.data // dtype.itemsize) % lanes
+    return memory[first_aligned : first_aligned + n_places * lanes].reshape(n_places, lanes)

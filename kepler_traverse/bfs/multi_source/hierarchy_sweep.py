@@ -166,7 +166,7 @@ def part_to_sweep(hierarchy, query):
     place of each column.
     """
     if query.output == "targets" and query.targets is not None:
-        places, swept = hierarchy.restricted(query.targets)
+        places, swept = hierarchy.restrict(query.targets)
         return places, swept, places[hierarchy.position[query.targets]]
     return np.empty(0, np.int32), hierarchy.downward, hierarchy.position
 
@@ -198,7 +198,7 @@ def _plan_lookups(graph, query, bound, labels):
         if lookups is None:
             sums = answer_by_labels(labels, query, sources, lists)
         else:
-            sums, *found = lookups.of(sources, lists, bound, finds_paths)
+            sums, *found = lookups.look_up_lists(sources, lists, bound, finds_paths)
             if finds_paths:
                 routes = Routes(*found)
         distance = np.where(sums < bound, sums, NO_HOPS)

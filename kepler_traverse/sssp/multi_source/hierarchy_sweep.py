@@ -168,7 +168,7 @@ def _plan_lookups(graph, query, labels):
         if lookups is None:
             sums = of_hops.answer_by_labels(labels, query, sources, lists)
         else:
-            sums, *found = lookups.of(sources, lists, bound, finds_paths)
+            sums, *found = lookups.look_up_lists(sources, lists, bound, finds_paths)
             if finds_paths:
                 routes = Routes(*found)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)

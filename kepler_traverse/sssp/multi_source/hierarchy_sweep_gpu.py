@@ -191,7 +191,7 @@ class _Run:
         self._sweep = self._device.sweep
         self._columns = None
         if query.output == "targets" and query.targets is not None:
-            self._sweep, columns = self._device.restricted(query.targets)
+            self._sweep, columns = self._device.restrict(query.targets)
             self._columns = cp.asarray(columns)
         constants: dict[str, Any] = {"WORDS": words_per_thread(lanes, kind)}
         self._kernels = {

@@ -87,12 +87,12 @@ def load_hierarchy(
         {"format": _FORMAT, "graph": fingerprint, "metric": metric},
         "its hierarchy is that of another",
     )
+    order = read_arrays(hierarchy_folder, meta, ["order"])["order"]
     upward = _read_edges(hierarchy_folder, meta, "upward")
     if meta["is_symmetric"]:
         downward = upward
     else:
         downward = _read_edges(hierarchy_folder, meta, "downward")
-    order = read_arrays(hierarchy_folder, meta, ["order"])["order"]
 
     # Kernels do not check their indices, and their sums must not overflow.
     position = inverse_order(order, n_vertices)

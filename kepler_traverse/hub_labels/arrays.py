@@ -12,7 +12,7 @@ from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
-from .queries import CHUNK, Asked, BothLabels, answer_lists, answer_pairs
+from .queries import CHUNK, BothLabels, PairLists, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2
@@ -100,7 +100,7 @@ class HubLabels:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         lists = self.directions.values()
-        arrays = [self.order, self.rank, *(array for each in lists for array in each)]
+        arrays = [self.order, self.rank, *(array for label_lists in lists for array in label_lists)]
         return sum(array.nbytes for array in arrays)
 
     def reversed(self) -> HubLabels:
@@ -129,6 +129,7 @@ class HubLabels:
         UnknownVertexError
             What is not on a GPU holds what is no vertex number.
         """
+        # Numbers on a GPU are not read here, since that would wait for it.
         devices = {get_device(sources), get_device(targets)}
         if len(devices) > 1:
             raise InputError("sources and targets are on two devices; copy one to the other's")
@@ -143,6 +144,7 @@ class HubLabels:
             from .on_gpu import on_gpu
 
             return on_gpu(self).between(sources, targets)
+
         sums = np.empty(len(sources), np.int64)
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]
@@ -162,16 +164,18 @@ class HubLabels:
         targets : integer array of shape (n_targets,)
             Vertex numbers.
         """
-        is_few = targets.size * _VERTICES_PER_TARGET < self.n_vertices
-        if is_few or targets.size < _TARGETS_PER_SOURCE * len(sources):
+        has_few_targets = targets.size * _VERTICES_PER_TARGET < self.n_vertices
+        if has_few_targets or targets.size < _TARGETS_PER_SOURCE * len(sources):
             return self.between(np.repeat(sources, np.diff(offsets)), targets)
+
+        # Each thread lays the label of a source out in memory of its own.
         sums = np.empty(targets.size, np.int64)
         scratch = [
             np.full(self.n_vertices, self.unreached, self.dtype)
             for _ in range(min(threads.count(), len(sources)))
         ]
-        asked = Asked(self.rank[sources], offsets, self.rank[targets])
-        threads.run(answer_lists, len(sources), asked, self.answers, sums, own=[scratch])
+        pairs = PairLists(self.rank[sources], offsets, self.rank[targets])
+        threads.run(answer_lists, len(sources), pairs, self.answers, sums, own=[scratch])
         return sums
 
     def to_distances(self, graph: Any, sums: np.ndarray) -> np.ndarray:
@@ -179,15 +183,15 @@ class HubLabels:
         ``unreached`` becomes what stands for no path in that type.
         """
         if self.metric == "hops":
-            kind: Any = np.dtype(np.int32)
+            dtype: Any = np.dtype(np.int32)
         elif graph.integer_weights:
-            kind = np.dtype(np.int64)
+            dtype = np.dtype(np.int64)
         else:
-            kind = graph.distance_dtype
-        found: Any = sums
-        if kind.kind == "f":
-            found = sums * self.unit
-        return np.where(sums == self.unreached, unreached_value(kind), found).astype(kind)
+            dtype = graph.distance_dtype
+        distances: Any = sums
+        if dtype.kind == "f":
+            distances = sums * self.unit
+        return np.where(sums == self.unreached, unreached_value(dtype), distances).astype(dtype)
 
     @property
     def answers(self) -> BothLabels:

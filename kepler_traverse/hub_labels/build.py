@@ -51,8 +51,8 @@ class Above(NamedTuple):
     """What the labels of a level are made of."""
 
     edges: Edges  # from each rank to higher levels
-    own: LabelLists  # labels of higher levels, in the direction of the edges
-    other: LabelLists  # those of the other direction
+    labels: LabelLists  # of higher levels, in the direction of the edges
+    labels_back: LabelLists  # those of the other direction
     unreached: np.integer
 
 
@@ -60,9 +60,9 @@ class Scratch(NamedTuple):
     """Candidates of some vertices that follow each other."""
 
     places: np.ndarray  # int64 array of shape (n + 1,): where those of each vertex begin
-    hubs: np.ndarray
-    distances: np.ndarray
-    counts: np.ndarray  # int64 array of shape (n,), output
+    hubs: np.ndarray  # int32 array of shape (places[-1],) or more
+    distances: np.ndarray  # of the same shape, of the type of the sums
+    counts: np.ndarray  # int64 array of shape (n,), output: rows of each finished label
 
 
 def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> HubLabels:
@@ -71,16 +71,17 @@ def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> Hub
     ``likely_rows`` are those of a direction, for which memory is reserved: pages that are not
     needed are never touched.
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     ranked = ranked_by_level(hierarchy)
-    outward = _Growing(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
+    outward = _GrowingLists(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
     inward = outward
     if not hierarchy.is_symmetric:
-        inward = _Growing(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
+        inward = _GrowingLists(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
     for first, last in zip(ranked.levels[:-1].tolist(), ranked.levels[1:].tolist(), strict=True):
         outward.add(first, last, ranked.upward, inward)
         if inward is not outward:
             inward.add(first, last, ranked.downward, outward)
+
     order = hierarchy.order[ranked.order]
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size, dtype=np.int32)
@@ -92,7 +93,7 @@ def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> Hub
         inward=lists if inward is outward else inward.lists(),
         unit=hierarchy.unit,
         metric=metric,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start_time,
     )
 
 
@@ -116,72 +117,89 @@ def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
 
 @njit(cache=True, nogil=True)
 def heights(offsets, heads, offsets_back, heads_back):
+    """Return the height of each position, int64: 0 without an edge from below in either direction,
+    else 1 more than the highest of these.
+    """
     n = offsets.size - 1
     height = np.zeros(n, np.int64)
     for p in range(n - 1, -1, -1):
-        above = height[p] + 1
+        height_above = height[p] + 1
         for e in range(offsets[p], offsets[p + 1]):
-            height[heads[e]] = max(height[heads[e]], above)
+            height[heads[e]] = max(height[heads[e]], height_above)
         for e in range(offsets_back[p], offsets_back[p + 1]):
-            height[heads_back[e]] = max(height[heads_back[e]], above)
+            height[heads_back[e]] = max(height[heads_back[e]], height_above)
     return height
 
 
-class _Growing:
-    """The label lists of one direction, while levels are added to them."""
+class _GrowingLists:
+    """The label lists of one direction, while levels are added to them, in the order of the ranks."""
 
-    def __init__(self, n_vertices: int, kind: np.dtype, likely_rows: int):
+    def __init__(self, n_vertices: int, dtype: np.dtype, likely_rows: int):
         self._offsets = np.zeros(n_vertices + 1, np.int64)
         self._hubs = np.empty(likely_rows, np.int32)
-        self._distances = np.empty(likely_rows, kind)
-        self._scratch = np.empty(0, np.int32), np.empty(0, kind)
-        self._dense = [np.full(n_vertices, UNREACHED[kind], kind) for _ in range(threads.count())]
+        self._distances = np.empty(likely_rows, dtype)
+        self._scratch = np.empty(0, np.int32), np.empty(0, dtype)
+        self._dense = [np.full(n_vertices, UNREACHED[dtype], dtype) for _ in range(threads.count())]
 
     def lists(self) -> LabelLists:
-        """The labels of all levels that were added."""
+        """Return the labels of all levels that were added."""
         rows = self._offsets[-1]
         return LabelLists(self._offsets, self._hubs[:rows], self._distances[:rows])
 
     def _arrays(self) -> LabelLists:
+        """Return the arrays with the space behind the labels."""
         return LabelLists(self._offsets, self._hubs, self._distances)
 
-    def add(self, first: int, last: int, edges: Edges, other: _Growing) -> None:
-        """Add the labels of a level, the ranks from ``first`` to ``last``, by their edges to higher
-        levels and the labels of the other direction.
+    def add(self, first: int, last: int, edges: Edges, labels_back: _GrowingLists) -> None:
+        """Add the labels of a level, the ranks ``first`` to ``last - 1``.
+
+        ``edges`` lead from each to higher levels, and ``labels_back`` are those of the other
+        direction.
         """
         sizes = np.diff(self._offsets)[edges.heads[edges.offsets[first] : edges.offsets[last]]]
-        sums = np.concatenate([[0], np.cumsum(sizes)])
+        candidates_before = np.concatenate([[0], np.cumsum(sizes)])
         # candidates at most, and the vertex itself, of all before each rank of the level
-        bounds = sums[edges.offsets[first : last + 1] - edges.offsets[first]]
+        bounds = candidates_before[edges.offsets[first : last + 1] - edges.offsets[first]]
         bounds += np.arange(last - first + 1)
+
+        # As many ranks at a time as the scratch holds, one at least.
         begin = 0
         while begin < last - first:
-            most = bounds[begin] + _SCRATCH
-            end = max(int(np.searchsorted(bounds, most, side="right")) - 1, begin + 1)
+            max_bound = bounds[begin] + _SCRATCH
+            end = max(int(np.searchsorted(bounds, max_bound, side="right")) - 1, begin + 1)
             places = bounds[begin : end + 1] - bounds[begin]
-            self._add_some(first + begin, places, edges, other)
+            self._add_part(first + begin, places, edges, labels_back)
             begin = end
 
-    def _add_some(self, first: int, places: np.ndarray, edges: Edges, other: _Growing) -> None:
-        count = places.size - 1
+    def _add_part(
+        self, first: int, places: np.ndarray, edges: Edges, labels_back: _GrowingLists
+    ) -> None:
+        """Add the labels of some ranks from ``first`` on; ``places`` is that of ``Scratch``."""
+        n_ranks = places.size - 1
         if places[-1] > self._scratch[0].size:
-            most = max(_SCRATCH, int(places[-1]))
-            self._scratch = np.empty(most, np.int32), np.empty(most, self._distances.dtype)
-        scratch = Scratch(places, *self._scratch, np.zeros(count, np.int64))
-        chunk = max(1, min(_CHUNK, count // 16))
-        n_items = -(-count // chunk)
+            n_candidates = max(_SCRATCH, int(places[-1]))
+            self._scratch = (
+                np.empty(n_candidates, np.int32),
+                np.empty(n_candidates, self._distances.dtype),
+            )
+        scratch = Scratch(places, *self._scratch, np.zeros(n_ranks, np.int64))
+        chunk = max(1, min(_CHUNK, n_ranks // 16))
+        n_items = -(-n_ranks // chunk)
         share = Share(first, chunk)
         unreached = UNREACHED[self._distances.dtype]
-        above = Above(edges, self._arrays(), other._arrays(), unreached)
-        threads.run(_form, n_items, share, above, scratch, own=[self._dense])
+        above = Above(edges, self._arrays(), labels_back._arrays(), unreached)
+        threads.run(_form_labels, n_items, share, above, scratch, own=[self._dense])
+
+        # The labels end where their sizes say; those of later ranks are empty yet.
         offsets = self._offsets
-        np.cumsum(scratch.counts, out=offsets[first + 1 : first + count + 1])
-        offsets[first + 1 : first + count + 1] += offsets[first]
-        self._reserve(int(offsets[first]), int(offsets[first + count]))
-        offsets[first + count + 1 :] = offsets[first + count]
+        np.cumsum(scratch.counts, out=offsets[first + 1 : first + n_ranks + 1])
+        offsets[first + 1 : first + n_ranks + 1] += offsets[first]
+        self._reserve(int(offsets[first]), int(offsets[first + n_ranks]))
+        offsets[first + n_ranks + 1 :] = offsets[first + n_ranks]
         threads.run(_copy_to_lists, n_items, share, scratch, self._arrays())
 
     def _reserve(self, used: int, needed: int) -> None:
+        """Have space for ``needed`` rows; the first ``used`` stay."""
         if needed <= self._hubs.size:
             return
         for name in ("_hubs", "_distances"):
@@ -192,44 +210,48 @@ class _Growing:
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _longest_above(v, edges, own):
+def _longest_above(v, edges, labels):
     """Return the edge to the neighbor above with the longest label, -1 without one."""
     longest = -1
-    size = -1
+    max_size = -1
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
-        above = edges.heads[e]
-        own_size = own.offsets[above + 1] - own.offsets[above]
-        if own_size > size:
-            size = own_size
+        neighbor = edges.heads[e]
+        size = labels.offsets[neighbor + 1] - labels.offsets[neighbor]
+        if size > max_size:
+            max_size = size
             longest = e
     return longest
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_first(e, above, hubs, at, dense):
-    """Write the hubs of one neighbor as candidates. Return their number."""
-    own = above.own
+def _copy_hubs(e, above, hubs, at, dense):
+    """Write the hubs of the neighbor at the end of edge ``e`` as candidates to ``hubs``, from
+    ``at`` on, and their sums to ``dense``. Return their number.
+    """
+    labels = above.labels
     neighbor = above.edges.heads[e]
     weight = above.edges.weights[e]
-    begin = own.offsets[neighbor]
-    size = own.offsets[neighbor + 1] - begin
+    begin = labels.offsets[neighbor]
+    size = labels.offsets[neighbor + 1] - begin
     for i in range(size):
-        hub = own.hubs[begin + i]
+        hub = labels.hubs[begin + i]
         hubs[at + i] = hub
-        dense[hub] = own.distances[begin + i] + weight
+        dense[hub] = labels.distances[begin + i] + weight
     return size
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_more(e, above, hubs, end, dense):
-    """Add the hubs of another neighbor, new ones from ``end`` on. Return where they end then."""
-    own = above.own
+def _add_hubs(e, above, hubs, end, dense):
+    """Add the hubs of another neighbor: new ones to ``hubs`` from ``end`` on, smaller sums to
+    ``dense``. Return where the hubs end then.
+    """
+    labels = above.labels
     neighbor = above.edges.heads[e]
     weight = above.edges.weights[e]
     size = 0
-    for i in range(own.offsets[neighbor], own.offsets[neighbor + 1]):
-        hub = own.hubs[i]
-        total = own.distances[i] + weight
+    for i in range(labels.offsets[neighbor], labels.offsets[neighbor + 1]):
+        hub = labels.hubs[i]
+        total = labels.distances[i] + weight
         if dense[hub] == above.unreached:
             hubs[end + size] = hub
             size += 1
@@ -254,7 +276,11 @@ def _sort(numbers):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _merge_new(hubs, distances, at, first, size):
-    """Sort the candidates from ``first`` on into those before; ``distances`` are scratch."""
+    """Sort the candidates from ``first`` on into those before, which ascend.
+
+    They are ``hubs[at : at + size]``; ``distances`` in the same places are scratch.
+    """
+    # The new ones are moved away, so that the merge, from the end on, can write over them.
     n_new = size - first
     _sort(hubs[at + first : at + size])
     for i in range(n_new):
@@ -273,50 +299,57 @@ def _merge_new(hubs, distances, at, first, size):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def candidates(v, above, scratch, at, dense):
-    """Write the hubs of all neighbors above in ascending order, and the smallest sum of each to its
-    place in ``dense``. Return their number.
+def write_candidates(v, above, scratch, at, dense):
+    """Write the hubs of all neighbors above to ``scratch.hubs``, from ``at`` on in ascending order,
+    and the smallest sum of each to its place in ``dense``. Return their number.
+
+    The longest label is copied, as it is sorted; what others add is sorted and merged.
     """
     edges = above.edges
     hubs = scratch.hubs
-    longest = _longest_above(v, edges, above.own)
+    longest = _longest_above(v, edges, above.labels)
     if longest < 0:
         return 0
-    first = _take_first(longest, above, hubs, at, dense)
+    first = _copy_hubs(longest, above, hubs, at, dense)
     end = at + first
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         if e != longest:
-            end = _take_more(e, above, hubs, end, dense)
+            end = _add_hubs(e, above, hubs, end, dense)
     if end > at + first:
         _merge_new(hubs, scratch.distances, at, first, end - at)
     return end - at
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _is_answered(hub, far, other, dense, unreached):
-    """Whether a hub above this one answers its distance, or less."""
-    begin = other.offsets[hub]
-    end = other.offsets[hub + 1] - 1  # without the hub itself
+def _is_answered(hub, distance, labels_back, dense, unreached):
+    """Return whether a hub above ``hub`` answers ``distance``, or less.
+
+    ``dense`` has the candidates, ``labels_back`` the final label of the hub.
+    """
+    begin = labels_back.offsets[hub]
+    end = labels_back.offsets[hub + 1] - 1  # without the hub itself
     while begin < end:
-        low = unreached
+        smallest = unreached
         for i in range(begin, min(begin + _TEST, end)):
-            low = min(low, dense[other.hubs[i]] + other.distances[i])
-        if low <= far:
+            smallest = min(smallest, dense[labels_back.hubs[i]] + labels_back.distances[i])
+        if smallest <= distance:
             return True
         begin += _TEST
     return False
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def forget_candidates(v, edges, own, dense, unreached):
-    """Undo what ``candidates`` has written to ``dense``."""
+def forget_candidates(v, edges, labels, dense, unreached):
+    """Undo what ``write_candidates`` has written to ``dense``."""
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
-        clear(edges.heads[e], own, dense, unreached)
+        clear(edges.heads[e], labels, dense, unreached)
 
 
 @njit(cache=True, nogil=True)
-def _form(next_item, n_items, share, above, scratch, dense):
-    """Write the labels of some ranks; ``dense`` is all unreached, before and after."""
+def _form_labels(next_item, n_items, share, above, scratch, dense):
+    """Write the labels of some ranks to the scratch. ``dense``, of shape (n,), is all unreached,
+    before and after.
+    """
     chunk = share.chunk
     unreached = above.unreached
     hubs = scratch.hubs
@@ -329,31 +362,35 @@ def _form(next_item, n_items, share, above, scratch, dense):
         for j in range(item * chunk, min((item + 1) * chunk, counts.size)):
             v = share.start + j
             at = scratch.places[j]
-            size = candidates(v, above, scratch, at, dense)
-            kept = at
+            size = write_candidates(v, above, scratch, at, dense)
+
+            # Keep the candidates that no hub above answers.
+            end = at
             for i in range(at, at + size):
                 hub = hubs[i]
-                if not _is_answered(hub, dense[hub], above.other, dense, unreached):
-                    hubs[kept] = hub
-                    distances[kept] = dense[hub]
-                    kept += 1
-            hubs[kept] = v
-            distances[kept] = 0
-            counts[j] = kept + 1 - at
-            forget_candidates(v, above.edges, above.own, dense, unreached)
+                if not _is_answered(hub, dense[hub], above.labels_back, dense, unreached):
+                    hubs[end] = hub
+                    distances[end] = dense[hub]
+                    end += 1
+            hubs[end] = v
+            distances[end] = 0
+            counts[j] = end + 1 - at
+            forget_candidates(v, above.edges, above.labels, dense, unreached)
 
 
 @njit(cache=True, nogil=True)
-def _copy_to_lists(next_item, n_items, share, scratch, own):
-    """Copy finished labels of some vertices from the scratch to their lists, from ``own.offsets`` on."""
+def _copy_to_lists(next_item, n_items, share, scratch, labels):
+    """Copy finished labels of some ranks from the scratch to their lists, from ``labels.offsets``
+    on.
+    """
     chunk = share.chunk
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, scratch.counts.size)):
-            found_at = scratch.places[j]
-            begin = own.offsets[share.start + j]
+            scratch_begin = scratch.places[j]
+            begin = labels.offsets[share.start + j]
             for i in range(scratch.counts[j]):
-                own.hubs[begin + i] = scratch.hubs[found_at + i]
-                own.distances[begin + i] = scratch.distances[found_at + i]
+                labels.hubs[begin + i] = scratch.hubs[scratch_begin + i]
+                labels.distances[begin + i] = scratch.distances[scratch_begin + i]

@@ -81,24 +81,30 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
     n = hierarchy.n_vertices
     if not n:
         return LabelEstimate(0.0, 0.0, 0, 0, 0.0, 0)
+
+    # By the vertices above some, as many of which are hubs as usual.
     numbers = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     sample = np.sort(hierarchy.position[numbers].astype(np.int64))
-    above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
-    hubs = _KEPT_TYPICALLY * above
-    if _KEPT * above > MAX_HUBS:
+    mean_above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
+    hubs = _KEPT_TYPICALLY * mean_above
+
+    # By the labels of as many vertices as can be built in short time; of none if they are too long.
+    if _KEPT * mean_above > MAX_HUBS:
         sample = sample[:0]
-    kept = _all_above(hierarchy, sample)
-    while sample.size and kept.size * hubs * hubs > _WORK:
+    positions = _all_above(hierarchy, sample)
+    while sample.size and positions.size * hubs * hubs > _WORK:
         sample = sample[::2][: sample.size // 2]
-        kept = _all_above(hierarchy, sample)
+        positions = _all_above(hierarchy, sample)
     if sample.size:
-        labels = build_labels(_part_above(hierarchy, kept), "weights")
-        at = labels.rank[np.searchsorted(kept, sample)]
-        hubs = float(np.mean([np.diff(lists.offsets)[at] for lists in labels.directions.values()]))
-    per_row = (_PER_ROW + _PER_TEST * hubs) / threads.count()
+        labels = build_labels(_part_above(hierarchy, positions), "weights")
+        sample_ranks = labels.rank[np.searchsorted(positions, sample)]
+        sizes = [np.diff(lists.offsets)[sample_ranks] for lists in labels.directions.values()]
+        hubs = float(np.mean(sizes))
+
+    ns_per_row = (_PER_ROW + _PER_TEST * hubs) / threads.count()
     directions = 1 if hierarchy.is_symmetric else 2
     return estimate_from_length(
-        n, hubs, above, directions, hierarchy.dtype, per_row, int(sample.size)
+        n, hubs, mean_above, directions, hierarchy.dtype, ns_per_row, int(sample.size)
     )
 
 
@@ -107,14 +113,16 @@ def estimate_from_length(
     hubs: float,
     above: float,
     directions: int,
-    kind: np.dtype,
-    per_row: float,
+    dtype: np.dtype,
+    ns_per_row: float,
     sampled: int,
 ) -> LabelEstimate:
-    """Return the estimate of labels of a mean length, whose rows take so many nanoseconds each."""
+    """Return the estimate of labels of a mean length ``hubs``, whose rows take ``ns_per_row``
+    nanoseconds each.
+    """
     rows = round(hubs * n * directions)
-    nbytes = rows * (4 + kind.itemsize) + n * (8 + 8 * directions)
-    return LabelEstimate(hubs, above, rows, nbytes, 1e-9 * rows * per_row, sampled, directions)
+    nbytes = rows * (4 + dtype.itemsize) + n * (8 + 8 * directions)
+    return LabelEstimate(hubs, above, rows, nbytes, 1e-9 * rows * ns_per_row, sampled, directions)
 
 
 def refuse_long_labels(estimate: LabelEstimate) -> None:
@@ -124,11 +132,11 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
             f"no labels: they would have {estimate}, and more than {MAX_HUBS:,} hubs per vertex do "
             "not pay; search for pairs without labels"
         )
-    free = available_memory("cpu")
-    if estimate.peak * estimate.nbytes > free:
+    free_memory = available_memory("cpu")
+    if estimate.peak * estimate.nbytes > free_memory:
         raise HierarchyError(
             f"no labels: they would have {estimate}, building takes {estimate.peak} times that memory, and "
-            f"{in_units(free)} are free; search for pairs without labels, with less memory"
+            f"{in_units(free_memory)} are free; search for pairs without labels, with less memory"
         )
 
 
@@ -139,14 +147,13 @@ def _mean_above(hierarchy: Hierarchy, positions: np.ndarray) -> float:
 
 
 def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
+    """Return the positions above some, these included, by edges of either direction; ascending."""
     return _positions_above(positions, hierarchy.upward, hierarchy.downward)
 
 
 @njit(cache=True, nogil=True)
 def _positions_above(targets, upward, downward):
-    """Return the positions above some, by edges of either direction, themselves included, in
-    ascending order.
-    """
+    """Compute ``_all_above``."""
     n = upward.offsets.size - 1
     is_marked = np.zeros(n, np.uint8)
     for target in targets:
@@ -160,19 +167,22 @@ def _positions_above(targets, upward, downward):
     return np.flatnonzero(is_marked)
 
 
-def _part_above(hierarchy: Hierarchy, kept: np.ndarray) -> Hierarchy:
-    """Return the hierarchy of some positions and all edges above them; every head must be kept."""
-    numbers = np.arange(kept.size, dtype=np.int32)
-    upward = _rows_at(hierarchy.upward, kept)
+def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
+    """Return the hierarchy of some positions, which ascend; all that is above them must be among
+    them.
+    """
+    numbers = np.arange(positions.size, dtype=np.int32)
+    upward = _edges_between(hierarchy.upward, positions)
     if hierarchy.is_symmetric:
         downward = upward
     else:
-        downward = _rows_at(hierarchy.downward, kept)
+        downward = _edges_between(hierarchy.downward, positions)
     return replace(hierarchy, order=numbers, position=numbers, upward=upward, downward=downward)
 
 
-def _rows_at(edges: Edges, kept: np.ndarray) -> Edges:
-    sizes = np.diff(edges.offsets)[kept]
-    at = np.repeat(edges.offsets[kept], sizes) + positions_in_groups(sizes)
-    heads = np.searchsorted(kept, edges.heads[at]).astype(np.int32)
-    return Edges(make_offsets(sizes), heads, edges.weights[at])
+def _edges_between(edges: Edges, positions: np.ndarray) -> Edges:
+    """Return the edges of some positions, which are numbered anew in their order."""
+    sizes = np.diff(edges.offsets)[positions]
+    entries = np.repeat(edges.offsets[positions], sizes) + positions_in_groups(sizes)
+    heads = np.searchsorted(positions, edges.heads[entries]).astype(np.int32)
+    return Edges(make_offsets(sizes), heads, edges.weights[entries])

@@ -30,18 +30,19 @@ class LabelsOnGpu:
         self._dtype = labels.dtype
         self._arrays: dict[str, Any] = {"rank": cp.asarray(labels.rank)}
         for suffix, lists in (("", labels.outward), ("_in", labels.inward)):
-            if suffix and labels.is_symmetric:
-                copies = {name: self._arrays[name] for name in lists._fields}
-            else:
-                copies = {
-                    name: cp.asarray(np.ascontiguousarray(array))
-                    for name, array in lists._asdict().items()
-                }
-            self._arrays |= {f"{name}{suffix}": copy for name, copy in copies.items()}
+            for name, array in lists._asdict().items():
+                if suffix and labels.is_symmetric:  # the arrays of both directions are the same
+                    copy = self._arrays[name]
+                else:
+                    copy = cp.asarray(np.ascontiguousarray(array))
+                self._arrays[f"{name}{suffix}"] = copy
         self._unreached = np.int64(labels.unreached)
 
     def between(self, sources: Any, targets: Any) -> Any:
-        """Return the distance of each pair of vertex numbers, as ``HubLabels.between``, on the GPU."""
+        """Return the distance of each pair of vertex numbers, as ``HubLabels.between``, on the GPU.
+
+        ``sources`` and ``targets`` are int64 arrays of CuPy.
+        """
         sums = cp.empty(sources.size, np.int64)
         args = {
             **self._arrays,

@@ -42,8 +42,8 @@ class Rows(NamedTuple):
     """What is checked of the rows of one direction."""
 
     edges: Edges  # from each rank to smaller ranks, in the direction of the rows
-    own: LabelLists
-    other: LabelLists  # those of the other direction
+    labels_ahead: LabelLists  # of that direction
+    labels_back: LabelLists  # of the other direction
     unreached: np.integer
 
 
@@ -60,10 +60,8 @@ class Sides(NamedTuple):
 class Fault(NamedTuple):
     """A rule that labels break, and where."""
 
-    rule: str
-    vertex: (
-        int  # vertex number, of smallest rank among those at fault; -1 if there is no one vertex
-    )
+    rule: str  # {"L1", ..., "L5"}
+    vertex: int  # number of that at fault with the smallest rank; -1 if there is no one vertex
     reason: str
 
 
@@ -72,22 +70,24 @@ def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | N
 
     ``graph`` is on the CPU, with the hierarchy of the metric of the labels.
     """
-    fault = _fault_of_form(hierarchy, labels)
+    fault = _find_fault_of_form(hierarchy, labels)
     if fault:
         return fault
     upward, downward = _edges_by_rank(hierarchy, labels)
     directions = [(upward, labels.outward, labels.inward)]
     if not labels.is_symmetric:
         directions.append((downward, labels.inward, labels.outward))
-    for edges, own, other in directions:
-        fault = _fault_of_rows(labels, edges, own, other)
+    for edges, labels_ahead, labels_back in directions:
+        fault = _find_fault_of_rows(labels, edges, labels_ahead, labels_back)
         if fault:
             return fault
-    return _fault_of_edges(graph, labels, upward, downward)
+    return _find_fault_of_edges(graph, labels, upward, downward)
 
 
-def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
-    """Check L1: arrays that the other rules can be checked on, and fit the hierarchy."""
+def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
+    """Check L1: the arrays form labels that fit the hierarchy, so that the other rules can be
+    checked.
+    """
     n = hierarchy.n_vertices
     order = labels.order
     is_order = order.shape == (n,) and np.array_equal(np.sort(order), np.arange(n))
@@ -98,7 +98,7 @@ def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
     if any(are_no_labels(lists, n) for lists in labels.directions.values()):
         return Fault("L1", _NONE, "a label is not sorted, or does not end with its own vertex")
     lists = (labels.outward, labels.inward)
-    if sum(int(each.distances.max(initial=0)) for each in lists) >= labels.unreached:
+    if sum(int(label_lists.distances.max(initial=0)) for label_lists in lists) >= labels.unreached:
         return Fault("L1", _NONE, "a distance is too large")
     if labels.dtype != hierarchy.dtype or labels.inward.distances.dtype != hierarchy.dtype:
         return Fault("L1", _NONE, "distances do not have the type of the hierarchy")
@@ -113,6 +113,7 @@ def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
 
 
 def _edges_by_rank(hierarchy: Hierarchy, labels: HubLabels) -> tuple[Edges, Edges]:
+    """Return the edges of a hierarchy upward and downward, by the ranks of the labels."""
     positions = hierarchy.position[labels.order]
     ranks = labels.rank[hierarchy.order]
     upward = renumbered(hierarchy.upward, positions, ranks)
@@ -121,16 +122,17 @@ def _edges_by_rank(hierarchy: Hierarchy, labels: HubLabels) -> tuple[Edges, Edge
     return upward, renumbered(hierarchy.downward, positions, ranks)
 
 
-def _fault_of_rows(
-    labels: HubLabels, edges: Edges, own: LabelLists, other: LabelLists
+def _find_fault_of_rows(
+    labels: HubLabels, edges: Edges, labels_ahead: LabelLists, labels_back: LabelLists
 ) -> Fault | None:
+    """Check L2 and L4: the rows of one direction."""
     n = labels.n_vertices
     faults = np.full(3, n, np.int64)
     scratch = [
         [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.count())]
         for _ in range(2)
     ]
-    rows = Rows(edges, own, other, labels.unreached)
+    rows = Rows(edges, labels_ahead, labels_back, labels.unreached)
     threads.run(_check_rows, -(-n // _CHUNK), rows, faults, own=scratch)
     reasons = (
         ("L2", "a row is not the smallest sum over an edge to a vertex above and a row of it"),
@@ -143,24 +145,32 @@ def _fault_of_rows(
     return None
 
 
-def _fault_of_edges(graph: Any, labels: HubLabels, upward: Edges, downward: Edges) -> Fault | None:
+def _find_fault_of_edges(
+    graph: Any, labels: HubLabels, upward: Edges, downward: Edges
+) -> Fault | None:
+    """Check L3 and L5: the edges of the hierarchy, which are by rank, and of the graph."""
     n = labels.n_vertices
     faults = np.full(2, n, np.int64)
     explained = [np.zeros(edges.heads.size, np.uint8) for edges in (upward, downward)]
     if labels.is_symmetric:
         explained[1] = explained[0]
     sides = Sides(upward, downward, *explained)
+
+    # Both kernels mark the edges of the hierarchy that they explain.
     answers = labels.answers
     n_items = -(-n // _CHUNK)
     threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
     lengths = edges_in_units(graph, labels.metric, labels.unit)
-    given = Edges(graph.offsets, graph.targets, lengths)
-    threads.run(_check_edges, n_items, given, labels.rank, sides, answers, faults)
+    graph_edges = Edges(graph.offsets, graph.targets, lengths)
+    threads.run(_check_edges, n_items, graph_edges, labels.rank, sides, answers, faults)
+
     for edges, are_explained in zip((upward, downward), explained, strict=True):
         if not are_explained.all():
-            row = int(np.searchsorted(edges.offsets, are_explained.argmin(), side="right")) - 1
+            rank_at_fault = (
+                int(np.searchsorted(edges.offsets, are_explained.argmin(), side="right")) - 1
+            )
             reason = "an edge of the hierarchy is none of the graph, and no sum of two below it"
-            return Fault("L3", int(labels.order[row]), reason)
+            return Fault("L3", int(labels.order[rank_at_fault]), reason)
     reasons = (
         "two edges of the hierarchy that meet there sum up to less than their ends are answered",
         "an edge of the graph is lighter than the answer for its ends",
@@ -172,44 +182,50 @@ def _fault_of_edges(graph: Any, labels: HubLabels, upward: Edges, downward: Edge
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _sum_up(v, edges, own, sums):
-    """Write the smallest sum over an edge of v and a row of the vertex above, at each hub."""
+def _sum_up(v, edges, labels_ahead, sums):
+    """Write the smallest sum over an edge of v and a row of the vertex above to ``sums``, at each
+    hub.
+    """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
-        for i in range(own.offsets[above], own.offsets[above + 1]):
-            hub = own.hubs[i]
-            sums[hub] = min(sums[hub], own.distances[i] + edges.weights[e])
+        for i in range(labels_ahead.offsets[above], labels_ahead.offsets[above + 1]):
+            hub = labels_ahead.hubs[i]
+            sums[hub] = min(sums[hub], labels_ahead.distances[i] + edges.weights[e])
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _has_other_sums(v, own, sums):
-    """Whether a row of v but its own is no such sum."""
+def _has_other_sums(v, labels_ahead, sums):
+    """Return whether a row of v, but that of v itself, differs from the sum at its hub."""
     has_other = False
-    for i in range(own.offsets[v], own.offsets[v + 1] - 1):
-        has_other |= own.distances[i] != sums[own.hubs[i]]
+    for i in range(labels_ahead.offsets[v], labels_ahead.offsets[v + 1] - 1):
+        has_other |= labels_ahead.distances[i] != sums[labels_ahead.hubs[i]]
     return has_other
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _check_answers(v, rows, faults, sums, label):
-    """Compare what is answered at each hub of v's sums with the sum, and with the row of v; the
-    sums are cleared.
+    """Compare the answer at each hub of v's sums with the sum, and with the row of v; the sums are
+    cleared.
+
+    ``label`` has the label of v, laid out by hub.
     """
     edges = rows.edges
-    own = rows.own
-    other = rows.other
+    labels_ahead = rows.labels_ahead
+    labels_back = rows.labels_back
     unreached = rows.unreached
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
-        for i in range(own.offsets[above], own.offsets[above + 1]):
-            hub = own.hubs[i]
+        for i in range(labels_ahead.offsets[above], labels_ahead.offsets[above + 1]):
+            hub = labels_ahead.hubs[i]
             if sums[hub] == unreached:
                 continue  # seen by way of another edge
-            begin = other.offsets[hub]
-            low = smallest_sum(begin, other.offsets[hub + 1], other, label, unreached)
-            if low > sums[hub]:
+            begin = labels_back.offsets[hub]
+            answer = smallest_sum(
+                begin, labels_back.offsets[hub + 1], labels_back, label, unreached
+            )
+            if answer > sums[hub]:
                 atomic_min(faults, _UNCOVERED, v)
-            if label[hub] != unreached and low != label[hub]:
+            if label[hub] != unreached and answer != label[hub]:
                 atomic_min(faults, _LARGE, v)
             sums[hub] = unreached
 
@@ -217,40 +233,40 @@ def _check_answers(v, rows, faults, sums, label):
 @njit(cache=True, nogil=True)
 def _check_rows(next_item, n_items, rows, faults, sums, label):
     """Check L2 and L4 at each rank; ``sums`` and ``label`` are all unreached, before and after."""
-    own = rows.own
-    n = own.offsets.size - 1
+    labels_ahead = rows.labels_ahead
+    n = labels_ahead.offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
-            _sum_up(v, rows.edges, own, sums)
-            if _has_other_sums(v, own, sums):
+            _sum_up(v, rows.edges, labels_ahead, sums)
+            if _has_other_sums(v, labels_ahead, sums):
                 atomic_min(faults, _PATH, v)
-            lay_out(v, own, label)
+            lay_out(v, labels_ahead, label)
             _check_answers(v, rows, faults, sums, label)
-            clear(v, own, label, rows.unreached)
+            clear(v, labels_ahead, label, rows.unreached)
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _explains(tail, head, weight, sides, answers):
-    """Whether an edge between two ranks is in the hierarchy with that weight, which is noted, or
-    less, or is answered by at most that.
+def _is_covered(tail, head, weight, sides, answers):
+    """Return whether an edge between two ranks is in the hierarchy with ``weight``, which is marked
+    as explained, or less; or is answered by at most that.
     """
     if head < tail:
         edges = sides.upward
-        notes = sides.explained
+        explained = sides.explained
         low = tail
         high = head
     else:
         edges = sides.downward
-        notes = sides.explained_down
+        explained = sides.explained_down
         low = head
         high = tail
     for e in range(edges.offsets[low], edges.offsets[low + 1]):
         if edges.heads[e] == high:
             if edges.weights[e] == weight:
-                notes[e] = 1
+                explained[e] = 1
             if edges.weights[e] <= weight:
                 return True
     return merge(tail, head, answers) <= weight
@@ -258,7 +274,7 @@ def _explains(tail, head, weight, sides, answers):
 
 @njit(cache=True, nogil=True)
 def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
-    """Check each two edges that meet at a vertex below both of their ends."""
+    """Check L5 of each two edges of the hierarchy that meet at a vertex below both of their ends."""
     upward = sides.upward
     downward = sides.downward
     n = upward.offsets.size - 1
@@ -275,18 +291,18 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
                     tail = downward.heads[i]
                     head = upward.heads[j]
                     through = np.int64(downward.weights[i]) + np.int64(upward.weights[j])
-                    if tail != head and not _explains(tail, head, through, sides, answers):
+                    if tail != head and not _is_covered(tail, head, through, sides, answers):
                         atomic_min(faults, _VALLEY, v)
 
 
 @njit(cache=True, nogil=True)
-def _check_edges(next_item, n_items, given, rank, sides, answers, faults):
-    """Check that the hierarchy or the labels have a way as short as each edge of the graph.
+def _check_edges(next_item, n_items, graph_edges, rank, sides, answers, faults):
+    """Check L5 of the edges of the graph: the hierarchy or the labels have a way as short as each.
 
-    ``given`` are these edges, between vertices.
+    ``graph_edges`` are between vertices, ``rank`` is that of each vertex.
     """
-    offsets = given.offsets
-    heads = given.heads
+    offsets = graph_edges.offsets
+    heads = graph_edges.heads
     n = offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -294,5 +310,5 @@ def _check_edges(next_item, n_items, given, rank, sides, answers, faults):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             for e in range(offsets[v], offsets[v + 1]):
-                if not _explains(rank[v], rank[heads[e]], given.weights[e], sides, answers):
+                if not _is_covered(rank[v], rank[heads[e]], graph_edges.weights[e], sides, answers):
                     atomic_min(faults, _EDGE, rank[v])

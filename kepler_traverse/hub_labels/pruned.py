@@ -54,6 +54,7 @@ class Growing(NamedTuple):
 
     @classmethod
     def of(cls, n: int, n_blocks: int) -> Growing:
+        """Return empty labels of n vertices, with space for ``n_blocks`` blocks."""
         return cls(
             np.empty((n_blocks, _BLOCK), np.int32),
             np.empty((n_blocks, _BLOCK), np.int64),
@@ -64,14 +65,14 @@ class Growing(NamedTuple):
             np.zeros(1, np.int64),
         )
 
-    def larger(self, n_blocks: int) -> Growing:
-        """Return a copy with room for so many further blocks."""
-        more = Growing.of(0, n_blocks)
+    def with_space(self, n_blocks: int) -> Growing:
+        """Return a copy with space for so many further blocks."""
+        new_blocks = Growing.of(0, n_blocks)
         used = self.used[0]
         return self._replace(
-            hubs=np.concatenate([self.hubs[:used], more.hubs]),
-            distances=np.concatenate([self.distances[:used], more.distances]),
-            following=np.concatenate([self.following[:used], more.following]),
+            hubs=np.concatenate([self.hubs[:used], new_blocks.hubs]),
+            distances=np.concatenate([self.distances[:used], new_blocks.distances]),
+            following=np.concatenate([self.following[:used], new_blocks.following]),
         )
 
 
@@ -96,6 +97,7 @@ class Ranks(NamedTuple):
 
     @property
     def sides(self) -> list[Edges]:
+        """The edges of each direction: one of an undirected graph, else ``ahead`` and ``back``."""
         if self.back is self.ahead:
             return [self.ahead]
         return [self.ahead, self.back]
@@ -106,23 +108,24 @@ def ranks_by_degree(graph: Any, metric: str) -> Ranks:
     unit = unit_of_lengths(graph, metric)
     graphs = [graph, graph.reverse] if graph.directed else [graph]
     degree = np.zeros(graph.n_vertices, np.int64)
-    for each in graphs:
-        degree += np.diff(each.offsets)
+    for direction in graphs:
+        degree += np.diff(direction.offsets)
     order = np.argsort(-degree, kind="stable").astype(np.int32)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size, dtype=np.int32)
-    sides = [
-        renumbered(
-            Edges(each.offsets, each.targets, edges_in_units(each, metric, unit)), order, rank
-        )
-        for each in graphs
-    ]
+    sides = []
+    for direction in graphs:
+        lengths = edges_in_units(direction, metric, unit)
+        edges = Edges(direction.offsets, direction.targets, lengths)
+        sides.append(renumbered(edges, order, rank))
     return Ranks(order, rank, sides[0], sides[-1], unit)
 
 
 def has_positive_lengths(graph: Any, metric: str) -> bool:
-    """Whether no edge has length zero. Where one has, a way through a higher vertex can be as short
-    as one of its parts, and the edges of labels are then no shortcuts of a hierarchy.
+    """Return whether no edge has length zero.
+
+    Where one has, a way through a higher vertex can be as short as one of its parts, and the edges
+    of labels are then no shortcuts of a hierarchy.
     """
     return metric == "hops" or not graph.n_edges or bool(graph.weights.min() > 0)
 
@@ -133,14 +136,17 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
     """
     ranks = ranks_by_degree(graph, metric)
     n = graph.n_vertices
-    searches = int(_SAMPLED_EDGES / max(graph.n_edges, 1))
-    count = min(n, max(_MIN_SAMPLE, min(searches, _MAX_SAMPLE)))
-    numbers = np.random.default_rng(0).permutation(n)[:count]
-    kind = np.dtype(np.int32 if metric == "hops" else np.int64)
+    n_affordable = int(_SAMPLED_EDGES / max(graph.n_edges, 1))
+    n_searches = min(n, max(_MIN_SAMPLE, min(n_affordable, _MAX_SAMPLE)))
+
+    numbers = np.random.default_rng(0).permutation(n)[:n_searches]
+    dtype = np.dtype(np.int32 if metric == "hops" else np.int64)
     counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
     hubs, reached = np.mean(counts, axis=0).tolist()
-    found = estimate_from_length(n, hubs, reached, len(ranks.sides), kind, _NS_PER_ROW, count)
-    return found._replace(peak=_PEAK)
+    estimate = estimate_from_length(
+        n, hubs, reached, len(ranks.sides), dtype, _NS_PER_ROW, n_searches
+    )
+    return estimate._replace(peak=_PEAK)
 
 
 def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
@@ -148,18 +154,22 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
 
     Raises HierarchyError: a sum of weights may reach 2^61.
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     ranks = ranks_by_degree(graph, metric)
     lists = _search_from_all(ranks)
-    sides = [_find_edges(each) for each in lists]
+    sides = [_find_edges(labels) for labels in lists]
+
+    # Sums of 32 bits where these hold all.
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (sides[0], sides[-1]))
     if longest >= MAX_SUM:
         raise HierarchyError("no labels: a sum of weights may reach 2^61; take smaller weights")
     if longest < UNREACHED[np.dtype(np.int32)]:
-        lists = [each._replace(distances=each.distances.astype(np.int32)) for each in lists]
-        sides = [each._replace(weights=each.weights.astype(np.int32)) for each in sides]
+        lists = [labels._replace(distances=labels.distances.astype(np.int32)) for labels in lists]
+        sides = [edges._replace(weights=edges.weights.astype(np.int32)) for edges in sides]
+
+    # The first and the last direction, which are the same of an undirected graph.
     height = heights(sides[0].offsets, sides[0].heads, sides[-1].offsets, sides[-1].heads)
-    added = [_count_shortcuts(*each) for each in zip(sides, ranks.sides, strict=True)]
+    n_shortcuts = sum(map(_count_shortcuts, sides, ranks.sides))
     hierarchy = Hierarchy(
         order=ranks.order,
         position=ranks.rank,
@@ -168,7 +178,7 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
         unit=ranks.unit,
         longest=longest,
         levels=int(height.max(initial=-1)) + 1,
-        shortcuts=sum(added),
+        shortcuts=n_shortcuts,
     )
     labels = HubLabels(
         order=ranks.order,
@@ -177,7 +187,7 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
         inward=lists[-1],
         unit=ranks.unit,
         metric=metric,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start_time,
     )
     return hierarchy, labels
 
@@ -188,24 +198,21 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
     growing = [Growing.of(n, 2 * n) for _ in ranks.sides]
     unreached = UNREACHED[np.dtype(np.int64)]
     scratch = SearchScratch(np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32))
-    done = 0
-    while done < n:
+    next_rank = 0
+    while next_rank < n:
         # A search adds a block to each label at most.
-        growing = [
-            each.larger(n + int(each.used[0]) // 2)
-            if each.used[0] + n > each.following.size
-            else each
-            for each in growing
-        ]
+        for i, labels in enumerate(growing):
+            if labels.used[0] + n > labels.following.size:
+                growing[i] = labels.with_space(n + int(labels.used[0]) // 2)
         outward = growing[0]
         inward = growing[-1]
-        end = min(n, done + _ROOTS)
+        end = min(n, next_rank + _ROOTS)
         sides = ranks.ahead, ranks.back, ranks.back is not ranks.ahead
-        done = search_from_some(done, end, sides, outward, inward, scratch)
-    return [_flat(each) for each in growing]
+        next_rank = search_from_some(next_rank, end, sides, outward, inward, scratch)
+    return [_flatten(labels) for labels in growing]
 
 
-def _flat(lists: Growing) -> LabelLists:
+def _flatten(lists: Growing) -> LabelLists:
     """Return labels as compressed sparse rows."""
     offsets = make_offsets(lists.sizes)
     hubs = np.empty(offsets[-1], np.int32)
@@ -225,64 +232,71 @@ def _find_edges(lists: LabelLists) -> Edges:
         [np.full(n, -1, np.int32) for _ in range(threads.count())],
     ]
     threads.run(mark_edges, -(-n // _CHUNK), lists, unreached, is_edge, own=scratch)
-    kept = np.flatnonzero(is_edge)
-    sums = np.concatenate([[0], np.cumsum(is_edge, dtype=np.int64)])
-    return Edges(sums[offsets], hubs[kept], distances[kept])
+    edge_rows = np.flatnonzero(is_edge)
+    edges_before = np.concatenate([[0], np.cumsum(is_edge, dtype=np.int64)])
+    return Edges(edges_before[offsets], hubs[edge_rows], distances[edge_rows])
 
 
-def _count_shortcuts(edges: Edges, given: Edges) -> int:
-    """Return how many edges are not edges of the graph with the same weight."""
+def _count_shortcuts(edges: Edges, graph_edges: Edges) -> int:
+    """Return how many edges of the hierarchy are not edges of the graph with the same weight; both
+    are by rank.
+    """
     n = edges.offsets.size - 1
-    if not given.heads.size:
+    if not graph_edges.heads.size:
         return int(edges.heads.size)
 
-    def number_pairs(each: Edges) -> np.ndarray:
+    def number_pairs(edges: Edges) -> np.ndarray:
         """Return one number per edge, by which its two ends can be compared."""
-        return np.repeat(np.arange(n), np.diff(each.offsets)) * n + each.heads
+        return np.repeat(np.arange(n), np.diff(edges.offsets)) * n + edges.heads
 
-    keys = number_pairs(given)
-    own = number_pairs(edges)
-    order = np.argsort(keys)
-    # the place of each edge among those of the graph, if it is one of them
-    at = order[np.minimum(np.searchsorted(keys, own, sorter=order), keys.size - 1)]
-    is_given = (keys[at] == own) & (given.weights[at] == edges.weights)
-    return int(own.size - is_given.sum())
+    graph_pairs = number_pairs(graph_edges)
+    pairs = number_pairs(edges)
+    order = np.argsort(graph_pairs)
+    # The place of each edge among those of the graph, if it is one of them; else any place.
+    places = order[
+        np.minimum(np.searchsorted(graph_pairs, pairs, sorter=order), graph_pairs.size - 1)
+    ]
+    is_in_graph = (graph_pairs[places] == pairs) & (graph_edges.weights[places] == edges.weights)
+    return int(pairs.size - is_in_graph.sum())
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _write(rank, lists, dense, unreached=None):
-    """Write the distances of a growing label to the places of its hubs, or ``unreached`` in place
-    of each.
+def _write_dense(rank, lists, dense, unreached=None):
+    """Write the distances of a growing label to the places of its hubs in ``dense``, or
+    ``unreached`` in place of each.
     """
     block = lists.first[rank]
-    left = lists.sizes[rank]
-    while left > 0:
-        for i in range(min(left, _BLOCK)):
+    n_left = lists.sizes[rank]
+    while n_left > 0:
+        for i in range(min(n_left, _BLOCK)):
             hub = lists.hubs[block, i]
             if unreached is None:
                 dense[hub] = lists.distances[block, i]
             else:
                 dense[hub] = unreached
-        left -= _BLOCK
+        n_left -= _BLOCK
         block = lists.following[block]
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _is_covered(rank, far, lists, dense):
-    """Whether a hub of a growing label answers a distance, or less."""
+def _is_covered(rank, distance, lists, dense):
+    """Return whether a hub of a growing label answers ``distance``, or less; ``dense`` has the
+    label of the root.
+    """
     block = lists.first[rank]
-    left = lists.sizes[rank]
-    while left > 0:
-        for i in range(min(left, _BLOCK)):
-            if dense[lists.hubs[block, i]] + lists.distances[block, i] <= far:
+    n_left = lists.sizes[rank]
+    while n_left > 0:
+        for i in range(min(n_left, _BLOCK)):
+            if dense[lists.hubs[block, i]] + lists.distances[block, i] <= distance:
                 return True
-        left -= _BLOCK
+        n_left -= _BLOCK
         block = lists.following[block]
     return False
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _add_row(rank, hub, far, lists):
+def _add_row(rank, hub, distance, lists):
+    """Add a row to a growing label, in a new block if the last one is full."""
     place = lists.sizes[rank] % _BLOCK
     if place == 0:
         block = lists.used[0]
@@ -294,58 +308,64 @@ def _add_row(rank, hub, far, lists):
         lists.last[rank] = block
     block = lists.last[rank]
     lists.hubs[block, place] = hub
-    lists.distances[block, place] = far
+    lists.distances[block, place] = distance
     lists.sizes[rank] += 1
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _search(root, edges, own, reached, scratch):
+def _search(root, edges, root_labels, grown_labels, scratch):
     """Search from a rank along edges, and add it to the labels of the lower ranks that it settles.
 
-    ``own`` has the label of the root in the direction of the edges, ``reached`` the labels to which
-    it is added.
+    ``root_labels`` has the label of the root in the direction of the edges. ``grown_labels`` are
+    those to which rows are added: of the other direction.
     """
     dense = scratch.dense
     tentative = scratch.tentative
     touched = scratch.touched
     unreached = tentative[root]
-    _write(root, own, dense)
+    _write_dense(root, root_labels, dense)
     heap = [(np.int64(0), np.int64(root))]
     tentative[root] = 0
     touched[0] = root
-    count = 1
+    n_touched = 1
+
     while heap:
-        far, rank = heapq.heappop(heap)
-        if far > tentative[rank]:
+        distance, rank = heapq.heappop(heap)
+        if distance > tentative[rank]:
             continue
-        if rank != root and _is_covered(rank, far, reached, dense):
+        if rank != root and _is_covered(rank, distance, grown_labels, dense):
             continue
-        _add_row(rank, root, far, reached)
+        _add_row(rank, root, distance, grown_labels)
         for e in range(edges.offsets[rank], edges.offsets[rank + 1]):
             head = np.int64(edges.heads[e])
-            total = far + edges.weights[e]
+            candidate = distance + edges.weights[e]
             # A higher rank has searched before, and answers the root.
-            if head > root and total < tentative[head]:
+            if head > root and candidate < tentative[head]:
                 if tentative[head] == unreached:
-                    touched[count] = head
-                    count += 1
-                tentative[head] = total
-                heapq.heappush(heap, (total, head))
-    for i in range(count):
+                    touched[n_touched] = head
+                    n_touched += 1
+                tentative[head] = candidate
+                heapq.heappush(heap, (candidate, head))
+
+    for i in range(n_touched):
         tentative[touched[i]] = unreached
-    _write(root, own, dense, unreached)  # also where rows were added since
+    _write_dense(root, root_labels, dense, unreached)  # also where rows were added since
 
 
 @njit(cache=True, nogil=True)
 def search_from_some(first, end, sides, outward, inward, scratch):
-    """Search from the ranks between two, in both directions of a directed graph, as long as memory
-    lasts. Return the next rank.
+    """Search from the ranks ``first`` to ``end - 1`` as long as blocks last. Return the next rank.
+
+    ``sides`` are the edges ahead and back, and whether the graph is directed and searched in both
+    directions.
     """
     ahead, back, is_directed = sides
     n = scratch.tentative.size
     for root in range(first, end):
-        free = min(outward.following.size - outward.used[0], inward.following.size - inward.used[0])
-        if free < n:
+        n_free = min(
+            outward.following.size - outward.used[0], inward.following.size - inward.used[0]
+        )
+        if n_free < n:
             return root
         _search(root, ahead, outward, inward, scratch)
         if is_directed:
@@ -355,20 +375,23 @@ def search_from_some(first, end, sides, outward, inward, scratch):
 
 @njit(cache=True, nogil=True)
 def copy_blocks(lists, offsets, hubs, distances):
+    """Copy growing labels to arrays; those of each rank begin at ``offsets[rank]``."""
     for rank in range(lists.sizes.size):
         block = lists.first[rank]
-        for at in range(offsets[rank], offsets[rank + 1]):
-            place = (at - offsets[rank]) % _BLOCK
-            if place == 0 and at > offsets[rank]:
+        for row in range(offsets[rank], offsets[rank + 1]):
+            place = (row - offsets[rank]) % _BLOCK
+            if place == 0 and row > offsets[rank]:
                 block = lists.following[block]
-            hubs[at] = lists.hubs[block, place]
-            distances[at] = lists.distances[block, place]
+            hubs[row] = lists.hubs[block, place]
+            distances[row] = lists.distances[block, place]
 
 
 @njit(cache=True, nogil=True)
 def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
-    """Mark the rows that are edges; ``dense`` is all unreached, before and after, and ``between`` of
-    no rank before.
+    """Set ``is_edge``, uint8, of the rows that are edges of the hierarchy.
+
+    ``dense``, of shape (n,), is all unreached, before and after. ``between``, int32 of shape (n,),
+    is -1 before; it has the last rank of which two rows sum up to the row of each hub.
     """
     offsets = lists.offsets
     hubs = lists.hubs
@@ -392,7 +415,10 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
 
 @njit(cache=True, nogil=True)
 def count_hubs(source, edges):
-    """Return the number of hubs of a rank, and how many ranks it reaches."""
+    """Return the number of hubs of a rank, and how many ranks it reaches.
+
+    A rank is a hub if it is the highest, so the smallest number, on all shortest paths to it.
+    """
     n = edges.offsets.size - 1
     tentative = np.full(n, np.iinfo(np.int64).max, np.int64)
     highest = np.empty(n, np.int64)  # of all shortest paths so far
@@ -402,20 +428,20 @@ def count_hubs(source, edges):
     n_hubs = 0
     n_reached = 0
     while heap:
-        far, rank = heapq.heappop(heap)
-        if far > tentative[rank] or highest[rank] < 0:
+        distance, rank = heapq.heappop(heap)
+        if distance > tentative[rank] or highest[rank] < 0:
             continue
-        best = highest[rank]
+        highest_on_path = highest[rank]
         highest[rank] = -1  # settled
         n_reached += 1
-        n_hubs += best == rank
+        n_hubs += highest_on_path == rank
         for e in range(edges.offsets[rank], edges.offsets[rank + 1]):
             head = np.int64(edges.heads[e])
-            total = far + edges.weights[e]
-            if total < tentative[head]:
-                tentative[head] = total
-                highest[head] = min(best, head)
-                heapq.heappush(heap, (total, head))
-            elif total == tentative[head]:
-                highest[head] = min(best, highest[head])
+            candidate = distance + edges.weights[e]
+            if candidate < tentative[head]:
+                tentative[head] = candidate
+                highest[head] = min(highest_on_path, head)
+                heapq.heappush(heap, (candidate, head))
+            elif candidate == tentative[head]:
+                highest[head] = min(highest_on_path, highest[head])
     return n_hubs, n_reached

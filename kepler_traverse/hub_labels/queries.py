@@ -25,7 +25,7 @@ class BothLabels(NamedTuple):
     unreached: np.integer
 
 
-class Asked(NamedTuple):
+class PairLists(NamedTuple):
     """Targets of some sources, as ranks: those of the i-th source lie between two offsets."""
 
     sources: np.ndarray
@@ -35,12 +35,12 @@ class Asked(NamedTuple):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _prefetch(rank, lists):
-    """Begin to load the label of a rank into the cache."""
-    at = lists.offsets[rank]
-    while at < lists.offsets[rank + 1] + _LINE:
-        prefetch_entry(lists.hubs, at)
-        prefetch_entry(lists.distances, at)
-        at += _LINE
+    """Begin to load the label of a rank into the cache, line by line."""
+    row = lists.offsets[rank]
+    while row < lists.offsets[rank + 1] + _LINE:
+        prefetch_entry(lists.hubs, row)
+        prefetch_entry(lists.distances, row)
+        row += _LINE
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -60,20 +60,25 @@ def merge(source, target, answers):
     end = np.uint64(outward.offsets[source + 1])
     j = np.uint64(inward.offsets[target])
     end_in = np.uint64(inward.offsets[target + 1])
+
     best = np.int64(answers.unreached)
     while (i < end) & (j < end_in):
         hub = hubs[i]
-        other = hubs_in[j]
+        hub_in = hubs_in[j]
         total = np.int64(distances[i]) + np.int64(distances_in[j])
-        best = min(best, total | (np.int64(hub != other) << np.int64(_NO_MATCH)))
-        i += np.uint64(hub <= other)
-        j += np.uint64(other <= hub)
+        best = min(best, total | (np.int64(hub != hub_in) << np.int64(_NO_MATCH)))
+        i += np.uint64(hub <= hub_in)
+        j += np.uint64(hub_in <= hub)
     return best
 
 
 @njit(cache=True, nogil=True)
 def answer_pairs(next_item, n_items, sources, targets, answers, sums):
-    """Write the distance of each pair of ranks to ``sums``, int64. ``answers``: ``BothLabels``."""
+    """Write the distance of each pair of ranks to ``sums``, int64. Threads take chunks of pairs
+    from the counter ``next_item``.
+
+    ``sources`` and ``targets`` have shape (n_pairs,); ``answers`` are ``BothLabels``.
+    """
     n = sources.size
     outward = answers.outward
     inward = answers.inward
@@ -93,7 +98,7 @@ def answer_pairs(next_item, n_items, sources, targets, answers, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def lay_out(rank, lists, dense):
-    """Write the distances of a label to the places of its hubs."""
+    """Write the distances of a label to the places of its hubs in ``dense``, of shape (n,)."""
     for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
         dense[lists.hubs[i]] = lists.distances[i]
 
@@ -107,20 +112,22 @@ def clear(rank, lists, dense, unreached):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def smallest_sum(begin, end, lists, dense, unreached):
-    """Return the smallest sum of a distance of a label and of the one laid out at its hub.
+    """Return the smallest sum of a distance of a label, in the rows ``begin`` to ``end - 1``, and
+    of the one laid out at its hub.
 
     At least ``unreached`` if they have no hub in common.
     """
-    low = unreached
+    smallest = unreached
     for i in range(begin, end):
-        low = min(low, dense[lists.hubs[i]] + lists.distances[i])
-    return low
+        smallest = min(smallest, dense[lists.hubs[i]] + lists.distances[i])
+    return smallest
 
 
 @njit(cache=True, nogil=True)
-def answer_lists(next_item, n_items, asked, answers, sums, dense):
-    """Write the distances from each source to its targets; ``dense`` is all unreached, before and
-    after.
+def answer_lists(next_item, n_items, pairs, answers, sums, dense):
+    """Write the distances from each source to its targets to ``sums``, int64.
+
+    ``pairs`` are ``PairLists``; ``dense``, of shape (n,), is all unreached, before and after.
     """
     outward = answers.outward
     inward = answers.inward
@@ -130,9 +137,9 @@ def answer_lists(next_item, n_items, asked, answers, sums, dense):
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        source = asked.sources[item]
+        source = pairs.sources[item]
         lay_out(source, outward, dense)
-        for i in range(asked.offsets[item], asked.offsets[item + 1]):
-            target = asked.targets[i]
+        for i in range(pairs.offsets[item], pairs.offsets[item + 1]):
+            target = pairs.targets[i]
             sums[i] = smallest_sum(begins[target], begins[target + 1], inward, dense, unreached)
         clear(source, outward, dense, unreached)

@@ -33,33 +33,33 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
 
     The fingerprint is that of the graph.
     """
-    final = folder / LABEL_FOLDERS[labels.metric]
-    with partial_folder(final) as partial:
+    stored_folder = folder / LABEL_FOLDERS[labels.metric]
+    with partial_folder(stored_folder) as partial_path:
         arrays = {"order": labels.order}
         for direction, lists in labels.directions.items():
             arrays |= {f"{direction}_{part}": array for part, array in lists._asdict().items()}
         for name, array in arrays.items():
-            np.save(partial / f"{name}.npy", array, allow_pickle=False)
+            np.save(partial_path / f"{name}.npy", array, allow_pickle=False)
         meta = {
             "format": _FORMAT,
             "graph": fingerprint,
             "metric": labels.metric,
-            "files": compute_digests(partial, sorted(f"{name}.npy" for name in arrays)),
+            "files": compute_digests(partial_path, sorted(f"{name}.npy" for name in arrays)),
             "is_symmetric": labels.is_symmetric,
             "unit": labels.unit,
         }
-        (partial / META).write_bytes(sealed(meta))
-        deny_others(partial)
+        (partial_path / META).write_bytes(sealed(meta))
+        deny_others(partial_path)
         try:
-            partial.rename(final)
+            partial_path.rename(stored_folder)
         except OSError:
             if not has_labels(folder, labels.metric):
                 raise
-            shutil.rmtree(partial)  # another process was faster: all make the same ones
+            shutil.rmtree(partial_path)  # another process was faster: all make the same labels
 
 
 def has_labels(folder: Path, metric: str) -> bool:
-    """Whether a stored graph has labels."""
+    """Return whether a stored graph has labels of a metric."""
     return (Path(folder) / LABEL_FOLDERS[metric] / META).is_file()
 
 
@@ -68,46 +68,50 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
 
     Their arrays are copy-on-write mappings of the files.
     """
-    place = folder / LABEL_FOLDERS[metric]
+    label_folder = folder / LABEL_FOLDERS[metric]
     meta = read_meta(
-        place,
+        label_folder,
         {"format": _FORMAT, "graph": fingerprint, "metric": metric},
         "its labels are those of another",
     )
-    directions = ("outward",) if meta["is_symmetric"] else ("outward", "inward")
-    parts = LabelLists._fields
-    arrays = read_arrays(
-        place,
-        meta,
-        ["order", *(f"{direction}_{part}" for direction in directions for part in parts)],
-    )
-    lists = [
-        LabelLists(*(arrays[f"{direction}_{part}"] for part in LabelLists._fields))
-        for direction in directions
-    ]
-    rank = inverse_order(arrays["order"], n_vertices)
-    if rank is None or any(are_no_labels(each, n_vertices) for each in lists):
+    order = read_arrays(label_folder, meta, ["order"])["order"]
+    outward = _read_lists(label_folder, meta, "outward")
+    if meta["is_symmetric"]:
+        inward = outward
+    else:
+        inward = _read_lists(label_folder, meta, "inward")
+
+    # Kernels do not check their indices, and their sums must not overflow.
+    rank = inverse_order(order, n_vertices)
+    if rank is None or are_no_labels(outward, n_vertices) or are_no_labels(inward, n_vertices):
         raise ValueError("its labels are none")
-    longest = sum(int(each.distances.max(initial=0)) for each in (lists[0], lists[-1]))
-    if longest >= int(UNREACHED[lists[0].distances.dtype]):
+    longest = sum(int(lists.distances.max(initial=0)) for lists in (outward, inward))
+    if longest >= int(UNREACHED[outward.distances.dtype]):
         raise ValueError("sums of its labels are too large")
     return HubLabels(
-        order=arrays["order"],
+        order=order,
         rank=rank,
-        outward=lists[0],
-        inward=lists[-1],
+        outward=outward,
+        inward=inward,
         unit=float(meta["unit"]),
         metric=metric,
     )
 
 
+def _read_lists(folder: Path, meta: dict[str, Any], direction: str) -> LabelLists:
+    """Return the labels of a direction, "outward" or "inward", which are not checked."""
+    arrays = read_arrays(folder, meta, [f"{direction}_{part}" for part in LabelLists._fields])
+    return LabelLists(*arrays.values())
+
+
 def are_no_labels(lists: LabelLists, n_vertices: int) -> bool:
-    """Whether arrays form no label lists: hubs ascend within a label, and its own is the last."""
-    kinds: list[Any] = [(np.int64,), (np.int32,), (np.int32, np.int64)]
-    if any(
-        array.ndim != 1 or array.dtype not in kind for array, kind in zip(lists, kinds, strict=True)
-    ):
-        return True
+    """Return whether arrays form no label lists: hubs must ascend within a label, whose last one is
+    the vertex's own.
+    """
+    dtypes: list[Any] = [(np.int64,), (np.int32,), (np.int32, np.int64)]
+    for array, allowed in zip(lists, dtypes, strict=True):
+        if array.ndim != 1 or array.dtype not in allowed:
+            return True
     offsets, hubs, distances = lists
     if offsets.size != n_vertices + 1 or hubs.size != distances.size:
         return True
@@ -118,6 +122,9 @@ def are_no_labels(lists: LabelLists, n_vertices: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _are_ascending(offsets, hubs, distances):
+    """Return whether hubs ascend within each label, end with its own at distance 0, and no distance
+    is negative.
+    """
     for v in range(offsets.size - 1):
         last = offsets[v + 1] - 1
         if hubs[last] != v or hubs[offsets[v]] < 0 or distances[last] != 0:

@@ -214,7 +214,7 @@ def test_lists_stay_sorted_by_weight():
         for v in contraction.remaining:
             weights = lists.weight[lists.begin[v] : lists.begin[v] + lists.size[v]]
             assert (np.diff(weights) >= 0).all()
-        contraction._round()
+        contraction._run_round()
 
 
 def test_the_hierarchy_says_what_it_is_and_is_kept():

@@ -264,7 +264,7 @@ def sssp_many(
         "k": k,
         "groups": groups,
     }
-    question = GivenCall(
+    call = GivenCall(
         result=result,
         limit=cutoff,
         strategy=strategy,
@@ -278,7 +278,7 @@ def sssp_many(
         stream=stream,
         of_kind=of_kind,
     )
-    return REGISTRY.search_many(graph, sources, question)
+    return REGISTRY.search_many(graph, sources, call)
 
 
 @as_sssp_pairs
@@ -333,7 +333,5 @@ def sssp_pairs(
     1       2       0      <NA>
     2       0       1         2
     """
-    given = GivenPairs(strategy, cutoff, knobs, memory, result)
-    return REGISTRY.search_pairs(
-        graph, origins, destinations, given, direction=direction, **options
-    )
+    call = GivenPairs(strategy, cutoff, knobs, memory, result)
+    return REGISTRY.search_pairs(graph, origins, destinations, call, direction=direction, **options)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _UNRESOLVED = -1
 _SHARE = 256  # vertices of a frontier that a thread takes at a time
-_CHUNK = 1 << 14  # of all vertices
+_CHUNK = 1 << 14  # vertices that a thread takes at a time where all are visited
 
 
 class Labels(NamedTuple):
@@ -51,8 +51,8 @@ class Labels(NamedTuple):
     counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
 
 
-class Found(NamedTuple):
-    """Final distances, and the predecessors that follow from them."""
+class Predecessors(NamedTuple):
+    """Predecessors, and the final distances that they follow from."""
 
     distance: np.ndarray
     unreached: Any  # of the type of the distances
@@ -89,6 +89,7 @@ class Run:
         self.labels = Labels(self.keys, self.limit, self.queued_in, self.parent, counter)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         self.distance.fill(np.inf)
         self.distance[source] = 0
         self.queued_in.fill(-1)
@@ -97,6 +98,7 @@ class Run:
         self.frontier_size = 1
 
     def finish(self, source: int) -> None:
+        """Make distances and predecessors of what the rounds left."""
         graph = self.graph
         if graph.has_negative_weights:
             _decode(self.keys, self.distance)
@@ -115,10 +117,12 @@ class Run:
 
 
 def _shares(n_frontier: int) -> int:
+    """Return how many shares a frontier has that threads take."""
     return -(-n_frontier // _SHARE)
 
 
 def _chunks(graph) -> int:
+    """Return how many chunks all vertices have."""
     return -(-graph.n_vertices // _CHUNK)
 
 
@@ -164,9 +168,11 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
     """
     unreached = unreached_value(distance.dtype)
     counter = np.zeros(1, np.int64)
-    found = Found(distance, unreached, predecessor, layer, counter)
+    predecessors = Predecessors(distance, unreached, predecessor, layer, counter)
     edges = Edges.of(graph)
     reached = is_reached(distance)
+
+    # Most vertices have a nearer in-neighbor. With negative weights such ones could form a cycle.
     predecessor.fill(NO_PREDECESSOR)
     predecessor[source] = source
     if graph.has_negative_weights:
@@ -175,16 +181,20 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         queue[0] = source
         size = 1
     else:
-        threads.run(_point_to_nearer, _chunks(graph), edges, found)
-        size = _list_resolved(found, queue)
+        threads.run(_point_to_nearer, _chunks(graph), edges, predecessors)
+        size = _list_resolved(predecessors, queue)
         if size == np.count_nonzero(reached):
             return
+
+    # The others are found by a breadth-first search along tight edges.
     depth = 0
     while size:
         depth += 1
         counter[0] = 0
         frontier = queue[:size]
-        threads.run(_point_along_tight, _shares(size), edges, frontier, depth, found, next_queue)
+        threads.run(
+            _point_along_tight, _shares(size), edges, frontier, depth, predecessors, next_queue
+        )
         queue, next_queue = next_queue, queue
         size = int(counter[0])
     if bool((reached & (predecessor == NO_PREDECESSOR)).any()):
@@ -192,6 +202,7 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
 
 
 def overflow_error(graph) -> PrecisionError:
+    """Return the error for a distance beyond the largest number of the weights' type."""
     if graph.weights.dtype.itemsize < 8:
         advice = "build the graph with weight_type='float64', or scale"
     else:
@@ -202,22 +213,29 @@ def overflow_error(graph) -> PrecisionError:
 
 
 def relax(run: Run, count: int) -> None:
-    """Relax the edges of the frontier. The improved vertices are the next frontier."""
+    """Relax the edges of the frontier, as round ``count``. The improved vertices are the next
+    frontier.
+    """
     counter = run.labels.counter
     counter[0] = 0
     frontier = run.queue[: run.frontier_size]
     n_shares = _shares(run.frontier_size)
+
+    # Threads do not pay for a small frontier.
     if run.frontier_size < SERIAL_FRONTIER:
-        call = threads.run_alone
+        run_kernel = threads.run_alone
     else:
-        call = threads.run
-    call(_relax, n_shares, Edges.of(run.graph), frontier, count, run.labels, run.next_queue)
+        run_kernel = threads.run
+    run_kernel(_relax, n_shares, Edges.of(run.graph), frontier, count, run.labels, run.next_queue)
     run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(counter[0])
 
 
 @njit(cache=True, nogil=True)
 def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
+    """Relax the edges of some shares of the frontier, which threads take from the counter
+    ``next_share``. Improved vertices are put on ``queue``, once per round ``count``.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -230,12 +248,12 @@ def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
         end = (share + 1) * _SHARE
         for i in range(share * _SHARE, end if end < frontier.size else frontier.size):
             u = frontier[i]
-            nearer = from_ordered(keys[u])
+            distance_u = from_ordered(keys[u])
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                distance = nearer + weights[e]
-                key = to_ordered(distance)
-                if not (key < keys[v] and distance <= limit):
+                candidate = distance_u + weights[e]
+                key = to_ordered(candidate)
+                if not (key < keys[v] and candidate <= limit):
                     continue
                 if atomic_min(keys, v, key) <= key:
                     continue
@@ -249,12 +267,16 @@ def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
 
 @njit(cache=True, nogil=True)
 def _decode(keys, distance):
+    """Turn the integers of ``cpu.atomics`` into the distances that they stand for, in place."""
     for v in range(keys.size):
         distance[v] = from_ordered(keys[v])
 
 
 @njit(cache=True, nogil=True)
 def _count_overflows(next_chunk, n_chunks, edges, distance, counters):
+    """Count the edges from a finite distance over which the sum is infinite, to a vertex without a
+    finite one.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -270,16 +292,16 @@ def _count_overflows(next_chunk, n_chunks, edges, distance, counters):
 
 
 @njit(cache=True, nogil=True)
-def _point_to_nearer(next_chunk, n_chunks, edges, found):
+def _point_to_nearer(next_chunk, n_chunks, edges, predecessors):
     """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form
     no cycle.
     """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    distance = found.distance
-    unreached = found.unreached
-    predecessor = found.predecessor
+    distance = predecessors.distance
+    unreached = predecessors.unreached
+    predecessor = predecessors.predecessor
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
@@ -294,12 +316,12 @@ def _point_to_nearer(next_chunk, n_chunks, edges, found):
 
 
 @njit(cache=True)
-def _list_resolved(found, queue):
+def _list_resolved(predecessors, queue):
     """Make the vertices that have a predecessor layer 0, and write them to the queue; return how
     many there are.
     """
-    predecessor = found.predecessor
-    layer = found.layer
+    predecessor = predecessors.predecessor
+    layer = predecessors.layer
     size = 0
     for v in range(predecessor.size):
         layer[v] = _UNRESOLVED
@@ -311,17 +333,17 @@ def _list_resolved(found, queue):
 
 
 @njit(cache=True, nogil=True)
-def _point_along_tight(next_share, n_shares, edges, frontier, depth, found, next_queue):
+def _point_along_tight(next_share, n_shares, edges, frontier, depth, predecessors, next_queue):
     """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero
     or less.
     """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    distance = found.distance
-    unreached = found.unreached
-    predecessor = found.predecessor
-    layer = found.layer
+    distance = predecessors.distance
+    unreached = predecessors.unreached
+    predecessor = predecessors.predecessor
+    layer = predecessors.layer
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -331,11 +353,12 @@ def _point_along_tight(next_share, n_shares, edges, frontier, depth, found, next
                 v = targets[e]
                 if not (distance[v] < unreached and distance[u] + weights[e] == distance[v]):
                     continue
+                # the one thread that puts v into the layer queues it
                 if (
                     layer[v] == _UNRESOLVED
                     and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED
                 ):
-                    next_queue[atomic_add(found.counter, 0, 1)] = v
+                    next_queue[atomic_add(predecessors.counter, 0, 1)] = v
                 if layer[v] == depth:
                     atomic_umin(predecessor, v, u)
         share = atomic_add(next_share, 0, 1)

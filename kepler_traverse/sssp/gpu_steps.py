@@ -85,6 +85,7 @@ class Run:
         self._packed: dict[Any, PackedLaunches] = {}
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         self.distance.fill(np.inf)
         self.distance[source] = 0
         self.queued_in.fill(-1)
@@ -97,28 +98,34 @@ class Run:
         return self.frontier.size
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name, and what stays the same while the two queues keep
-        their order.
+        """Return what kernels take, by name. It stays the same while the two queues keep their
+        order.
         """
         return named(self, self.graph, layer=self.queued_in, **self.frontier.arguments())
 
     def launch_frontier(self, step, **changed) -> None:
-        """Launch a kernel over the frontier; ``changed`` are NumPy scalars by name that differ
-        between launches.
+        """Launch a kernel over the frontier.
+
+        ``step`` is the compiled kernel; ``changed`` are NumPy scalars by name that differ between
+        launches.
         """
         if step not in self._packed:
             self._packed[step] = PackedLaunches(step)
         size = self.frontier.size
-        key = self.frontier.queue.data.ptr
-        self._packed[step].launch(size, key, self.arguments, n_frontier=np.int64(size), **changed)
+        queue_address = self.frontier.queue.data.ptr
+        self._packed[step].launch(
+            size, queue_address, self.arguments, n_frontier=np.int64(size), **changed
+        )
 
     def finish(self, source: int, n_open: int | None = None) -> None:
-        """Make results of what the search left; ``n_open`` reached vertices lack a predecessor,
-        None: all do.
+        """Make results of what the search left.
+
+        ``n_open`` vertices that were reached lack a predecessor; None: all do, but the source.
         """
         n = self.n_vertices
-        if self.parent is not None:
+        if self.parent is not None:  # with negative weights keys are not the bits of distances
             launch(self.kernels[_DECODE], n, (n, self.keys))
+
         if self.may_overflow:
             self.frontier.clear_counters()
             launch(
@@ -128,6 +135,7 @@ class Run:
             )
             if self.frontier.read_counters()[0]:
                 raise overflow_error(self.graph)
+
         if self.predecessor is None or n_open == 0:
             return
         if n_open is None:
@@ -135,6 +143,10 @@ class Run:
         self._resolve_in_layers()
 
     def _point_to_nearer(self, source: int) -> None:
+        """Set predecessors to the smallest tight in-neighbor that is strictly nearer.
+
+        With negative weights that could close a cycle: only the source gets one.
+        """
         n = self.n_vertices
         self.predecessor.fill(NO_PREDECESSOR)
         self.predecessor[source] = source
@@ -144,10 +156,13 @@ class Run:
             )
 
     def _resolve_in_layers(self) -> None:
+        """Set the predecessors that are missing, by a breadth-first search along tight edges from
+        the vertices that have one.
+
+        Raises PrecisionError: a vertex has none.
+        """
         n = self.n_vertices
         frontier = self.frontier
-        # With negative weights only the source is resolved so far: a nearer in-neighbor may lie
-        # behind the vertex.
         frontier.clear_counters()
         resolved = self.arguments() | {"queue": frontier.next}
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
@@ -162,6 +177,7 @@ class Run:
             raise closed_cycle_error(self.distance.dtype)
 
     def _point_along_tight(self, depth: int) -> None:
+        """Make one level of the search along tight edges."""
         self.frontier.clear_counters()
         self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], depth=np.int32(depth))
         self.frontier.advance()

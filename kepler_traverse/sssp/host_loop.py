@@ -30,24 +30,25 @@ class RoundLoop:
 
         def traverse(source: int) -> Outcome:
             run.start(source)
-            count = 0
+            n_rounds = 0
             next_search = FIRST_CYCLE_SEARCH
             while run.frontier_size:
-                count += relax(run, count) or 1
+                n_rounds += relax(run, n_rounds) or 1  # most steps are one round and return None
                 if graph.has_negative_weights and run.frontier_size:
-                    if count > graph.n_vertices:
+                    if n_rounds > graph.n_vertices:
                         negative_cycles.give_up(graph, run.parent)
-                    if count >= next_search:
+                    if n_rounds >= next_search:
                         negative_cycles.search(graph, run.parent)
                         next_search *= 2
             run.finish(source)
+
             # With negative weights a path may lead through vertices beyond the limit, so all of
             # them were computed.
             if graph.has_negative_weights:
                 limit = None
             else:
                 limit = query.limit
-            return Outcome(run.distance, run.predecessor, limit, count, run.counted)
+            return Outcome(run.distance, run.predecessor, limit, n_rounds, run.counted)
 
         return traverse
 

@@ -31,10 +31,10 @@ group_size = per_core(SOURCES_PER_THREAD)
 
 def plan(graph, query):
     """Return ``traverse(source_vertex)``, as strategies for one source do."""
-    many = _plan(graph, query)
+    search_group = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
-        outcome = many(np.array([source], np.int64))
+        outcome = search_group(np.array([source], np.int64))
         if outcome.predecessor is None:
             predecessor = None
         else:
@@ -45,14 +45,14 @@ def plan(graph, query):
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: distances, predecessors, layers, two queues; a heap may hold an entry
-    per edge.
+    """Return the bytes of a run at most: distances, predecessors, layers, two queues; a heap may
+    hold an entry per edge.
     """
     return n_vertices * (8 + 8 * predecessors + 24) + 16 * n_edges
 
 
 def memory_of_multi_source(shape, query, group: int) -> int:
-    """Bytes of a run: results of a group, and the state of one search per thread."""
+    """Return the bytes of a run: results of a group, and the state of one search per thread."""
     rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
     return rows + threads.count() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
 
@@ -63,12 +63,14 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan_multi_source(graph, query, _group: int = 0):
-    """Return ``traverse(source_vertices)``, as strategies for several sources do."""
-    search = _plan(graph, query)
+    """Return ``traverse(source_vertices)``, as strategies for several sources do; a negative cycle
+    is named by ids.
+    """
+    search_group = _plan(graph, query)
 
     def traverse(sources) -> MultiSourceOutcome:
         try:
-            return search(sources)
+            return search_group(sources)
         except NegativeCycleError as error:
             raise NegativeCycleError(
                 graph.ids_at(np.array(error.cycle)).tolist(), error.weight
@@ -78,16 +80,16 @@ def plan_multi_source(graph, query, _group: int = 0):
 
 
 def _plan(graph, query):
-    """As ``plan_multi_source``, but a negative cycle is named by vertex numbers."""
+    """Return ``traverse(source_vertices)``, whose NegativeCycleError names vertex numbers."""
     device = graph.device
     graph = graph.derived.sums_in("int64")
     host = graph.to("cpu")
     edges = Edges.of(host)
-    negative = graph.has_negative_weights
-    if negative and graph.derived.max_sum >= -_LOWEST:
+    has_negative_weights = graph.has_negative_weights
+    if has_negative_weights and graph.derived.max_sum >= -_LOWEST:
         raise overflow_error()
     # with negative weights a path may lead through vertices beyond the limit
-    if negative:
+    if has_negative_weights:
         limit = None
     else:
         limit = query.limit
@@ -97,9 +99,10 @@ def _plan(graph, query):
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
         rounds = np.zeros(sources.size, np.int64)
-        numbers = sources.tolist()
-        if negative:
-            for i, source in enumerate(numbers):
+        source_numbers = sources.tolist()
+
+        if has_negative_weights:
+            for i, source in enumerate(source_numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
                 refuse_negative_return(host, source, distance[i])
             for vertex, weight in graph.negative_loops.items():
@@ -109,22 +112,26 @@ def _plan(graph, query):
             overflows = np.zeros(sources.size, np.bool_)
 
             def search_one(i: int, _thread: int) -> None:
-                rounds[i], overflows[i] = _dijkstra(edges, numbers[i], bound, distance[i])
+                rounds[i], overflows[i] = _dijkstra(edges, source_numbers[i], bound, distance[i])
 
             threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
                 raise overflow_error()
+
         predecessor = cpu_steps.point_back(host, query, sources, distance)
         if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
-        moved = None if predecessor is None else move(predecessor)
-        return MultiSourceOutcome(move(distance), moved, [limit] * sources.size, rounds.tolist())
+        if predecessor is not None:
+            predecessor = move(predecessor)
+        limits = [limit] * sources.size
+        return MultiSourceOutcome(move(distance), predecessor, limits, rounds.tolist())
 
     return traverse
 
 
 def overflow_error() -> PrecisionError:
+    """Return the error for a sum that int64 does not hold."""
     return PrecisionError(
         "a sum of integer weights exceeds 2^63 - 1, the largest int64; scale "
         "the weights down, or give float weights"
@@ -133,41 +140,43 @@ def overflow_error() -> PrecisionError:
 
 @njit(cache=True, nogil=True)
 def _dijkstra(edges, source, limit, distance):
-    """Return how many vertices were settled, and whether a path longer than int64 holds is all that
-    leads to one.
+    """Write the distances from a source, int64, up to a limit.
+
+    Return how many vertices were settled, and whether one has no path but such as are longer than
+    int64 holds.
     """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
     distance[:] = MAX_INTEGER
     distance[source] = 0
-    too_far = np.zeros(distance.size, np.bool_)
+    is_too_far = np.zeros(distance.size, np.bool_)
     heap = [(np.int64(0), np.int64(source))]
-    settled = 0
+    n_settled = 0
     while len(heap):
-        d, u = heapq.heappop(heap)
-        if d != distance[u]:
+        distance_u, u = heapq.heappop(heap)
+        if distance_u != distance[u]:
             continue
-        settled += 1
+        n_settled += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            w = weights[e]
-            if w >= MAX_INTEGER - d:
-                too_far[v] = True
+            weight = weights[e]
+            if weight >= MAX_INTEGER - distance_u:
+                is_too_far[v] = True
                 continue
-            through = d + w
-            if through < distance[v] and through <= limit:
-                distance[v] = through
-                heapq.heappush(heap, (through, np.int64(v)))
+            candidate = distance_u + weight
+            if candidate < distance[v] and candidate <= limit:
+                distance[v] = candidate
+                heapq.heappush(heap, (candidate, np.int64(v)))
     overflows = False
     for v in range(distance.size):
-        overflows |= too_far[v] and distance[v] == MAX_INTEGER
-    return settled, overflows
+        overflows |= is_too_far[v] and distance[v] == MAX_INTEGER
+    return n_settled, overflows
 
 
 def _bellman_ford(graph, source: int, distance) -> int:
-    """Fill in the distances from a source and return the rounds; raise NegativeCycleError if there
-    is such a cycle.
+    """Write the distances from a source, int64, and return the number of rounds; raise
+    NegativeCycleError if there is such a cycle.
     """
     n = graph.n_vertices
     distance.fill(MAX_INTEGER)
@@ -175,38 +184,43 @@ def _bellman_ford(graph, source: int, distance) -> int:
     parent = np.full(n, NO_PREDECESSOR, graph.targets.dtype)
     queued_in = np.full(n, -1, np.int64)
     frontier = np.array([source], np.int64)
-    count = 0
+    n_rounds = 0
     next_search = FIRST_CYCLE_SEARCH
     while frontier.size:
-        frontier = _relax(Edges.of(graph), frontier, count, distance, parent, queued_in)
-        count += 1
-        if count >= next_search and frontier.size:
+        frontier = _relax(Edges.of(graph), frontier, n_rounds, distance, parent, queued_in)
+        n_rounds += 1
+        if n_rounds >= next_search and frontier.size:
             negative_cycles.search(graph, parent)
             next_search *= 2
-        if count > n and frontier.size:
+        if n_rounds > n and frontier.size:
             negative_cycles.give_up(graph, parent)
     if distance.min() <= _LOWEST:  # no path without a cycle is so short
         negative_cycles.give_up(graph, parent)
-    return count
+    return n_rounds
 
 
 @njit(cache=True, nogil=True)
-def _relax(edges, frontier, count, distance, parent, queued_in):
+def _relax(edges, frontier, round_number, distance, parent, queued_in):
+    """Relax the edges of a frontier. Return the vertices that improved, each once.
+
+    ``parent`` receives the vertex that lowered each one last, ``queued_in`` the round that last put
+    it on the frontier.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    following = np.empty(distance.size, np.int64)
-    size = 0
+    next_frontier = np.empty(distance.size, np.int64)
+    n_next = 0
     for i in range(frontier.size):
         u = frontier[i]
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            through = max(distance[u] + weights[e], _LOWEST)
-            if through < distance[v]:
-                distance[v] = through
+            candidate = max(distance[u] + weights[e], _LOWEST)
+            if candidate < distance[v]:
+                distance[v] = candidate
                 parent[v] = u
-                if queued_in[v] != count:
-                    queued_in[v] = count
-                    following[size] = v
-                    size += 1
-    return following[:size]
+                if queued_in[v] != round_number:
+                    queued_in[v] = round_number
+                    next_frontier[n_next] = v
+                    n_next += 1
+    return next_frontier[:n_next]

@@ -26,7 +26,7 @@ from .tuning import EDGES_PER_PILE, SHARED_NEAR
 NEVER = np.iinfo(np.int64).max
 _RELAXED = -1  # in place of the round that a vertex was queued in
 _SHARE = 128  # vertices of the near pile that a thread takes at a time
-_HELD = 1024  # vertices that a thread collects before it takes places for them
+_BUFFER_SIZE = 1024  # vertices that a thread collects before it takes places for them
 _CONTINUE = -1  # in place of a source: go on with the search that was left
 # numbers of an array that one thread writes to, so that no other thread's lies in the same line of
 # the cache
@@ -41,9 +41,10 @@ class State(NamedTuple):
     queued_in: np.ndarray  # int32 array: the round that last put a vertex on a pile
     is_far: np.ndarray  # uint8 array
     distance: np.ndarray
-    # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one
+    # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one, at
+    # _LOWERED, ..., _SWAPPED
     sizes: np.ndarray
-    # array of the type of distances: the threshold, and up to where the result is complete
+    # array of the type of distances: at 0 the threshold, at 1 up to where the result is complete
     bounds: np.ndarray
 
 
@@ -51,16 +52,16 @@ def plan(graph, query):
     """Return ``traverse(source)``."""
     run = cpu_steps.Run(graph, query)
     n = graph.n_vertices
-    kind = graph.weights.dtype
+    dtype = graph.weights.dtype
     piles = np.empty((3, n), graph.targets.dtype)
     is_far = np.empty(n, np.uint8)
     # Predecessors are found after the search, so their queues may take the memory of its piles.
     run.queue, run.next_queue = piles[:2]
-    limit = as_distance(query.limit, kind)
+    limit = as_distance(query.limit, dtype)
     targets = query.shared_targets
     edges = Edges.of(graph)
     width = pile_width(graph)
-    sizes, bounds = new_state(kind)
+    sizes, bounds = new_state(dtype)
 
     def traverse(source: int) -> Outcome:
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
@@ -74,25 +75,25 @@ def plan(graph, query):
             sizes[_SWAPPED] = 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
             search(edges, _CONTINUE, limit, targets, width, shared_from, state)
+
         run.finish(source)
-        stop = bounds[1]
-        return Outcome(
-            run.distance,
-            run.predecessor,
-            query.limit if np.isinf(stop) else float(stop),
-            count_rounds(sizes),
-        )
+        complete_to = bounds[1]
+        if np.isinf(complete_to):
+            limit_of_result = query.limit
+        else:
+            limit_of_result = float(complete_to)
+        return Outcome(run.distance, run.predecessor, limit_of_result, count_rounds(sizes))
 
     return traverse
 
 
-def new_state(kind) -> tuple[np.ndarray, np.ndarray]:
+def new_state(dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return ``sizes`` and ``bounds`` of a ``State``."""
-    return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, kind)
+    return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, dtype)
 
 
 def count_rounds(sizes) -> int:
-    """Rounds that a finished search took."""
+    """Return the number of rounds that a finished search took."""
     return int(sizes[_ROUNDS]) - 1
 
 
@@ -101,8 +102,8 @@ memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)
 
 
 def pile_width(graph):
-    """Width of a pile: the mean weight divided by how many edges of a vertex it should hold on
-    average.
+    """Return the width of a pile, in the type of the weights: the mean weight divided by how many
+    edges of a vertex it should hold on average.
     """
     mean = compute_mean(graph.weights)
     return as_distance(
@@ -131,38 +132,41 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
     distance = state.distance
     sizes = state.sizes
     bounds = state.bounds
+
     infinity = distance.dtype.type(np.inf)
     near = piles[sizes[_SWAPPED]]
     lowered = piles[1 - sizes[_SWAPPED]]
     far = piles[2]
     threshold = bounds[0]
     n_near = sizes[_NEAR]
-    settled = 0  # targets before it have final distances
+    n_settled = 0  # targets before it have final distances
     while True:
         while n_near:
+            # A pile for several threads: leave what they and the next call need.
             if n_near >= shared_from:
                 bounds[0] = threshold
                 sizes[_NEAR] = n_near
                 return
+
             # Relax the edges of the near pile: what falls below the threshold makes the next one,
             # all else goes onto the far pile.
-            count = sizes[_ROUNDS]
+            round_number = sizes[_ROUNDS]
             n_lowered = 0
             n_far = sizes[_FAR]
             for i in range(n_near):
                 u = near[i]
                 queued_in[u] = _RELAXED
-                here = distance[u]
+                distance_u = distance[u]
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
-                    through = here + weights[e]
-                    if not (through < distance[v] and through <= limit):
+                    candidate = distance_u + weights[e]
+                    if not (candidate < distance[v] and candidate <= limit):
                         continue
-                    distance[v] = through
-                    if through < threshold or threshold == np.inf:
+                    distance[v] = candidate
+                    if candidate < threshold or threshold == np.inf:
                         # else it is in this pile and yet to come, or in the next one already
-                        if queued_in[v] < count - 1:
-                            queued_in[v] = count
+                        if queued_in[v] < round_number - 1:
+                            queued_in[v] = round_number
                             lowered[n_lowered] = v
                             n_lowered += 1
                     elif not is_far[v]:
@@ -175,12 +179,18 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
             sizes[_SWAPPED] = 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
         sizes[_NEAR] = 0
+
+        # All distances below the threshold are final: so may be those of all targets.
         if target_vertices.size:
-            while settled < target_vertices.size and distance[target_vertices[settled]] < threshold:
-                settled += 1
-            if settled == target_vertices.size:
+            while (
+                n_settled < target_vertices.size
+                and distance[target_vertices[n_settled]] < threshold
+            ):
+                n_settled += 1
+            if n_settled == target_vertices.size:
                 bounds[1] = _cut_at_farthest(target_vertices, distance)
                 return
+
         nearest = _drop_settled(far, distance, is_far, threshold, sizes)
         if sizes[_FAR] == 0:
             return
@@ -231,16 +241,16 @@ def _cut_at_farthest(target_vertices, distance):
 def _drop_settled(far, distance, is_far, threshold, sizes):
     """Keep what is still to come of the far pile; return the smallest distance among it."""
     nearest = distance.dtype.type(np.inf)
-    kept = 0
+    n_kept = 0
     for i in range(sizes[_FAR]):
         v = far[i]
         if distance[v] < threshold:
             is_far[v] = 0
             continue
-        far[kept] = v
-        kept += 1
+        far[n_kept] = v
+        n_kept += 1
         nearest = distance[v] if distance[v] < nearest else nearest
-    sizes[_FAR] = kept
+    sizes[_FAR] = n_kept
     return nearest
 
 
@@ -249,26 +259,28 @@ def _split(far, distance, is_far, queued_in, threshold, near, sizes):
     """Move what lies below the threshold from the far pile to the near one; return how much that
     is.
     """
-    count = sizes[_ROUNDS] - 1
-    n_near = kept = 0
+    last_round = sizes[_ROUNDS] - 1
+    n_near = n_kept = 0
     for i in range(sizes[_FAR]):
         v = far[i]
         if distance[v] < threshold or threshold == np.inf:
             is_far[v] = 0
-            queued_in[v] = count
+            queued_in[v] = last_round
             near[n_near] = v
             n_near += 1
         else:
-            far[kept] = v
-            kept += 1
-    sizes[_FAR] = kept
+            far[n_kept] = v
+            n_kept += 1
+    sizes[_FAR] = n_kept
     return n_near
 
 
 @njit(cache=True, nogil=True)
 def _relax_shared(next_share, n_shares, edges, limit, keys, state):
-    """Make a round of ``search`` by several threads; distances are integers (``cpu.atomics``), so
-    that an atomic minimum lowers one.
+    """Relax the near pile by several threads, which take shares of it from the counter
+    ``next_share``: a round of ``search``.
+
+    ``keys`` are the distances as integers (``cpu.atomics``), so that an atomic minimum lowers one.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -280,41 +292,45 @@ def _relax_shared(next_share, n_shares, edges, limit, keys, state):
     lowered = state.piles[1 - sizes[_SWAPPED]]
     far = state.piles[2]
     threshold = state.bounds[0]
-    count = sizes[_ROUNDS]
-    held = np.empty(_HELD, near.dtype)
-    held_far = np.empty(_HELD, near.dtype)
-    n_held = n_far = 0
+    round_number = sizes[_ROUNDS]
+    buffer = np.empty(_BUFFER_SIZE, near.dtype)
+    far_buffer = np.empty(_BUFFER_SIZE, near.dtype)
+    # Each thread collects vertices, and takes places for many at a time.
+    n_buffered = n_far_buffered = 0
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
         for i in range(share * _SHARE, end if end < near.size else near.size):
             u = near[i]
-            here = from_ordered(keys[u])
+            distance_u = from_ordered(keys[u])
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                through = here + weights[e]
-                key = to_ordered(through)
-                if not (key < keys[v] and through <= limit) or atomic_min(keys, v, key) <= key:
+                candidate = distance_u + weights[e]
+                key = to_ordered(candidate)
+                if not (key < keys[v] and candidate <= limit) or atomic_min(keys, v, key) <= key:
                     continue
-                if through < threshold or threshold == np.inf:
-                    if atomic_exchange(queued_in, v, count) != count:
-                        if n_held == _HELD:
-                            n_held = _append(held, n_held, lowered, sizes, _LOWERED)
-                        held[n_held] = v
-                        n_held += 1
+                if candidate < threshold or threshold == np.inf:
+                    if atomic_exchange(queued_in, v, round_number) != round_number:
+                        if n_buffered == _BUFFER_SIZE:
+                            n_buffered = _append(buffer, n_buffered, lowered, sizes, _LOWERED)
+                        buffer[n_buffered] = v
+                        n_buffered += 1
                 elif atomic_exchange(is_far, v, 1) == 0:
-                    if n_far == _HELD:
-                        n_far = _append(held_far, n_far, far, sizes, _FAR)
-                    held_far[n_far] = v
-                    n_far += 1
+                    if n_far_buffered == _BUFFER_SIZE:
+                        n_far_buffered = _append(far_buffer, n_far_buffered, far, sizes, _FAR)
+                    far_buffer[n_far_buffered] = v
+                    n_far_buffered += 1
         share = atomic_add(next_share, 0, 1)
-    _append(held, n_held, lowered, sizes, _LOWERED)
-    _append(held_far, n_far, far, sizes, _FAR)
+    _append(buffer, n_buffered, lowered, sizes, _LOWERED)
+    _append(far_buffer, n_far_buffered, far, sizes, _FAR)
 
 
 @njit
-def _append(held, n_held, pile, sizes, which):
-    at = atomic_add(sizes, which, n_held)
-    for i in range(n_held):
-        pile[at + i] = held[i]
+def _append(buffer, n_buffered, pile, sizes, pile_size):
+    """Copy the vertices of a buffer to the end of a pile, whose size is ``sizes[pile_size]``.
+    Return the new number of vertices in the buffer, 0.
+    """
+    begin = atomic_add(sizes, pile_size, n_buffered)
+    for i in range(n_buffered):
+        pile[begin + i] = buffer[i]
     return 0

@@ -58,9 +58,14 @@ def plan(graph, query) -> TracedSearch:
     entry = entry_for(graph, query.predecessors, query.get_tuning(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
-    of_search = struct_layout(_FILE, "Outcome")
-    outcome = cp.zeros(of_search.itemsize // 8, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
+
+    # What the kernel leaves for the host, in pinned memory there.
+    outcome_layout = struct_layout(_FILE, "Outcome")
+    outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
+    outcome_on_host = np.frombuffer(
+        cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size
+    )
+
     if constants["TRACE"]:
         trace = cp.zeros(words(constants["TRACE"]), np.int64)
     else:
@@ -75,6 +80,7 @@ def plan(graph, query) -> TracedSearch:
         edges_per_width = sssp_tuning.EDGES_PER_WIDTH
     else:
         edges_per_width = sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
+
     args = run.arguments() | {
         "width": first_width(graph, query.targets is not None, edges_per_width),
         **target_arguments(target_vertices),
@@ -90,10 +96,11 @@ def plan(graph, query) -> TracedSearch:
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
     packed = arrays["packed"]
     stamps = run.queued_in
-    first_step = -1  # negative: labels and stamps are not cleared
+    first_step = -1  # of the next search; negative: labels and stamps are not cleared
 
     def traverse(source: int) -> Outcome:
         nonlocal first_step
+        # Steps are numbered on from search to search, so that old stamps are of earlier steps.
         if not constants["CLEANS_UP"]:
             first_step = 0  # the kernel clears them itself
         elif first_step < 0 or first_step > _MAX_STEPS:
@@ -101,32 +108,43 @@ def plan(graph, query) -> TracedSearch:
             if packed is not None:
                 packed.fill(_NO_LABEL)
             first_step = 0
-        # if this call is interrupted, the next one clears
-        begun = first_step
-        first_step = -1
+        step_before = first_step
+        first_step = -1  # if this call is interrupted, the next one clears
+
         arrived.data.memset_async(0, arrived.nbytes)
-        search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
-        outcome.get(out=on_host)
-        result = on_host.view(of_search)[0]
+        search(source=graph.targets.dtype.type(source), first_step=np.int32(step_before))
+        outcome.get(out=outcome_on_host)
+
+        result = outcome_on_host.view(outcome_layout)[0]
         last_step = int(result["last_step"])
         n_open = int(result["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
-        keys = np.array([result["limit"], result["threshold"]], run.keys.dtype)
-        settled, threshold = keys.view(run.distance.dtype).tolist()
-        reached_limit, below = (settled, None) if result["is_settled"] else (query.limit, threshold)
-        return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
+
+        # Both are the bits of distances. A search that has settled its targets is complete up to
+        # the limit; any other one has no distance beyond its last threshold.
+        limit_and_threshold = np.array([result["limit"], result["threshold"]], run.keys.dtype)
+        settled_limit, threshold = limit_and_threshold.view(run.distance.dtype).tolist()
+        if result["is_settled"]:
+            result_limit = settled_limit
+            below = None
+        else:
+            result_limit = query.limit
+            below = threshold
+        return Outcome(
+            run.distance, run.predecessor, result_limit, last_step - step_before, below=below
+        )
 
     return TracedSearch(traverse, trace)
 
 
 def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
-    """The kernel with the constants for a graph."""
+    """Return the kernel with the constants for a graph."""
     is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
-    inside = predecessors and tuning.predecessors_inside and is_narrow
-    _, _, largest = degree_statistics(graph.offsets)
-    has_long_lists = largest >= sssp_tuning.UNEVEN
+    finds_predecessors = predecessors and tuning.predecessors_inside and is_narrow
+    _, _, max_degree = degree_statistics(graph.offsets)
+    has_long_lists = max_degree >= sssp_tuning.UNEVEN
     block, min_blocks, unroll = sssp_tuning.WORKERS[
         "long lists" if has_long_lists else "short lists"
     ]
@@ -134,7 +152,7 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
         block=block,
         MIN_BLOCKS=min_blocks,
         UNROLL=unroll,
-        PREDECESSORS=int(inside),
+        PREDECESSORS=int(finds_predecessors),
         TRACE=tuning.trace,
         SHARED_LISTS=int(has_long_lists),
         TAIL=0 if _has_short_lists(graph) else sssp_tuning.TAIL_EDGES,
@@ -144,18 +162,19 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
 
 
 def local_rounds_for(graph) -> int:
-    """Rounds per block between two grid barriers."""
+    """Return how many local rounds a block makes between two grid barriers."""
     if _has_short_lists(graph):
         return sssp_tuning.ROAD_LOCAL_ROUNDS
     return sssp_tuning.LOCAL_ROUNDS
 
 
 def _has_short_lists(graph) -> bool:
+    """Return whether adjacency lists are short on average, as in road networks and lattices."""
     return graph.n_edges <= sssp_tuning.SHORT_LISTS * graph.n_vertices
 
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
-    """The state of a run, and the kernel's arguments that it holds, by name."""
+    """Return the state of a run, and the arguments of the kernel that it holds, by name."""
     n = graph.n_vertices
     m = graph.n_edges
     index = graph.targets.dtype
@@ -183,7 +202,7 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
 
 
 def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_PER_WIDTH):
-    """Distance between the first two thresholds.
+    """Return the distance between the first two thresholds, in the type of the weights.
 
     With this width a vertex has on average ``edges`` edges that are shorter, if weights are
     distributed evenly. It is at least the lightest weight: narrower piles would save no work. If
@@ -196,8 +215,8 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
         return real.type(0)
     with np.errstate(over="ignore"):  # with weights near the largest number, all vertices are near
         extents = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
-        lightest = min(low for low, _ in extents)
-        heaviest = max(high for _, high in extents)
+        lightest = min(smallest for smallest, _ in extents)
+        heaviest = max(largest for _, largest in extents)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)
         mean = edge_weights.total(weights) / weights.size

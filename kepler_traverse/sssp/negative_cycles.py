@@ -45,16 +45,20 @@ def give_up(graph, parent) -> None:
 
 
 def _weights_along(graph, cycle) -> list[float] | None:
-    """Return the weights of the edges of a cycle, or None if one of the edges does not exist."""
+    """Return the weights of the edges of a cycle, or None if one of the edges does not exist.
+
+    ``cycle`` has vertex numbers, NumPy, in the direction of the edges.
+    """
     xp = namespace(graph.offsets)
-    at = xp.asarray(cycle)
-    begin = to_host(graph.offsets[at])
-    end = to_host(graph.offsets[at + 1])
-    owner = np.repeat(np.arange(cycle.size), end - begin)
+    vertices = xp.asarray(cycle)
+    # All edges of the vertices; of each vertex, the one to the next vertex of the cycle.
+    begin = to_host(graph.offsets[vertices])
+    end = to_host(graph.offsets[vertices + 1])
+    place_of_edge = np.repeat(np.arange(cycle.size), end - begin)
     edges = xp.asarray(
         np.concatenate([np.arange(*bounds) for bounds in zip(begin, end, strict=True)])
     )
-    on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[owner]
+    on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[place_of_edge]
     if on_cycle.sum() != cycle.size:
         return None
     return to_host(graph.weights[edges])[on_cycle].astype(np.float64).tolist()
@@ -62,17 +66,24 @@ def _weights_along(graph, cycle) -> list[float] | None:
 
 @njit(cache=True)
 def _cycles(parent):
-    """Return all cycles of a graph in which every vertex has at most one predecessor, in O(V)."""
+    """Return all cycles of a graph in which every vertex has at most one predecessor, in O(V).
+
+    ``parent`` has that of each vertex, negative for none. The vertices of the i-th cycle, from each
+    to its predecessor, are those from ``starts[i]`` to ``starts[i + 1] - 1``.
+    """
     n = parent.size
     walk = np.zeros(n, np.int64)  # the walk that visited a vertex first
     cycles = np.empty(n, np.int64)
     starts = [0]
     size = 0
     for start in range(n):
+        # Walk until a vertex has no predecessor or was visited before.
         v = start
         while v >= 0 and walk[v] == 0:
             walk[v] = start + 1
             v = parent[v]
+
+        # One that this walk visited is on a new cycle.
         if v >= 0 and walk[v] == start + 1:
             u = v
             while True:

@@ -85,7 +85,7 @@ STRATEGIES = (
     ),
 )
 
-_of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
+_multi_source = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
         frozenset({"weights", "non_negative"}),
@@ -93,7 +93,7 @@ MULTI_SOURCE = (
         paper="Meyer, Sanders 2003 (delta-stepping)",
         complexity="O(S (reached edges) (looks per edge)), less where sources are near each other",
     ),
-    _of_many(
+    _multi_source(
         source_per_thread,
         name="near_far_per_thread",
         device="cpu",
@@ -102,7 +102,7 @@ MULTI_SOURCE = (
         rationale="one core per source, near and far piles, no atomic",
         complexity="S times that of near_far",
     ),
-    _of_many(
+    _multi_source(
         topological_sweep,
         name="topological_sweep",
         takes_target_lists=False,
@@ -115,7 +115,7 @@ MULTI_SOURCE = (
         ),
         complexity="O(S (V + E))",
     ),
-    _of_many(
+    _multi_source(
         hierarchy_sweep,
         name="hierarchy_sweep",
         finds_paths=True,
@@ -132,7 +132,7 @@ MULTI_SOURCE = (
         ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
-    _of_many(
+    _multi_source(
         hierarchy_sweep_gpu,
         name="hierarchy_sweep",
         aliases=("phast", "rphast"),
@@ -148,7 +148,7 @@ MULTI_SOURCE = (
         ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
-    _of_many(
+    _multi_source(
         source_per_block,
         name="source_per_block",
         device="cuda",
@@ -157,7 +157,7 @@ MULTI_SOURCE = (
         rationale="one block per source: near and far piles without a barrier of the grid",
         complexity="S times that of near_far",
     ),
-    _of_many(
+    _multi_source(
         source_per_lane,
         name="source_per_lane",
         device="cuda",

@@ -43,22 +43,24 @@ group_size = of_hops.group_size
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: those of a sweep for hops, with wider distances; and what finds predecessors."""
+    """Return the bytes of a run: those of a sweep for hops, with wider distances; and what finds
+    predecessors or adds columns up.
+    """
     if shape.is_summed_by_labels:
         return of_hops.memory(shape, query, group)
     has_state = query.predecessors and not looks_up(query, shape.n_vertices)
     if has_state:
-        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+        other_bytes = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
     else:
-        single = 0
+        other_bytes = 0
     if query.sums is not None:
-        single += BYTES_PER_VERTEX * shape.n_vertices * threads.count()
-    return of_hops.memory(shape, query, group, shape.weight) + single
+        other_bytes += BYTES_PER_VERTEX * shape.n_vertices * threads.count()
+    return of_hops.memory(shape, query, group, shape.weight) + other_bytes
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Amounts of the terms of the cost: those of a sweep for hops, where wider distances are
-    written as rows.
+    """Return the amounts of the terms of the cost: those of a sweep for hops, where wider distances
+    are written as rows.
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
     if shape.is_summed_by_labels:
@@ -74,66 +76,72 @@ def plan(graph, query, group: int):
     if labels is not None or looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, labels)
     hierarchy = graph.derived.known_hierarchy("weights")
-    kind = graph.weights.dtype
-    integers = hierarchy.dtype
-    lanes = LANES[integers]
-    doublings = DOUBLINGS[integers]
-    unreached = UNREACHED[integers]
-    unit = kind.type(hierarchy.unit)
-    bound = first_beyond(query.limit, hierarchy, kind)
+    dtype = graph.weights.dtype
+    sum_dtype = hierarchy.dtype
+    lanes = LANES[sum_dtype]
+    doublings = DOUBLINGS[sum_dtype]
+    unreached = UNREACHED[sum_dtype]
+    unit = dtype.type(hierarchy.unit)
+    bound = first_beyond(query.limit, hierarchy, dtype)
     # No distance of these is ever rounded; those of integers are checked by the caller.
-    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
+    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
+
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
     edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
     n_rows = -(-group // lanes) * lanes
-    rows = np.empty((n_rows, columns.size), kind)
+    rows = np.empty((n_rows, columns.size), dtype)
     states = [
-        SweepState(graph.n_vertices, swept.offsets.size - 1, integers)
+        SweepState(graph.n_vertices, swept.offsets.size - 1, sum_dtype)
         for _ in range(threads.max_threads())
     ]
-    longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
+    above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
-    # of all vertices, from which the caller takes those of lists
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        numbers = np.asarray(sources, np.int64)
-        positions = hierarchy.position[numbers].astype(np.int64)
-        k = numbers.size
+        """Search from a group. The distances are those of all vertices, from which the caller takes
+        those of lists.
+        """
+        source_numbers = np.asarray(sources, np.int64)
+        positions = hierarchy.position[source_numbers].astype(np.int64)
+        k = source_numbers.size
 
-        def sweep(i: int, thread: int) -> None:
+        def sweep_line(i: int, thread: int) -> None:
+            """Sweep for the sources of the i-th line, and write their rows."""
             state = states[thread]
             first = i * lanes
-            own = positions[first : first + lanes]
-            search(own, edges, state.arrays(), unreached, doublings)
+            line_positions = positions[first : first + lanes]
+            search(line_positions, edges, state.arrays(), unreached, doublings)
             write_rows(state.lines, columns, rows[first : first + lanes], bound, unit, doublings)
 
-        threads.for_each(sweep, -(-k // lanes))
+        threads.for_each(sweep_line, -(-k // lanes))
+
+        # Sums that floats would round are found in the order in which a search adds them.
         distance = rows[:k]
-        if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
+        if needs_check and _any_beyond(distance, EXACT_BELOW[dtype] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
-        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
+        predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(
-            distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest
+            distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=above_longest
         )
 
     return traverse
 
 
 def _plan_sums(graph, query):
-    """Return ``traverse(sources)``, which finds the distances of the targets, and adds columns up
-    along the paths to them.
+    """Return ``traverse(sources)``, which finds the distances of the targets, the same for all
+    sources, and adds columns up along the paths to them.
     """
     hierarchy = query.sums.hierarchy
-    kind = graph.weights.dtype
-    bound = first_beyond(query.limit, hierarchy, kind)
+    dtype = graph.weights.dtype
+    bound = first_beyond(query.limit, hierarchy, dtype)
     size = query.targets.size
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
-        numbers = np.asarray(sources, np.int64)
-        k = numbers.size
-        same = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
-        distance, sums = query.sums.at_targets(numbers, same)
+        source_numbers = np.asarray(sources, np.int64)
+        k = source_numbers.size
+        same_lists = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
+        distance, sums = query.sums.at_targets(source_numbers, same_lists)
         sums[distance >= bound] = 0
-        distance = np.where(distance < bound, distance * hierarchy.unit, np.inf).astype(kind)
+        distance = np.where(distance < bound, distance * hierarchy.unit, np.inf).astype(dtype)
         return MultiSourceOutcome(
             distance.reshape(k, size),
             None,
@@ -152,11 +160,11 @@ def _plan_lookups(graph, query, labels):
     """
     hierarchy = graph.derived.known_hierarchy("weights")
     finds_paths = query.output == "paths"
-    kind = graph.weights.dtype
+    dtype = graph.weights.dtype
     unreached = UNREACHED[hierarchy.dtype]
-    bound = first_beyond(query.limit, hierarchy, kind)
-    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
-    longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
+    bound = first_beyond(query.limit, hierarchy, dtype)
+    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
+    above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
     lookups = None
     if finds_paths:
         lookups = Lookups(graph, hierarchy, graph.reverse.weights, labels)
@@ -168,41 +176,38 @@ def _plan_lookups(graph, query, labels):
         if lookups is None:
             sums = of_hops.answer_by_labels(labels, query, sources, lists)
         else:
-            sums, *found = lookups.look_up_lists(sources, lists, bound, finds_paths)
+            sums, *sizes_and_vertices = lookups.look_up_lists(sources, lists, bound, finds_paths)
             if finds_paths:
-                routes = Routes(*found)
-        distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)
-        if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[kind]).any()):
+                routes = Routes(*sizes_and_vertices)
+        distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(dtype)
+        if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[dtype]).any()):
+            # As above. That strategy finds no paths, but predecessors.
+            query_of_search = query
             if finds_paths:
-                whole = replace(query, output="all")
-            else:
-                whole = query
-            return source_per_thread.plan(graph, whole, len(sources))(sources, lists)
+                query_of_search = replace(query, output="all")
+            return source_per_thread.plan(graph, query_of_search, len(sources))(sources, lists)
+
         limits = [query.limit] * len(sources)
         rounds = [hierarchy.levels] * len(sources)
         return MultiSourceOutcome(
-            distance,
-            None,
-            limits,
-            rounds,
-            below=longest,
-            routes=routes,
+            distance, None, limits, rounds, below=above_longest, routes=routes
         )
 
     return traverse
 
 
-def first_beyond(limit, hierarchy, kind):
-    """The smallest sum, in units, that is no distance: beyond the limit, or unreached.
+def first_beyond(limit, hierarchy, dtype):
+    """Return the smallest sum, in units, that is no distance: beyond the limit, or unreached.
 
-    No sum is left out that the type of the distances does not hold: what finds sums that it rounds
-    would miss it.
+    ``dtype`` is the type of the distances. No sum is left out that it does not hold: what finds
+    sums that it rounds would miss it.
     """
     beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
-    if beyond > EXACT_BELOW[kind]:
+    if beyond > EXACT_BELOW[dtype]:
         return UNREACHED[hierarchy.dtype]
     return hierarchy.dtype.type(beyond)
 
 
 def _any_beyond(distance: np.ndarray, bound: float) -> bool:
+    """Return whether a finite distance is larger than ``bound``."""
     return any(bool((np.isfinite(row) & (row > bound)).any()) for row in distance)

@@ -25,7 +25,6 @@ from ...cuda.interleaved import (
     as_wide_as,
     likely_kernels,
     share_chunks,
-    sums_up_to,
     words_per_thread,
 )
 from ...cuda.kernel_spec import WARP, make_entries
@@ -70,44 +69,51 @@ ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
 
 
 def _lanes(group: int) -> int:
-    """Sums per line: whole warps, and from 128 on as many as let each thread read 16 bytes."""
+    """Return the number of sums per line: whole warps, and from 128 on as many as let each thread
+    read 16 bytes.
+    """
     step = WARP if group <= 2 * WARP else 4 * WARP
     return -(-group // step) * step
 
 
 def _searches_at_once(group: int) -> int:
-    return min(
-        group, _SEARCHES_PER_PROCESSOR * max(1, resident_threads() // threads_per_multiprocessor())
-    )
+    """Return how many sources are searched from at a time, a block each."""
+    multiprocessors = max(1, resident_threads() // threads_per_multiprocessor())
+    return min(group, _SEARCHES_PER_PROCESSOR * multiprocessors)
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: the hierarchy, lines, the sums of upward searches, and rows or what the query
-    asks for; or labels, and the pairs that they answer.
+    """Return the bytes of a run: the hierarchy, lines, the sums of upward searches, and rows or
+    what the query asks for; or labels, and the pairs that they answer.
     """
     n = shape.n_vertices
     if shape.hubs:
         lists = n * (8 + int(shape.hubs * (4 + max(shape.weight, 4))))
         answers = int(group * shape.per_source * (_BYTES_PER_ANSWER + shape.weight))
         return n * 4 + lists * (1 + shape.directed) + answers
+
     blocks = _searches_at_once(group)
-    sums = max(shape.weight, 4)
-    hierarchy = n * (8 + 4 + _EDGES * (4 + sums)) * (2 if shape.directed else 1)
-    lists = blocks * 2 * 4 * _CAPACITY + group * _CAPACITY * (4 + sums)
-    searches = blocks * (n * sums + n // 8) + lists
+    sum_bytes = max(shape.weight, 4)
+    hierarchy = n * (8 + 4 + _EDGES * (4 + sum_bytes)) * (2 if shape.directed else 1)
+    lists = blocks * 2 * 4 * _CAPACITY + group * _CAPACITY * (4 + sum_bytes)
+    searches = blocks * (n * sum_bytes + n // 8) + lists
     if query.output == "targets" and query.targets is not None:
         columns = query.targets.size
     else:
         columns = n
     if query.predecessors:
-        back = group * n * shape.index + gpu_steps.memory(n, shape.n_edges, True)
+        predecessor_bytes = group * n * shape.index + gpu_steps.memory(n, shape.n_edges, True)
     else:
-        back = 0
-    return hierarchy + searches + _lanes(group) * n * sums + group * columns * shape.weight + back
+        predecessor_bytes = 0
+    lines = _lanes(group) * n * sum_bytes
+    rows = group * columns * shape.weight
+    return hierarchy + searches + lines + rows + predecessor_bytes
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the terms of the cost: launches per group, lines, and rows of distances."""
+    """Return the amounts of the terms of the cost: launches per group, lines, and rows of
+    distances.
+    """
     groups = -(-n_sources // max(group, 1))
     if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes
         return {"start": groups, "vertex": n_sources * shape.per_source * shape.hubs}
@@ -123,9 +129,12 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
-    kind = graph.derived.known_hierarchy("weights").dtype
-    entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), kind))
-    return [Request(entry, np.int32, as_wide_as(kind)), *likely_kernels(kind, graph.weights.dtype)]
+    sum_dtype = graph.derived.known_hierarchy("weights").dtype
+    entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), sum_dtype))
+    return [
+        Request(entry, np.int32, as_wide_as(sum_dtype)),
+        *likely_kernels(sum_dtype, graph.weights.dtype),
+    ]
 
 
 def plan(graph, query, group: int):
@@ -144,28 +153,30 @@ def plan(graph, query, group: int):
 def _plan_labels(graph, query, labels):
     """Return ``traverse(sources, lists)``, whose pairs labels answer on the GPU."""
     hierarchy = graph.derived.known_hierarchy("weights")
-    kind = graph.weights.dtype
+    dtype = graph.weights.dtype
     device = labels_on_gpu(labels)
     # as on the CPU: no sum is left out that the type of the distances does not hold
-    bound = int(first_beyond(query.limit, hierarchy, kind))
-    needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[kind]
+    bound = int(first_beyond(query.limit, hierarchy, dtype))
+    needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[dtype]
     below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        numbers = np.asarray(sources, np.int64)
-        k = numbers.size
+        source_numbers = np.asarray(sources, np.int64)
+        k = source_numbers.size
         if lists is None:
-            sizes = query.targets.size
+            sizes = query.targets.size  # of all sources
             ends = np.tile(query.targets, k)
         else:
-            sizes = np.diff(lists.offsets)
+            sizes = np.diff(lists.offsets)  # of each source
             ends = lists.vertices
-        begins = cp.asarray(np.repeat(numbers, sizes))
+        begins = cp.asarray(np.repeat(source_numbers, sizes))
         sums = device.between(begins, cp.asarray(np.asarray(ends, np.int64)))
+
+        # Sums that floats would round are found in the order in which a search adds them.
         is_reached = sums < bound
-        if needs_check and bool((is_reached & (sums >= EXACT_BELOW[kind])).any()):
+        if needs_check and bool((is_reached & (sums >= EXACT_BELOW[dtype])).any()):
             return source_per_block.plan(graph, query, k)(sources, lists)
-        distance = cp.where(is_reached, sums * hierarchy.unit, np.inf).astype(kind)
+        distance = cp.where(is_reached, sums * hierarchy.unit, np.inf).astype(dtype)
         if lists is None:
             distance = distance.reshape(k, sizes)
         limits = [query.limit] * k
@@ -183,22 +194,23 @@ class _Run:
         self._group = group
         self._hierarchy = hierarchy = graph.derived.known_hierarchy("weights")
         self._device = on_gpu(hierarchy)
-        self._kind, self._lanes = kind, lanes = hierarchy.dtype, _lanes(group)
-        self._bound = sums_up_to(query.limit, hierarchy.unit, kind) + 1
-        # else what finds sums that this type rounds would miss some
-        if self._bound > EXACT_BELOW[graph.weights.dtype]:
-            self._bound = int(UNREACHED[kind])
+        self._sum_dtype = sum_dtype = hierarchy.dtype
+        self._lanes = lanes = _lanes(group)
+        # the smallest sum that is no distance
+        self._bound = int(first_beyond(query.limit, hierarchy, graph.weights.dtype))
+
         self._sweep = self._device.sweep
         self._columns = None
         if query.output == "targets" and query.targets is not None:
             self._sweep, columns = self._device.restrict(query.targets)
             self._columns = cp.asarray(columns)
-        constants: dict[str, Any] = {"WORDS": words_per_thread(lanes, kind)}
+
+        words = words_per_thread(lanes, sum_dtype)
         self._kernels = {
-            entry: kernel(entry.variant(**constants), np.int32, as_wide_as(kind))
+            entry: kernel(entry.variant(WORDS=words), np.int32, as_wide_as(sum_dtype))
             for entry in ENTRIES
         }
-        self.lines = cp.empty((self._sweep.n_places, lanes), kind)
+        self.lines = cp.empty((self._sweep.n_places, lanes), sum_dtype)
         self.is_set = cp.zeros(self._sweep.n_places, np.uint8)
         if self._columns is None:
             n_columns = graph.n_vertices
@@ -209,10 +221,12 @@ class _Run:
             self._rows = cp.empty((group, n_columns), graph.weights.dtype)
         else:
             self._rows = None
+        # one search at a time, which finds its predecessors
         self._single = gpu_steps.Run(graph, query) if query.predecessors else None
         self._needs_check = (
             not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
         )
+
         # sources that were taken, overflows, and the largest sum
         self._counts = cp.zeros(3, np.int64)
         self.sources = cp.empty(group, np.int64)
@@ -222,6 +236,7 @@ class _Run:
         self._levels = self._prepare_sweep()
 
     def _allocate_searches(self, capacity: int) -> None:
+        """Allocate what blocks need that search upward, for ``capacity`` vertices per search."""
         n = self._graph.n_vertices
         blocks = _searches_at_once(self._group)
         # frees what there was before the next allocation
@@ -230,27 +245,29 @@ class _Run:
         for name in ("sums", "marks", "queues", "reached", "reached_sums"):
             setattr(self, name, None)
         self._capacity = capacity
-        self.sums = cp.full((blocks, n), UNREACHED[self._kind], self._kind)
+        self.sums = cp.full((blocks, n), UNREACHED[self._sum_dtype], self._sum_dtype)
         self.marks = cp.zeros((blocks, -(-n // 32)), np.uint32)
         self.queues = cp.empty((blocks, 2, capacity), np.int32)
         self.reached = cp.empty((self._group, capacity), np.int32)
-        self.reached_sums = cp.empty((self._group, capacity), self._kind)
+        self.reached_sums = cp.empty((self._group, capacity), self._sum_dtype)
         self.n_reached = cp.empty(self._group, np.int64)
         # they hold the arrays above
         self._searches = PackedLaunches(self._kernels[_SEARCH])
         self._places = PackedLaunches(self._kernels[_PLACE])
 
     def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
+        """Search from a group, and return what the query asks for."""
         hierarchy = self._hierarchy
         query = self._query
         k = sources.size
         highest = self._sweep_from(sources)
         if self._needs_check and highest >= EXACT_BELOW[self._graph.weights.dtype]:
             # Sums of floats round there as they are added, so they depend on the path.
-            other = source_per_block.plan(self._graph, query, k)
+            search_without_hierarchy = source_per_block.plan(self._graph, query, k)
             if lists is None:
-                return other(sources)
-            return other(sources, lists)
+                return search_without_hierarchy(sources)
+            return search_without_hierarchy(sources, lists)
+
         highest_within = min(highest, self._bound - 1)
         dtype = self._graph.weights.dtype
         scale = Scale(hierarchy.unit, dtype, self._bound, highest_within)
@@ -298,7 +315,8 @@ class _Run:
             launch_level()
 
     def _arguments(self, **own: Any) -> Named:
-        of_all = {
+        """Return what kernels take, by name; ``own`` comes before all else."""
+        shared = {
             **self._device.upward._asdict(),
             "capacity": np.int64(self._capacity),
             "pitch": np.int64(self._lanes),
@@ -307,7 +325,7 @@ class _Run:
             "taken": self._counts[:1],
             "overflows": self._counts[1:2],
         }
-        return named(self, self._graph, **(of_all | own))
+        return named(self, self._graph, **(shared | own))
 
     def _prepare_sweep(self) -> list[Any]:
         """Prepare the launches of a sweep, which are the same each time.
@@ -323,6 +341,7 @@ class _Run:
             n_top = sizes.size
         downward = {**sweep.downward._asdict(), "by_level": sweep.by_level}
         of_top = {"level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
+        # set for each level below
         of_level = {"first": np.int64(0), "n_places": np.int64(0), "chunks_per_item": np.int32(0)}
         common = self._arguments(**downward, **of_top, **of_level, largest=self._counts[2:])
         if n_top:
@@ -330,7 +349,7 @@ class _Run:
         else:
             launches = []
         for level in range(n_top, sizes.size):
-            n_items, per_item = share_chunks(int(sizes[level]), self._lanes, self._kind)
+            n_items, per_item = share_chunks(int(sizes[level]), self._lanes, self._sum_dtype)
             args = common | {
                 "first": np.int64(sweep.levels[level]),
                 "n_places": np.int64(sizes[level]),
@@ -340,7 +359,7 @@ class _Run:
         return launches
 
     def _at_targets(self, interleaved: InterleavedDistances, lists) -> Any:
-        """Distances at the targets of each source, of shape (n_targets,)."""
+        """Return distances at the targets of each source, of shape (n_targets,)."""
         rows = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
         sums = interleaved.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
         return cp.where(sums < self._bound, sums * interleaved.unit, np.inf).astype(

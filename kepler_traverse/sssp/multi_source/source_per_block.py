@@ -27,6 +27,7 @@ _DEFAULTS = SourcePerBlockTuning()
 
 
 def _constants(tuning: SourcePerBlockTuning) -> dict[str, Any]:
+    """Return the constants of the kernel that tuning sets, by name."""
     return {
         name.upper(): getattr(tuning, name)
         for name in ("queue_capacity", "warm_up", "few", "unroll")
@@ -43,7 +44,7 @@ group_size = partial(min, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run.
+    """Return the bytes of a run.
 
     Distances per source or per block; three piles and as many marks per block; and the arrays that
     compute predecessors and find overflows of one search at a time.
@@ -59,43 +60,48 @@ def memory(shape, query, group: int) -> int:
         at_targets = group * query.targets.size
     else:
         at_targets = 0
-    back = group * n * shape.index if query.predecessors else 0
+    predecessor_bytes = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     scratch = blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + 64 * group
-    return (n_arrays * n + at_targets) * shape.weight + scratch + back + single
+    return (n_arrays * n + at_targets) * shape.weight + scratch + predecessor_bytes + single
 
 
 def _block(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Threads per block: fewer where near piles are smaller."""
+    """Return the threads per block for a graph of n vertices: fewer where near piles are smaller."""
     if n >= tuning.large:
         return tuning.block
     return tuning.block // 2
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Blocks that the device holds at once, as threads allow."""
+    """Return the blocks that the device holds at once, as threads allow."""
     return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the cost terms: requests of all blocks; rounds and edges of the consecutive
-    searches of one block.
+    """Return the amounts of the cost terms: requests of all blocks; rounds and edges of the
+    consecutive searches of one block.
     """
-    each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
-    per_worker = sources_per_worker(n_sources, each * machine.cores)
+    blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
+    per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    alone = (
-        shape.n_edges
-        * ((per_worker - 1) * shape.walked + shape.most)
-        * slowdown(each, n_sources, machine.cores)
+    # of the block that has the largest search last
+    searched_share = (per_worker - 1) * shape.walked + shape.most
+    edges_of_block = (
+        shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
     )
-    distances = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
+    distances = (
+        min(n_sources, blocks_per_processor * machine.cores)
+        * shape.n_vertices
+        * shape.weight
+        * shape.reach
+    )
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": alone,
-        "again": alone * shape.detours,
-        "uneven": alone * shape.unevenness,
+        "share": edges_of_block,
+        "again": edges_of_block * shape.detours,
+        "uneven": edges_of_block * shape.unevenness,
         "edge": edges,
         "extra_round": per_worker * shape.extra_rounds,
         "vertex": n_sources * shape.n_vertices * shape.reach,
@@ -122,7 +128,7 @@ def plan(graph, query, group: int):
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
-        rounds, (complete, below) = run.search(sources)
+        rounds, complete, below = run.search(sources)
         predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
@@ -147,8 +153,8 @@ class _Run:
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self._is_kept = query.output == "all" or self.single is not None
-        self.distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
+        self._keeps_rows = query.output == "all" or self.single is not None
+        self.distance = cp.empty((group if self._keeps_rows else self._n_blocks, n), real)
         self.target_vertices: Array = (
             None if query.targets is None else cp.asarray(query.targets, np.int64)
         )
@@ -173,30 +179,38 @@ class _Run:
         if self._query.output == "targets":
             self.at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
 
-    def search(self, sources) -> tuple[list[Any], np.ndarray]:
+    def search(self, sources) -> tuple[list[int], np.ndarray, np.ndarray]:
         """Search from each source. Return its rounds, the distance up to which it is complete, and
         its last threshold.
+
+        Each has shape (k,), the last two NumPy.
         """
         graph = self._graph
         k = sources.size
-        ordered = f"i{self.distance.itemsize}"
+        key_type = f"i{self.distance.itemsize}"
         self.taken.data.memset_async(0, self.taken.nbytes)
-        complete, below = self._bounds.view(ordered)
-        own = {
-            "is_per_source": np.int32(self._is_kept),
-            "keys": self.distance.view(ordered),
-            "at_target_vertices": None
-            if self.at_target_vertices is None
-            else self.at_target_vertices.view(ordered),
-            "complete": complete,
-            "below": below,
-        }
-        args = named(self, graph, sources=cp.asarray(sources), n_sources=np.int64(k), **own)
+        complete, below = self._bounds.view(key_type)
+        keys_at_targets = None
+        if self.at_target_vertices is not None:
+            keys_at_targets = self.at_target_vertices.view(key_type)
+        args = named(
+            self,
+            graph,
+            sources=cp.asarray(sources),
+            n_sources=np.int64(k),
+            is_per_source=np.int32(self._keeps_rows),
+            keys=self.distance.view(key_type),
+            at_target_vertices=keys_at_targets,
+            complete=complete,
+            below=below,
+        )
         launch_blocks(self._kernel, min(self._n_blocks, k), args)
-        return self.rounds[:k].get().tolist(), self._bounds.get()[:, :k]
+        return self.rounds[:k].get().tolist(), *self._bounds.get()[:, :k]
 
     def distances(self, k: int):
-        """Distances of shape (k, n), or of the targets only."""
+        """Return distances of shape (k, n), or of the targets only."""
         if self.at_target_vertices is None:
             return self.distance[:k]
-        return self.at_target_vertices[: None if self._query.has_target_lists else k]
+        if self._query.has_target_lists:
+            return self.at_target_vertices
+        return self.at_target_vertices[:k]

@@ -38,7 +38,7 @@ group_size = partial(min, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run.
+    """Return the bytes of a run.
 
     32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that
     compute predecessors.
@@ -51,15 +51,15 @@ def memory(shape, query, group: int) -> int:
         columns = query.targets.size
     else:
         columns = n
-    back = group * n * shape.index if query.predecessors else 0
-    marked = GROUP * (n if query.targets is not None or query.has_target_lists else 0)
+    predecessor_bytes = group * n * shape.index if query.predecessors else 0
+    target_bytes = GROUP * (n if query.targets is not None or query.has_target_lists else 0)
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
-    return state + group * columns * shape.weight + marked + back + single + 4096
+    return state + group * columns * shape.weight + target_bytes + predecessor_bytes + single + 4096
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the cost terms: the host waits at each round, and each relaxed edge reads 32
-    distances.
+    """Return the amounts of the cost terms: the host waits at each round, and each relaxed edge
+    reads 32 distances.
     """
     groups = -(-n_sources // GROUP)
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
@@ -79,15 +79,18 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
     """Return whether degrees are uneven, and the number of edges of a chunk."""
-    mean, _, largest = degree_statistics(graph.offsets)
-    is_uneven = largest >= tuning.uneven_from * mean
-    return is_uneven, tuning.uneven_chunk if is_uneven else tuning.even_chunk
+    mean, _, max_degree = degree_statistics(graph.offsets)
+    is_uneven = max_degree >= tuning.uneven_from * mean
+    if is_uneven:
+        return True, tuning.uneven_chunk
+    return False, tuning.even_chunk
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     tuning = query.get_tuning(SourcePerLaneTuning)
-    entry = _ENTRY.variant(block=tuning.block, CHUNK=_size_chunks(graph, tuning)[1])
+    _, chunk = _size_chunks(graph, tuning)
+    entry = _ENTRY.variant(block=tuning.block, CHUNK=chunk)
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
 
 
@@ -134,20 +137,22 @@ class _Run:
         self.now = cp.empty(n, np.uint32)
         self.next = cp.empty(n, np.uint32)
         self.hub_chunks = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
+        # near vertices that improved, edges relaxed, and a code of the smallest far distance
         self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
-        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
+        self._counters_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices: Array = (
             None if query.targets is None else cp.asarray(query.targets, np.int64)
         )
+        # one search at a time, which finds its predecessors and overflows
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self.limit = as_distance(query.limit, real)
         may_stop = query.may_stop
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work
         # and cost rounds.
-        everything = is_uneven and not may_stop
-        if everything:
+        is_all_near = is_uneven and not may_stop
+        if is_all_near:
             self._first_width = real.type(np.inf)
         else:
             self._first_width = first_width(graph, may_stop)
@@ -165,18 +170,20 @@ class _Run:
         self._start(sources)
         width = self._first_width
         rounds = 0
-        edges = 0
+        edges_of_pile = 0
         pile_rounds = 0
         threshold = _beyond(self._real.type(0), width)
         while True:
-            near, walked, gap = self._relax(threshold)
-            rounds = rounds + 1
-            pile_rounds = pile_rounds + 1
-            edges = edges + walked
-            if near:
+            n_near, n_walked, gap = self._relax(threshold)
+            rounds += 1
+            pile_rounds += 1
+            edges_of_pile += n_walked
+            if n_near:
                 continue
-            if not gap:
+            if not gap:  # no vertex is far either
                 return rounds, [self._query.limit] * sources.size, threshold
+
+            # The near pile is empty: all distances below the threshold are final.
             if self._target_vertices is not None:
                 farthest = self._find_farthest(sources.size)
                 distances = farthest.get().view(self._real)
@@ -184,11 +191,15 @@ class _Run:
                     keys = self.keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
+
+            # Wider piles where rounds have few edges.
             if pile_rounds >= self._tuning.warm_up:
                 with np.errstate(over="ignore"):
-                    if edges < self._tuning.light * pile_rounds:
+                    if edges_of_pile < self._tuning.light * pile_rounds:
                         width = width + width
-                edges = pile_rounds = 0
+                edges_of_pile = pile_rounds = 0
+
+            # The next pile begins at the nearest far vertex, by the code of its distance.
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
 
@@ -202,14 +213,17 @@ class _Run:
         return self.keys[self._target_vertices, :k].max(axis=0)
 
     def _start(self, sources) -> None:
+        """Begin the searches: each source has distance 0 in its lane, and alone is near."""
         self._distances.fill(np.inf)
         places = cp.asarray(sources)
         self._distances[places, cp.arange(sources.size)] = 0
         self.next.data.memset_async(0, self.next.nbytes)
         self.now.data.memset_async(0, self.now.nbytes)
-        vertices, which = np.unique(sources, return_inverse=True)
+        vertices, place_of_source = np.unique(sources, return_inverse=True)
         masks = np.zeros(vertices.size, np.uint32)
-        np.bitwise_or.at(masks, which, np.uint32(1) << np.arange(sources.size, dtype=np.uint32))
+        np.bitwise_or.at(
+            masks, place_of_source, np.uint32(1) << np.arange(sources.size, dtype=np.uint32)
+        )
         self.now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
@@ -223,19 +237,23 @@ class _Run:
         )
         self.now, self.next = self.next, self.now
         self.next.data.memset_async(0, self.next.nbytes)
-        self.counters.get(out=self._on_host)
-        return tuple(self._on_host.tolist())
+        self.counters.get(out=self._counters_on_host)
+        return tuple(self._counters_on_host.tolist())
 
     def _arguments(self) -> Named:
+        """Return what the kernel takes, by name."""
         return named(self, self._graph, n_hub_chunks=np.int64(self.hub_chunks.size))
 
     def results(self, sources):
-        """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""
+        """Return distances and predecessors of shape (k, n), or distances of the targets.
+
+        Raises PrecisionError: a distance overflows.
+        """
         query = self._query
         single = self._single
         k = sources.size
-        is_full = query.output == "all" or single is not None
-        if is_full:
+        needs_all = query.output == "all" or single is not None
+        if needs_all:
             by_vertex = self._distances
         else:
             by_vertex = self._distances[self._target_vertices]

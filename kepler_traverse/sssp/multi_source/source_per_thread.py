@@ -24,20 +24,22 @@ group_size = per_core(SOURCES_PER_CORE)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a
-    core.
+    """Return the bytes of a run: distances of a group, or of one search per core; three piles and
+    two marks per core.
     """
     cores = threads.count()
     rows = group if query.output == "all" else cores
     if query.predecessors:
-        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+        predecessor_bytes = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
     else:
-        single = 0
-    return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
+        predecessor_bytes = 0
+    return (
+        shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + predecessor_bytes
+    )
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the terms of the cost: those of one search, over the cores."""
+    """Return the amounts of the terms of the cost: those of one search, over the cores."""
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {
@@ -55,52 +57,58 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
 def plan(graph: Any, query: Query, _group: int) -> Any:
     """Return ``traverse(sources)`` for several vertex numbers."""
     n = graph.n_vertices
-    kind = graph.weights.dtype
+    dtype = graph.weights.dtype
     # as many as there may ever be; what is never touched costs nothing
     cores = threads.max_threads()
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     last_queued = np.empty((cores, n), np.int32)
     is_far = np.empty((cores, n), np.uint8)
-    limit = as_distance(query.limit, kind)
-    shared = query.shared_targets
+    limit = as_distance(query.limit, dtype)
+    shared_targets = query.shared_targets
     edges = Edges.of(graph)
     width = pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        numbers = [int(source) for source in sources]
-        k = len(numbers)
-        is_kept = query.output == "all"  # else each thread has one array for all its searches
-        distance = np.empty((k if is_kept else cores, n), kind)
-        is_at_targets = query.output == "targets"
-        at_targets = np.empty(
-            ((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0,
-            kind,
-        )
+        source_numbers = [int(source) for source in sources]
+        k = len(source_numbers)
+        keeps_rows = query.output == "all"  # else each thread has one array for all its searches
+        distance = np.empty((k if keeps_rows else cores, n), dtype)
+        keeps_targets = query.output == "targets"
+        shape: Any = 0
+        if keeps_targets and lists is None:
+            shape = (k, shared_targets.size)
+        elif keeps_targets:
+            shape = lists.vertices.size
+        at_targets = np.empty(shape, dtype)
         rounds = np.empty(k, np.int64)
-        stops = np.empty(k, kind)
+        stops = np.empty(k, dtype)
         overflows = np.zeros(k, np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            row = distance[i if is_kept else thread]
-            targets = shared if lists is None else lists.of(i)
-            sizes, bounds = new_state(kind)
+            """Search from the i-th source."""
+            row = distance[i if keeps_rows else thread]
+            targets = shared_targets if lists is None else lists.of(i)
+            sizes, bounds = new_state(dtype)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
-            search(edges, numbers[i], limit, targets, width, NEVER, state)
+            search(edges, source_numbers[i], limit, targets, width, NEVER, state)
             rounds[i] = count_rounds(sizes)
             stops[i] = bounds[1]
             if counts_overflows:
                 overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
-            if is_at_targets:
-                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = row[targets]
+            if keeps_targets and lists is None:
+                at_targets[i] = row[targets]
+            elif keeps_targets:
+                at_targets[lists.offsets[i] : lists.offsets[i + 1]] = row[targets]
 
         threads.for_each(search_one, k)
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
+
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
-        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
+        predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(
-            distance if is_kept else at_targets, predecessor, limits, rounds.tolist()
+            distance if keeps_rows else at_targets, predecessor, limits, rounds.tolist()
         )
 
     return traverse

@@ -37,22 +37,22 @@ class SweepState(NamedTuple):
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run: the edges in the order of the sweep, distances of a group, and lines and
-    marks per core.
+    """Return the bytes of a run: the edges in the order of the sweep, distances of a group, and
+    lines and marks per core.
     """
     ordered = 24 * shape.n_vertices + shape.n_edges * (shape.index + shape.weight)
     rows = group * shape.n_vertices * shape.weight
     per_core = shape.n_vertices * (LANES * shape.weight + 1)
-    single = 0
+    predecessor_bytes = 0
     if query.predecessors:
-        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
-        single += group * shape.n_vertices * shape.index
-    return ordered + rows + per_core * threads.count() + single
+        predecessor_bytes = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+        predecessor_bytes += group * shape.n_vertices * shape.index
+    return ordered + rows + per_core * threads.count() + predecessor_bytes
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the terms of the cost: what a sweep for several sources reaches, and the writing
-    of distances.
+    """Return the amounts of the terms of the cost: what a sweep for several sources reaches, and
+    the writing of distances.
     """
     lanes = min(n_sources, LANES)
     sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
@@ -71,7 +71,7 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
 def plan(graph: Any, query: Query, _group: int) -> Any:
     """Return ``traverse(sources)`` for several vertex numbers."""
     n = graph.n_vertices
-    kind = graph.weights.dtype
+    dtype = graph.weights.dtype
     order = graph.derived.topological_order
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
@@ -86,30 +86,32 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     states: dict[int, SweepState] = {}
 
     def get_state(thread: int) -> SweepState:
+        """Return the memory of a thread, which is allocated when it has its first sources."""
         if thread not in states:
-            states[thread] = SweepState(np.empty((n + 1, LANES), kind), np.zeros(n, np.uint8))
-            states[thread].lines[0] = as_distance(limit, kind)
+            states[thread] = SweepState(np.empty((n + 1, LANES), dtype), np.zeros(n, np.uint8))
+            states[thread].lines[0] = as_distance(limit, dtype)  # bounds what ``lower_by_line`` writes
         return states[thread]
 
     def traverse(sources: Any) -> MultiSourceOutcome:
-        numbers = np.asarray(sources, np.int64)
-        k = numbers.size
-        begins = position[numbers]
-        distance = np.empty((k, columns.size), kind)
+        source_numbers = np.asarray(sources, np.int64)
+        k = source_numbers.size
+        begins = position[source_numbers]
+        distance = np.empty((k, columns.size), dtype)
         overflows = np.zeros(-(-k // LANES), np.bool_)
 
         def sweep_lanes(i: int, thread: int) -> None:
+            """Sweep for up to 16 sources, and write their rows."""
             state = get_state(thread)
-            own = slice(i * LANES, (i + 1) * LANES)
-            _sweep(begins[own], edges, state, _DOUBLINGS)
+            lanes = slice(i * LANES, (i + 1) * LANES)
+            _sweep(begins[lanes], edges, state, _DOUBLINGS)
             if counts_overflows:
-                overflows[i] = _overflow(edges, state, begins[own].size)
-            _write_rows(state, columns, distance[own])
+                overflows[i] = _has_overflow(edges, state, begins[lanes].size)
+            _write_rows(state, columns, distance[lanes])
 
         threads.for_each(sweep_lanes, overflows.size)
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
-        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
+        predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [1] * k)
 
     return traverse
@@ -117,19 +119,19 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _in_order(order, position, edges):
-    """Return the edges by the positions of their ends."""
+    """Return the edges by the positions of their ends, in the order of their tails."""
     offsets = np.empty_like(edges.offsets)
     targets = np.empty_like(edges.targets)
     weights = np.empty_like(edges.weights)
-    count = 0
+    n_edges = 0
     for p in range(order.size):
-        offsets[p] = count
+        offsets[p] = n_edges
         u = order[p]
         for e in range(edges.offsets[u], edges.offsets[u + 1]):
-            targets[count] = position[edges.targets[e]]
-            weights[count] = edges.weights[e]
-            count += 1
-    offsets[order.size] = count
+            targets[n_edges] = position[edges.targets[e]]
+            weights[n_edges] = edges.weights[e]
+            n_edges += 1
+    offsets[order.size] = n_edges
     return Edges(offsets, targets, weights)
 
 
@@ -139,6 +141,7 @@ def _sweep(begins, edges, state, doublings):
     lines = state.lines
     is_reached = state.is_reached
     unreached = lines.dtype.type(np.inf)
+
     is_reached[:] = 0
     for lane in range(begins.size):
         p = begins[lane]
@@ -146,6 +149,8 @@ def _sweep(begins, edges, state, doublings):
             is_reached[p] = 1
             clear_line(lines, p + _FIRST_LINE, unreached, doublings)
         lines[p + _FIRST_LINE, lane] = 0
+
+    # No position before the first source is reached.
     for p in range(begins.min(), is_reached.size):
         if not is_reached[p]:
             continue
@@ -158,8 +163,10 @@ def _sweep(begins, edges, state, doublings):
 
 
 @njit(cache=True, nogil=True)
-def _overflow(edges, state, n_lanes):
-    """Whether an edge leads from a finite distance to a vertex that has none."""
+def _has_overflow(edges, state, n_lanes):
+    """Return whether an edge leads from a finite distance to a vertex that has none, in one of the
+    first ``n_lanes`` lanes.
+    """
     lines = state.lines
     is_reached = state.is_reached
     for p in range(is_reached.size):
@@ -168,8 +175,8 @@ def _overflow(edges, state, n_lanes):
         for e in range(edges.offsets[p], edges.offsets[p + 1]):
             head = edges.targets[e] + _FIRST_LINE
             for lane in range(n_lanes):
-                nearer = lines[p + _FIRST_LINE, lane]
-                if np.isfinite(nearer) and not np.isfinite(lines[head, lane]):
+                distance = lines[p + _FIRST_LINE, lane]
+                if np.isfinite(distance) and not np.isfinite(lines[head, lane]):
                     return True
     return False
 

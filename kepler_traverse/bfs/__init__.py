@@ -378,7 +378,7 @@ def bfs_many(
         "k": k,
         "groups": groups,
     }
-    question = GivenCall(
+    call = GivenCall(
         result=result,
         limit=max_depth,
         strategy=strategy,
@@ -392,7 +392,7 @@ def bfs_many(
         stream=stream,
         of_kind=of_kind,
     )
-    return REGISTRY.search_many(graph, sources, question)
+    return REGISTRY.search_many(graph, sources, call)
 
 
 @as_bfs_pairs
@@ -461,7 +461,5 @@ def bfs_pairs(
     1       3       0      <NA>
     2       0       1         1
     """
-    given = GivenPairs(strategy, max_depth, knobs, memory, result)
-    return REGISTRY.search_pairs(
-        graph, origins, destinations, given, direction=direction, **options
-    )
+    call = GivenPairs(strategy, max_depth, knobs, memory, result)
+    return REGISTRY.search_pairs(graph, origins, destinations, call, direction=direction, **options)

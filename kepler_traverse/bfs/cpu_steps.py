@@ -51,6 +51,7 @@ class Run:
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
+        # bit v % 64 of word v // 64 stands for vertex v
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
         if self.predecessor is None:
@@ -62,6 +63,7 @@ class Run:
         self.last_level = MAX_HOP_COUNT if query.limit is None else query.limit
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         self.distance.fill(UNREACHED)
         self.distance[source] = 0
         if self.predecessor is not None:
@@ -72,14 +74,17 @@ class Run:
         self.is_bitmap = False
 
     def targets_reached(self) -> bool:
+        """Return whether there are targets and all are reached."""
         return self.targets is not None and bool((self.distance[self.targets] != UNREACHED).all())
 
     def as_queue(self) -> None:
+        """Have the frontier as a queue, for a push."""
         if self.is_bitmap:
             _list_bits(self.bitmap, self.queue)
             self.is_bitmap = False
 
     def as_bitmap(self) -> None:
+        """Have the frontier as a bitmap, for a pull."""
         if not self.is_bitmap:
             self.bitmap.fill(0)
             _set_bits(self.queue[: self.frontier_size], self.bitmap)
@@ -93,17 +98,20 @@ def push(run: Run, level: int) -> int:
     """Push: every frontier vertex claims its unreached neighbors. Return the number of levels.
 
     While the frontier is small, one thread makes several levels without a return to the loop: a
-    road network has a thousand levels of a few microseconds.
+    road network has a thousand levels of a few microseconds. With targets it makes one, after which
+    the loop looks whether they are reached.
     """
     run.as_queue()
     graph = run.graph
     run.counter[0] = run.frontier_size
     edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
-        last = level + 1 if run.targets is not None else run.last_level
+        last_level = level + 1 if run.targets is not None else run.last_level
         # from here on another step may be faster
-        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
-        levels = push_serial(edges, level, last, most, run.reached, run.queue, run.next_queue)
+        max_serial = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
+        levels = push_serial(
+            edges, level, last_level, max_serial, run.reached, run.queue, run.next_queue
+        )
     else:
         frontier = run.queue[: run.frontier_size]
         run.counter[0] = 0
@@ -112,7 +120,8 @@ def push(run: Run, level: int) -> int:
             _push_parallel, n_shares, edges, frontier, level + 1, run.reached, run.next_queue
         )
         levels = 1
-    if levels % 2:
+
+    if levels % 2:  # each level has exchanged the queues
         run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counter[0])
     return levels
@@ -154,16 +163,21 @@ def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
 
 
 @njit(cache=True, nogil=True)
-def push_serial(edges, level, last, most, reached, queue, next_queue):
-    """Make one or more levels, up to ``last`` or until the frontier has ``most`` vertices or more."""
+def push_serial(edges, level, last_level, max_frontier, reached, queue, next_queue):
+    """Make one or more levels by one thread, up to ``last_level`` or until the frontier has
+    ``max_frontier`` vertices or more. Return how many.
+
+    ``reached.counter`` has the size of the frontier, before and after. It is in ``queue`` first;
+    each level exchanges the two queues.
+    """
     offsets = edges.offsets
     targets = edges.targets
     distance = reached.distance
     predecessor = reached.predecessor
     counter = reached.counter
-    first = level
+    first_level = level
     size = counter[0]
-    while size and (level == first or (level < last and size < most)):
+    while size and (level == first_level or (level < last_level and size < max_frontier)):
         level += 1
         n_next = 0
         for i in range(size):
@@ -181,11 +195,14 @@ def push_serial(edges, level, last, most, reached, queue, next_queue):
         queue, next_queue = next_queue, queue
         size = n_next
     counter[0] = size
-    return level - first
+    return level - first_level
 
 
 @njit(cache=True, nogil=True)
 def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_queue):
+    """Claim the unreached neighbors of the frontier for ``level``, and queue them. Threads take
+    shares of the frontier from the counter ``next_share``.
+    """
     offsets = edges.offsets
     targets = edges.targets
     distance = reached.distance
@@ -210,12 +227,18 @@ def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_q
 
 @njit(cache=True, nogil=True)
 def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
+    """Reach each vertex that has a neighbor in the frontier, the set bits of ``bitmap``;
+    ``next_bitmap`` receives the vertices of ``level``.
+
+    Threads take shares of the words from the counter ``next_share``. ``edges`` are those of the
+    reversed graph.
+    """
     offsets = edges.offsets
     sources = edges.targets
     distance = reached.distance
     predecessor = reached.predecessor
     n = distance.size
-    claimed = 0
+    n_claimed = 0
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -232,15 +255,16 @@ def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
                         if predecessor.size:
                             predecessor[v] = u  # adjacency lists ascend: the first is the smallest
                         bits |= np.uint64(1) << np.uint64(v & 63)
-                        claimed += 1
+                        n_claimed += 1
                         break
             next_bitmap[word] = bits
         share = atomic_add(next_share, 0, 1)
-    atomic_add(reached.counter, 0, claimed)
+    atomic_add(reached.counter, 0, n_claimed)
 
 
 @njit(cache=True)
 def _set_bits(queue, bitmap):
+    """Set the bits of the queued vertices."""
     for i in range(queue.size):
         v = queue[i]
         bitmap[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
@@ -248,14 +272,15 @@ def _set_bits(queue, bitmap):
 
 @njit(cache=True)
 def _list_bits(bitmap, queue):
-    at = 0
+    """Write the vertices whose bits are set to the queue, in ascending order."""
+    size = 0
     for word in range(bitmap.size):
         bits = bitmap[word]
         v = word * _WORD
         while bits:
             if bits & np.uint64(1):
-                queue[at] = v
-                at += 1
+                queue[size] = v
+                size += 1
             bits >>= np.uint64(1)
             v += 1
 
@@ -267,10 +292,10 @@ def _point_back(offsets, sources, root, distance, predecessor):
     """
     for v in range(distance.size):
         predecessor[v] = NO_PREDECESSOR
-        nearer = distance[v] - 1
+        hops_of_neighbor = distance[v] - 1
         if distance[v] > 0:
             e = offsets[v]
-            while distance[sources[e]] != nearer:
+            while distance[sources[e]] != hops_of_neighbor:
                 e += 1
             predecessor[v] = sources[e]
     predecessor[root] = root

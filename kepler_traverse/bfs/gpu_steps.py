@@ -67,6 +67,7 @@ class Run:
         self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         self.distance.fill(UNREACHED)
         self.distance[source] = 0
         if self.predecessor is not None:
@@ -79,8 +80,8 @@ class Run:
             self.targets_left = int((self.host_targets != source).sum())
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name, and what stays the same while the two queues keep
-        their order.
+        """Return what kernels take, by name. It stays the same while the two queues keep their
+        order.
         """
         return named(self, self.graph, **self.frontier.arguments())
 
@@ -92,20 +93,19 @@ class Run:
         """Let the device count, into the frontier's second counter, the targets that are unreached."""
         if self.target_vertices is not None:
             targets = self.target_vertices
-            size = self.target_vertices.size
+            n_targets = np.int64(targets.size)
             hops = np.int32(self.complete_up_to)
-            launch(
-                self._count_unreached,
-                size,
-                (targets, np.int64(size), hops, self.distance, self.frontier.counters),
-            )
+            args = (targets, n_targets, hops, self.distance, self.frontier.counters)
+            launch(self._count_unreached, targets.size, args)
 
     def list_level(self, level: int, queue: Array, counter: Array) -> None:
-        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the
-        queue does not overflow.
+        """Queue the vertices of a level by a scan of the distances; ``counter`` receives their
+        number.
+
+        Each is queued once, so the queue does not overflow.
         """
         n = self.graph.n_vertices
-        scanned = (
+        args = (
             self.distance,
             np.int64(n),
             np.int32(level),
@@ -113,7 +113,7 @@ class Run:
             queue,
             counter,
         )
-        launch(kernel(_LIST_LEVEL, queue.dtype), n, scanned)
+        launch(kernel(_LIST_LEVEL, queue.dtype), n, args)
 
     def close_level(self) -> None:
         """Wait for a level, and make its vertices the frontier."""
@@ -121,6 +121,7 @@ class Run:
         self.targets_left = self.frontier.advance()
 
     def targets_reached(self) -> bool:
+        """Return whether there are targets and all are reached."""
         return self.target_vertices is not None and self.targets_left == 0
 
 
@@ -143,8 +144,10 @@ def push_frontier(run: Run, launches: PackedLaunches, level: int) -> None:
     frontier = run.frontier
     frontier.clear_counters()
     size = frontier.size
-    key = frontier.queue.data.ptr
-    launches.launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
+    queue_address = frontier.queue.data.ptr
+    launches.launch(
+        size, queue_address, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1)
+    )
     run.close_level()
 
 

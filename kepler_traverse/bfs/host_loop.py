@@ -28,13 +28,12 @@ class LevelLoop:
         def traverse(source: int) -> Outcome:
             run.start(source)
             level = 0
-            stopped = None
+            limit = query.limit  # of the result: where the search stops, if it does
             while run.frontier_size:
                 if (query.limit is not None and level >= query.limit) or run.targets_reached():
-                    stopped = level
+                    limit = level
                     break
-                level += step(run, level) or 1
-            limit = query.limit if stopped is None else stopped
+                level += step(run, level) or 1  # most steps are one level and return None
             return Outcome(run.distance, run.predecessor, limit, level, run.counted)
 
         return traverse
@@ -43,10 +42,14 @@ class LevelLoop:
 levels = LevelLoop
 
 
-def switch(push: Step, pull: Step, rule: Callable[[Any], bool]) -> Step:
-    """Combine two steps into one that asks ``rule(run)`` each level whether to pull."""
+def switch(push: Step, pull: Step, should_pull: Callable[[Any], bool]) -> Step:
+    """Combine two steps into one that pulls at each level for which ``should_pull(run)`` is true,
+    and else pushes.
+    """
 
     def step(run: Any, level: int) -> int | None:
-        return (pull if rule(run) else push)(run, level)
+        if should_pull(run):
+            return pull(run, level)
+        return push(run, level)
 
     return step

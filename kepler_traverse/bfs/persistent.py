@@ -63,12 +63,14 @@ def plan(graph, query) -> TracedSearch:
     m = graph.n_edges
     index = graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
-    first, rest = entries_for(graph, query)
-    constants = dict(rest.constants)
-    start_compiling([Request(first, index), Request(rest, index)])
-    cluster = kernel(first, index)
-    grid = kernel(rest, index)
-    clusters = dict(first.constants)["CLUSTER"]
+    cluster_entry, grid_entry = entries_for(graph, query)
+    constants = dict(grid_entry.constants)
+    start_compiling([Request(cluster_entry, index), Request(grid_entry, index)])
+    cluster_kernel = kernel(cluster_entry, index)
+    grid_kernel = kernel(grid_entry, index)
+    n_blocks = dict(cluster_entry.constants)["CLUSTER"]
+
+    # The state of a search.
     distance = cp.empty(n, np.int32)
     if query.predecessors:
         predecessor = cp.empty(n, index)
@@ -88,9 +90,11 @@ def plan(graph, query) -> TracedSearch:
         np.int64,
     )
     arrived = cp.zeros(1, np.uint32)
-    of_search = struct_layout(_GRID.file, "Outcome")
-    outcome = cp.zeros(of_search.itemsize // 8, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
+    outcome_layout = struct_layout(_GRID.file, "Outcome")
+    outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
+    outcome_on_host = np.frombuffer(
+        cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size
+    )
     if constants["TRACE"]:
         trace = cp.zeros(words(constants["TRACE"]), np.int64)
     else:
@@ -99,10 +103,11 @@ def plan(graph, query) -> TracedSearch:
         target_vertices = None
     else:
         target_vertices = cp.asarray(query.targets, np.int64)
+
     # Every shortest path has fewer hops than the graph has vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
     claims = distance if packed is None else packed
-    shared = {
+    shared_args = {
         "offsets": graph.offsets,
         "targets": graph.targets,
         "last_level": last_level,
@@ -115,8 +120,8 @@ def plan(graph, query) -> TracedSearch:
         "distance": distance,
         "trace": trace,
     }
-    begin = prepare(cluster, clusters, {**shared, "source": index.type(0)})
-    of_grid = {
+    run_cluster = prepare(cluster_kernel, n_blocks, {**shared_args, "source": index.type(0)})
+    grid_args = {
         "in_offsets": None if incoming is None else incoming.offsets,
         "in_targets": None if incoming is None else incoming.targets,
         "n_vertices": np.int64(n),
@@ -125,23 +130,23 @@ def plan(graph, query) -> TracedSearch:
         "predecessor": predecessor,
         "outcome": outcome,
     }
-    go_on = prepare(grid, blocks_at_once(grid), {**shared, **of_grid})
-    is_clean = False
+    run_grid = prepare(grid_kernel, blocks_at_once(grid_kernel), {**shared_args, **grid_args})
+    is_clean = False  # whether the last search has cleared the claims
 
     def traverse(source: int) -> Outcome:
         nonlocal is_clean
         if not is_clean:
             claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
         is_clean = False  # if this call is interrupted, the next one clears
-        begin(source=index.type(source))
-        go_on()
-        outcome.get(out=on_host)
+        run_cluster(source=index.type(source))
+        run_grid()
+        outcome.get(out=outcome_on_host)
         is_clean = packed is not None and constants["CLEANS_UP"] == 1
-        result = on_host.view(of_search)[0]
+
+        result = outcome_on_host.view(outcome_layout)[0]
         levels = int(result["levels"])
-        return Outcome(
-            distance, predecessor, levels if result["is_stopped"] else query.limit, levels
-        )
+        limit = levels if result["is_stopped"] else query.limit
+        return Outcome(distance, predecessor, limit, levels)
 
     return TracedSearch(traverse, trace)
 
@@ -149,37 +154,41 @@ def plan(graph, query) -> TracedSearch:
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """Return the kernels of cluster and grid with the compile-time constants for a graph."""
     tuning = query.get_tuning(bfs_tuning.Tuning)
-    _, _, largest = degree_statistics(graph.offsets)
+    _, _, max_degree = degree_statistics(graph.offsets)
     chunk, warps = bfs_tuning.CHUNKS["pull" if _can_pull(graph) else "push"]
-    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
+    constants = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
-    first = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
-    return first, _GRID.variant(
-        **shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row)
+    cluster_entry = _CLUSTER.variant(**constants, CLUSTER=min(tuning.cluster, max_cluster()))
+    return cluster_entry, _GRID.variant(
+        **constants, CHUNK_WARPS=warps, SHARED_LISTS=int(max_degree >= tuning.long_row)
     )
 
 
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
-    """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for
-    even and uneven degrees.
+    """Return kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits:
+    for even and uneven degrees.
     """
     chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
-    shared: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
-    first = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
-    rest = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
-    return [Request(entry) for entry in (first, *rest)]
+    constants: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
+    cluster_entry = _CLUSTER.variant(
+        **constants, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster())
+    )
+    grid_entries = [
+        _GRID.variant(**constants, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)
+    ]
+    return [Request(entry) for entry in (cluster_entry, *grid_entries)]
 
 
 def _can_pull(graph) -> bool:
-    """Whether the reverse is available or requested: building it costs more than one search gains
-    by pulling.
+    """Return whether the reverse is available or requested: building it costs more than one search
+    gains by pulling.
     """
     return not graph.directed or graph.may_pull
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distances, predecessors or queue, claims, edge chunks of long adjacency
-    lists, and three bitmaps.
+    """Return the bytes of a run: distances, predecessors or queue, claims, edge chunks of long
+    adjacency lists, and three bitmaps.
     """
     return (
         n_vertices * (4 + 4 + 8 * predecessors)

@@ -71,13 +71,13 @@ STRATEGIES = (
     ),
 )
 
-_of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
+_multi_source = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         complexity="O(S (reached vertices and edges))",
     ),
-    _of_many(
+    _multi_source(
         bit_parallel_cpu,
         name="bit_parallel",
         reverses=True,
@@ -86,7 +86,7 @@ MULTI_SOURCE = (
         rationale="one bit per source: one pass over the edges serves hundreds of searches",
         complexity="O(D (V + E)) per group of sources, at most",
     ),
-    _of_many(
+    _multi_source(
         source_per_thread,
         name="source_per_thread",
         device="cpu",
@@ -94,7 +94,7 @@ MULTI_SOURCE = (
         rationale="where levels are many and small, one core per source needs no barrier",
         complexity="O(S (V + E))",
     ),
-    _of_many(
+    _multi_source(
         hierarchy_sweep,
         name="hierarchy_sweep",
         finds_paths=True,
@@ -111,7 +111,7 @@ MULTI_SOURCE = (
         ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
-    _of_many(
+    _multi_source(
         bit_parallel_gpu,
         name="bit_parallel",
         reverses=True,
@@ -123,7 +123,7 @@ MULTI_SOURCE = (
         ),
         complexity="O(D (V + E)) per group of sources, at most",
     ),
-    _of_many(
+    _multi_source(
         bit_parallel_streamed,
         name="bit_parallel_streamed",
         reverses=True,
@@ -134,7 +134,7 @@ MULTI_SOURCE = (
         rationale=("hundreds of searches share one pass over the bus, and bitsets stay on the GPU"),
         complexity="O(D (V + E)) per group of sources, at most",
     ),
-    _of_many(
+    _multi_source(
         source_per_block,
         name="source_per_block",
         device="cuda",

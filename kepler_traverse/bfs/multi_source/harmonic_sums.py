@@ -46,6 +46,7 @@ class _HarmonicRun(GroupRun):
         self.sums = cp.zeros(graph.n_vertices, np.uint64)
 
     def count_level(self, level: int) -> None:
+        """Add 1 / level, in units of 2^-40, to each vertex of the level, per source at it."""
         unit = np.uint64((1 << UNIT_BITS) // level)
         args = (self.front, self.in_front, self.n, unit, self.sums)
         launch(self.kernels[ADD], self.n, args)
@@ -62,7 +63,6 @@ class HarmonicSums:
         self.group = group
         query = Query(predecessors=False, output="counts")
         self._run = _HarmonicRun(graph, query, group)
-        self._search = self._run.search
         self.n_added = 0  # sources, those without edges included
 
     def add(self, sources: np.ndarray, progress: Callable[[int], object] | None = None) -> None:
@@ -74,7 +74,7 @@ class HarmonicSums:
         searched = sources[degrees > 0]
         for first in range(0, searched.size, self.group):
             group = searched[first : first + self.group]
-            self._search(group)
+            self._run.search(group)
             if progress is not None:
                 progress(group.size)
         self.n_added += sources.size
@@ -86,6 +86,7 @@ class HarmonicSums:
 
     def centrality(self) -> Array:
         """Return the estimate of the harmonic centrality of each vertex divided by n - 1, float64."""
+        # The mean over the sources, of 0 from a vertex to itself, times n / (n - 1).
         n = self._graph.n_vertices
         scale = n / (max(n - 1, 1) * max(self.n_added, 1) * float(1 << UNIT_BITS))
         return self.sums.astype(np.float64) * scale

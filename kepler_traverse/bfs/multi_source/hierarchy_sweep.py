@@ -37,8 +37,8 @@ group_size = per_core(_LANES)
 
 
 def memory(shape, query, group: int, weight: int = 0) -> int:
-    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per
-    core.
+    """Return the bytes of a run: distances of a group; lines, marks, and the state of an upward
+    search per core.
 
     ``weight``: bytes of a weighted distance; 0 for hops.
     """
@@ -47,10 +47,11 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
     cores = threads.count()
     if looks_up(query, shape.n_vertices):
         needs_reverse = shape.directed and query.output == "paths"
-        reverse = 8 * shape.n_vertices + (shape.index + weight) * shape.n_edges
-        return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
-    is_kept = query.output == "all" or (query.output == "targets" and query.targets is None)
-    if is_kept:
+        reverse_bytes = 8 * shape.n_vertices + (shape.index + weight) * shape.n_edges
+        return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse_bytes * needs_reverse
+
+    keeps_rows = query.output == "all" or (query.output == "targets" and query.targets is None)
+    if keeps_rows:
         rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize)
     else:
         rows = 0
@@ -66,8 +67,8 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances;
-    or hubs of the labels that answer.
+    """Return the amounts of the terms of the cost: those of a sweep, and of writing or counting its
+    distances; or hubs of the labels that answer.
     """
     if shape.is_summed_by_labels:
         pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
@@ -95,75 +96,80 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     hierarchy = graph.derived.known_hierarchy("hops")
-    kind = hierarchy.dtype
-    lanes = LANES[kind]
-    doublings = DOUBLINGS[kind]
-    unreached = UNREACHED[kind]
+    sum_dtype = hierarchy.dtype
+    lanes = LANES[sum_dtype]
+    doublings = DOUBLINGS[sum_dtype]
+    unreached = UNREACHED[sum_dtype]
     if query.limit is None:
         bound = unreached
     else:
-        bound = kind.type(min(int(query.limit) + 1, int(unreached)))
+        bound = sum_dtype.type(min(int(query.limit) + 1, int(unreached)))
     labels = answering_labels(graph, query, "hops")
     if labels is not None or looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound, labels)
+
     places, swept, columns = part_to_sweep(hierarchy, query)
     edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
     # One state per sweep and not per thread: lines are held until the type of the distances is
     # known.
     n_rows = -(-group // lanes) * lanes
     states = [
-        SweepState(graph.n_vertices, swept.offsets.size - 1, kind) for _ in range(n_rows // lanes)
+        SweepState(graph.n_vertices, swept.offsets.size - 1, sum_dtype)
+        for _ in range(n_rows // lanes)
     ]
-    is_counted = query.output == "counts"
-    rows = np.empty((0 if is_counted else n_rows, columns.size), hops_dtype(0))
+    counts_only = query.output == "counts"
+    rows = np.empty((0 if counts_only else n_rows, columns.size), hops_dtype(0))
     n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
-    counts = np.zeros((n_rows if is_counted else 0, n_levels), np.int64)
-    n_used = 0
+    counts = np.zeros((n_rows if counts_only else 0, n_levels), np.int64)
+    n_used = 0  # levels that the last group has counted
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
         nonlocal rows, n_used
-        numbers = np.asarray(sources, np.int64)
-        positions = hierarchy.position[numbers].astype(np.int64)
-        k = numbers.size
+        source_numbers = np.asarray(sources, np.int64)
+        positions = hierarchy.position[source_numbers].astype(np.int64)
+        k = source_numbers.size
         deepest = np.zeros(len(states), np.int64)
         counts[:, :n_used] = 0
 
-        def sweep(i: int, _thread: int) -> None:
-            own = positions[i * lanes : (i + 1) * lanes]
-            search(own, edges, states[i].arrays(), unreached, doublings)
-            if is_counted:
-                deepest[i] = count_hops(
-                    states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes]
-                )
+        def sweep_line(i: int, _thread: int) -> None:
+            """Sweep for the sources of the i-th line."""
+            line = slice(i * lanes, (i + 1) * lanes)
+            n_sources = positions[line].size
+            search(positions[line], edges, states[i].arrays(), unreached, doublings)
+            if counts_only:
+                deepest[i] = count_hops(states[i].lines, n_sources, bound, counts[line])
 
-        def write(i: int, _thread: int) -> None:
-            deepest[i] = write_hops(
-                states[i].lines, columns, rows[i * lanes : min((i + 1) * lanes, k)], bound
-            )
+        def write_line_rows(i: int, _thread: int) -> None:
+            """Write the rows of the sources of the i-th line."""
+            line = slice(i * lanes, min((i + 1) * lanes, k))
+            deepest[i] = write_hops(states[i].lines, columns, rows[line], bound)
 
         n_sweeps = -(-k // lanes)
-        threads.for_each(sweep, n_sweeps)
+        threads.for_each(sweep_line, n_sweeps)
         limits = [query.limit] * k
         rounds = [hierarchy.levels] * k
-        if is_counted:
+        if counts_only:
             n_used = int(deepest.max()) + 1
             return MultiSourceOutcome(None, None, limits, rounds, counts[:k, :n_used])
-        threads.for_each(write, n_sweeps)
+
+        # Once more if the type of the rows turns out to be too narrow.
+        threads.for_each(write_line_rows, n_sweeps)
         needed = hops_dtype(int(deepest.max()))
         if needed.itemsize > rows.itemsize:  # kept, as the next group will need it too
             rows = np.empty(rows.shape, needed)
-            threads.for_each(write, n_sweeps)
+            threads.for_each(write_line_rows, n_sweeps)
+
         # an earlier group may have needed a wider type
         distance = rows[:k].astype(needed, copy=False)
-        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
+        predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 
     return traverse
 
 
 def part_to_sweep(hierarchy, query):
-    """Return the places of positions that are swept, empty for all; the edges of the sweep; and the
-    place of each column.
+    """Return the place of each position that is swept, empty for all positions; the edges of the
+    sweep; and the place of each column of the result.
     """
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restrict(query.targets)
@@ -175,12 +181,12 @@ def answer_by_labels(labels, query, sources, lists=None):
     """Return the sums of labels at the targets of each source: of its own of shape (n_targets,), or
     of those of all sources of shape (k, n_targets).
     """
-    numbers = np.asarray(sources)
+    source_numbers = np.asarray(sources)
     if lists is not None:
-        return labels.to_lists(numbers, *lists)
-    offsets = np.arange(numbers.size + 1) * query.targets.size
-    sums = labels.to_lists(numbers, offsets, np.tile(query.targets, numbers.size))
-    return sums.reshape(numbers.size, query.targets.size)
+        return labels.to_lists(source_numbers, *lists)
+    offsets = np.arange(source_numbers.size + 1) * query.targets.size
+    sums = labels.to_lists(source_numbers, offsets, np.tile(query.targets, source_numbers.size))
+    return sums.reshape(source_numbers.size, query.targets.size)
 
 
 def _plan_lookups(graph, query, bound, labels):
@@ -198,9 +204,9 @@ def _plan_lookups(graph, query, bound, labels):
         if lookups is None:
             sums = answer_by_labels(labels, query, sources, lists)
         else:
-            sums, *found = lookups.look_up_lists(sources, lists, bound, finds_paths)
+            sums, *sizes_and_vertices = lookups.look_up_lists(sources, lists, bound, finds_paths)
             if finds_paths:
-                routes = Routes(*found)
+                routes = Routes(*sizes_and_vertices)
         distance = np.where(sums < bound, sums, NO_HOPS)
         distance = distance.astype(hops_dtype(int(distance.max(initial=0))))
         limits = [query.limit] * len(sources)

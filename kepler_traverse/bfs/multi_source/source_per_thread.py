@@ -22,21 +22,19 @@ _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances per source or per core, and a queue per core."""
+    """Return the bytes of a run: distances per source or per core, and a queue per core."""
     rows = group if query.output == "all" else threads.count()
     if query.output == "counts":
         counts = 8 * group * shape.depth
     else:
         counts = 0
-    return (
-        shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * threads.count())
-        + counts
-    )
+    row_bytes = rows * hops_dtype(shape.depth).itemsize
+    return shape.n_vertices * (row_bytes + shape.index * threads.count()) + counts
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the cost terms: each core visits what its sources reach; beyond the cache an edge
-    is a cache miss.
+    """Return the amounts of the cost terms: each core visits what its sources reach; beyond the
+    cache an edge is a cache miss.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
@@ -60,15 +58,17 @@ def plan(graph, query, _group: int):
         limit = MAX_HOP_COUNT
     else:
         limit = query.limit
-    shared = query.shared_targets
+    shared_targets = query.shared_targets
     edges = Neighbors.of(graph)
     dtype = hops_dtype(0)
 
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Search from each source; return the distances, those at the targets, and the numbers of
-        vertices per level, of which arrays are empty that the query does not ask for.
+        """Search from each source; write its number of levels and where it stopped.
+
+        Return the distances, those at the targets, and the numbers of vertices per level, of which
+        arrays are empty that the query does not ask for.
         """
-        numbers = sources.tolist()
+        source_numbers = sources.tolist()
         k = sources.size
         keeps_all = query.output == "all"
         keeps_targets = query.output == "targets"
@@ -76,7 +76,7 @@ def plan(graph, query, _group: int):
         n_rows = k if keeps_all else queues.shape[0]
         distance = np.empty((n_rows, n), dtype)
         if lists is None:
-            at_targets = np.empty((k, shared.size if keeps_targets else 0), dtype)
+            at_targets = np.empty((k, shared_targets.size if keeps_targets else 0), dtype)
         else:
             at_targets = np.empty(lists.vertices.size if keeps_targets else 0, dtype)
         n_levels = 0
@@ -85,17 +85,19 @@ def plan(graph, query, _group: int):
         counts = np.zeros((k, n_levels), np.int64)
 
         def search_one(i: int, thread: int) -> None:
+            """Search from the i-th source."""
             row = distance[i if keeps_all else thread]
             if lists is None:
-                targets = shared
-                own = at_targets[i]
+                targets = shared_targets
+                answers = at_targets[i]
             else:
                 targets = lists.of(i)
-                own = at_targets[lists.offsets[i] : lists.offsets[i + 1]]
-            found = _search(edges, numbers[i], limit, targets, queues[thread], row, counts[i])
-            levels[i], stops[i] = found
+                answers = at_targets[lists.offsets[i] : lists.offsets[i + 1]]
+            levels[i], stops[i] = _search(
+                edges, source_numbers[i], limit, targets, queues[thread], row, counts[i]
+            )
             if keeps_targets:
-                own[:] = row[targets]
+                answers[:] = row[targets]
 
         threads.for_each(search_one, k)
         return distance, at_targets, counts
@@ -109,30 +111,31 @@ def plan(graph, query, _group: int):
             if not (levels == _NOT_YET).any():
                 break
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
+
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
         predecessor = cpu_steps.point_back(graph, query, sources, distance)
         rounds = levels.tolist()
         if query.output == "counts":
             last = int(np.flatnonzero(counts.any(axis=0)).max(initial=0))
             return MultiSourceOutcome(None, predecessor, limits, rounds, counts[:, : last + 1])
-        kept = {"all": distance, "targets": at_targets}[query.output]
+        result = distance if query.output == "all" else at_targets
         # A search that ran out of vertices noticed one level later. An earlier group may have
         # needed a wider type.
         depth = int((levels - (stops == _NOT_YET)).max(initial=0))
-        kept = kept.astype(hops_dtype(depth), copy=False)
-        return MultiSourceOutcome(kept, predecessor, limits, rounds)
+        result = result.astype(hops_dtype(depth), copy=False)
+        return MultiSourceOutcome(result, predecessor, limits, rounds)
 
     return traverse
 
 
 @njit(cache=True, nogil=True)
 def _search(edges, source, limit, target_vertices, queue, distance, counts):
-    """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if
-    it was not.
+    """Search from a source. Return the levels searched and at which one the search was stopped; the
+    latter is _NOT_YET if it was not.
 
     Both are _NOT_YET if there is a vertex beyond the last level that the type of the distances
     holds. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
-    has room for all vertices and one more.
+    has space for all vertices and one more.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -148,17 +151,20 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
     at = np.uint64(0)
     end = one
     level = 0
-    missing = 0  # the first target that is not reached
+    next_target = 0  # the first target that is not reached
     while at < end:
         if level >= limit:
             return level, np.int64(limit)
         if target_vertices.size:
             while (
-                missing < target_vertices.size and distance[target_vertices[missing]] != UNREACHED
+                next_target < target_vertices.size
+                and distance[target_vertices[next_target]] != UNREACHED
             ):
-                missing += 1
-            if missing == target_vertices.size:
+                next_target += 1
+            if next_target == target_vertices.size:
                 return level, level
+
+        # The vertices of a level follow each other in the queue.
         level += 1
         last = end
         while at < last:
@@ -170,10 +176,11 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
                 neighbor = targets[e]
                 queue[end] = neighbor
                 v = np.uint64(neighbor)
-                known = distance[v]
-                is_new = known == UNREACHED
-                distance[v] = level if is_new else known
+                hops = distance[v]
+                is_new = hops == UNREACHED
+                distance[v] = level if is_new else hops
                 end += np.uint64(is_new)
+
         if level > deepest and end > last:
             return _NOT_YET, _NOT_YET
         if counts.size and end > last:

@@ -89,7 +89,9 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         """Return the memory of a thread, which is allocated when it has its first sources."""
         if thread not in states:
             states[thread] = SweepState(np.empty((n + 1, LANES), dtype), np.zeros(n, np.uint8))
-            states[thread].lines[0] = as_distance(limit, dtype)  # bounds what ``lower_by_line`` writes
+            states[thread].lines[0] = as_distance(
+                limit, dtype
+            )  # bounds what ``lower_by_line`` writes
         return states[thread]
 
     def traverse(sources: Any) -> MultiSourceOutcome:

@@ -38,16 +38,16 @@ _DEFAULTS = BitParallelCpuTuning()
 
 
 def group_size(n_sources: int) -> int:
-    """Sources per group: those of the smallest bitset that holds all of them, or of the largest
-    bitset.
+    """Return the sources per group: those of the smallest bitset that holds all of them, or of the
+    largest bitset.
     """
     words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances, and the
-    reverse graph.
+    """Return the bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances,
+    and the reverse graph.
     """
     n = shape.n_vertices
     bitsets = group // 8 * (3 + shape.depth.bit_length())
@@ -63,27 +63,24 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Amounts of the cost terms: one thread pushes a level, or all threads pull vertices that not
-    all sources reached.
+    """Return the amounts of the cost terms: one thread pushes a level, or all threads pull vertices
+    that not all sources reached.
     """
     groups = -(-n_sources // group)
     words = group // WORD
-    together = min(group, n_sources)
+    group_sources = min(group, n_sources)
     levels = groups * shape.likely_depth
-    frontier = shape.frontier_share(together)
+    frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
+    edges = shape.n_edges * shape.edge_share(group_sources)
     return {
         "start": groups,
         "reverse": shape.n_edges * shape.directed,
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
-        "edge": pulled * shape.n_edges * shape.edge_share(together) / machine.cores,
-        "row": min(pulled, 6 * groups)
-        * shape.n_edges
-        * shape.edge_share(together)
-        * words
-        / machine.cores,
+        "edge": pulled * edges / machine.cores,
+        "row": min(pulled, 6 * groups) * edges * words / machine.cores,
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 
@@ -99,8 +96,9 @@ def plan(graph, query, group: int):
         if query.output == "counts":
             counts = run.counts(k, depth)
         else:
-            columns = query.targets if lists is None else lists.union()
-            columns = columns if query.output == "targets" else None
+            columns = None  # all vertices
+            if query.output == "targets":
+                columns = query.targets if lists is None else lists.union()
             distance = run.distances(k, depth, columns)
             if lists is not None and columns is not None:
                 distance = lists.take(distance, columns)
@@ -146,13 +144,14 @@ class _Run:
         in_front, is_found = np.zeros((2, n), np.uint8)
         planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._bits = _Bits(seen, front, found, in_front, is_found, planes)
-        self._listed = np.empty(n, graph.targets.dtype)
+        self._next_frontier = np.empty(n, graph.targets.dtype)  # of a push
         self._bounds = _chunk_bounds(self._reverse.offsets)
         self._arrived = self._bitsets(self._bounds.size - 1)
         self._used_planes = 0
         self._level_counts: list[Any] = []
 
     def _bitsets(self, n: int) -> np.ndarray:
+        """Return n bitsets of no source."""
         return np.zeros((n, self._words), np.uint64)
 
     def search(self, sources, query, lists=None) -> tuple[int, int, int | None]:
@@ -175,33 +174,36 @@ class _Run:
             level += 1
             self._add_planes(level)
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
+
+            # Push a frontier of few vertices and few edges. A pull does not list what it finds.
             if frontier is None and size * self._tuning.push_vertices <= n:
                 frontier = np.flatnonzero(self._bits.in_front)
-            if (
-                frontier is not None
-                and int(self._degrees[frontier].sum()) * self._tuning.push_edges
-                <= self._graph.n_edges
-            ):
-                size = self._push(frontier.astype(self._listed.dtype), level, counts)
-                frontier = self._listed[:size].copy()
+            pushes = False
+            if frontier is not None:
+                edges = int(self._degrees[frontier].sum())
+                pushes = edges * self._tuning.push_edges <= self._graph.n_edges
+            if pushes:
+                size = self._push(frontier.astype(self._next_frontier.dtype), level, counts)
+                frontier = self._next_frontier[:size].copy()
             else:
                 size = self._pull(level, counts)
                 frontier = None
             self._level_counts.append(counts)
         return level, depth, query.limit
 
-    def _start(self, sources, counted: bool) -> None:
+    def _start(self, sources, counts_levels: bool) -> None:
+        """Begin the searches from ``sources``, the i-th with bit i % 64 of word i // 64 of a
+        bitset.
+        """
         words, bits = np.divmod(np.arange(len(sources)), WORD)
         lanes = np.zeros(self._words, np.uint64)
         np.bitwise_or.at(lanes, words, np.uint64(1) << bits.astype(np.uint64))
         self._all_lanes = lanes
         # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
-        for bitsets in (
-            self._bits.seen,
-            self._bits.front,
-            self._bits.planes[: self._used_planes * self._graph.n_vertices],
-        ):
+
+        used_planes = self._bits.planes[: self._used_planes * self._graph.n_vertices]
+        for bitsets in (self._bits.seen, self._bits.front, used_planes):
             _clear(bitsets)
         self._used_planes = 0
         np.bitwise_or.at(self._bits.seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
@@ -209,8 +211,9 @@ class _Run:
         for flags in (self._bits.in_front, self._bits.is_found):
             flags.fill(0)
         self._bits.in_front[sources] = 1
-        self._is_clear = True
-        if counted:
+        self._is_clear = True  # whether ``is_found`` is 0 everywhere
+
+        if counts_levels:
             self._level_counts = [
                 np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])
             ]
@@ -218,20 +221,18 @@ class _Run:
             self._level_counts = [None]
 
     def _may_stop(self, query, lists) -> bool:
-        """Whether there are targets, and each source has reached all of its own."""
+        """Return whether there are targets, and each source has reached all of its own."""
         if lists is not None:
             source = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
             words, bits = np.divmod(source, WORD)
-            return bool(
-                (
-                    self._bits.seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)
-                ).all()
-            )
-        return query.targets is not None and bool(
-            (self._bits.seen[query.targets] == self._all_lanes).all()
-        )
+            words_of_targets = self._bits.seen[lists.vertices, words]
+            return bool((words_of_targets >> bits.astype(np.uint64) & np.uint64(1)).all())
+        if query.targets is None:
+            return False
+        return bool((self._bits.seen[query.targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
+        """Have a plane for each bit of a level's number."""
         n = self._graph.n_vertices
         self._used_planes = level.bit_length()
         if self._used_planes * n > self._bits.planes.shape[0]:
@@ -240,6 +241,7 @@ class _Run:
             )
 
     def _pull(self, level: int, counts) -> int:
+        """Find the vertices of a level by their incoming edges. Return how many they are."""
         size = np.zeros(1, np.int64)
         self._arrived.fill(0)
         chunks = _Chunks(np.zeros(1, np.int64), self._bounds, self._arrived, size)
@@ -252,24 +254,34 @@ class _Run:
         return int(size[0])
 
     def _push(self, frontier, level: int, counts) -> int:
+        """Find the vertices of a level by the edges of the frontier, and list them. Return how many
+        they are.
+        """
         if not self._is_clear:
             self._bits.is_found.fill(0)
         edges = Neighbors.of(self._graph)
-        size = _push(edges, frontier, self._bits, self._lanes, level, counts, self._listed)
-        self._lanes = tuple(np.bitwise_or.reduce(self._bits.found[self._listed[:size]], axis=0))
+        size = _push(edges, frontier, self._bits, self._lanes, level, counts, self._next_frontier)
+        self._lanes = tuple(
+            np.bitwise_or.reduce(self._bits.found[self._next_frontier[:size]], axis=0)
+        )
         self._bits.in_front[frontier] = 0
         self._is_clear = True
         self._swap()
         return size
 
     def _swap(self) -> None:
+        """Make what was found the frontier."""
         bits = self._bits
         self._bits = bits._replace(
             front=bits.found, found=bits.front, in_front=bits.is_found, is_found=bits.in_front
         )
 
     def distances(self, k: int, depth: int, columns) -> np.ndarray:
-        """Hop counts of shape (k, n), or of some columns only, in the narrowest type."""
+        """Return hop counts of shape (k, n), or of some columns only, in the narrowest type that
+        holds ``depth``.
+
+        ``columns`` are vertex numbers, or None.
+        """
         n = self._graph.n_vertices
         n_planes = depth.bit_length()
         seen = self._bits.seen
@@ -277,6 +289,8 @@ class _Run:
         if columns is not None:
             seen = seen[columns]
             planes = np.ascontiguousarray(planes[:, columns])
+
+        # Eight planes at a time make one byte of each distance.
         distance = np.empty((k, seen.shape[0]), hops_dtype(depth))
         octets = distance.view(np.uint8).reshape(*distance.shape, distance.itemsize)
         for octet in range(distance.itemsize):
@@ -284,29 +298,36 @@ class _Run:
         return distance
 
     def counts(self, k: int, depth: int) -> np.ndarray:
-        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
+        """Return the number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return np.stack(self._level_counts[: depth + 1], axis=1)[:k]
 
 
 @njit(inline="always")
-def _transposed(x):
-    """Transpose a matrix of 8 x 8 bits."""
-    t = (x ^ (x >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
-    x ^= t ^ (t << np.uint64(7))
-    t = (x ^ (x >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
-    x ^= t ^ (t << np.uint64(14))
-    t = (x ^ (x >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
-    return x ^ t ^ (t << np.uint64(28))
+def _transpose(rows):
+    """Transpose a matrix of 8 x 8 bits, of which each byte is a row: three exchanges of blocks, of
+    1, 2 and 4 bits a side.
+    """
+    changed_bits = (rows ^ (rows >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    rows ^= changed_bits ^ (changed_bits << np.uint64(7))
+    changed_bits = (rows ^ (rows >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    rows ^= changed_bits ^ (changed_bits << np.uint64(14))
+    changed_bits = (rows ^ (rows >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return rows ^ changed_bits ^ (changed_bits << np.uint64(28))
 
 
 @njit(inline="always")
 def _octet(word, i):
+    """Return byte ``i`` of a word, as uint64."""
     return (word >> np.uint64(8 * i)) & np.uint64(0xFF)
 
 
 @njit(inline="always")
 def _arrive(v, seen, lanes, found, planes, level, digits):
-    """Record the sources that found a vertex; return whether one of them had not seen it."""
+    """Record the sources that found ``v`` in the planes of the level; return whether one of them
+    had not seen it.
+
+    ``digits`` counts the vertices per source, unless it is empty.
+    """
     if not take_new(found, seen, v, lanes):
         return False
     n = seen.shape[0]
@@ -322,13 +343,17 @@ def _arrive(v, seen, lanes, found, planes, level, digits):
 
 @njit(cache=True)
 def _flush(digits, counts):
-    """Add the counters to the counts and clear them."""
+    """Add the counters to the counts, int64 of one per source, and clear them.
+
+    Digit d of the counter of a source is its bit in ``digits[d]``: eight counters at a time become
+    bytes.
+    """
     for word in range(digits.shape[1]):
         for i in range(8):
             octets = np.uint64(0)
             for d in range(DIGITS):
                 octets |= _octet(digits[d, word], i) << np.uint64(8 * d)
-            octets = _transposed(octets)
+            octets = _transpose(octets)
             for bit in range(8):
                 count = np.int64(_octet(octets, bit))
                 if count:
@@ -357,9 +382,15 @@ def _chunk_bounds(offsets) -> np.ndarray:
 
 @njit(parallel=True, cache=True)
 def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
+    """Find the vertices of a level: each that not all sources have seen takes what its neighbors in
+    the frontier have.
+
+    Threads take chunks of vertices. ``edges`` are those of the reversed graph; ``lanes`` has the
+    sources whose search goes on.
+    """
     next_chunk = chunks.next_chunk
     bounds = chunks.bounds
-    arrived_lanes = chunks.arrived
+    lanes_of_chunks = chunks.arrived
     size = chunks.size
     offsets = edges.offsets
     sources = edges.targets
@@ -371,7 +402,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
     planes = bits.planes
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
-        arrived = 0
+        n_found = 0
         # Threads take chunks as they become free, because rows that are found early are left early.
         chunk = atomic_add(next_chunk, 0, 1)
         while chunk < bounds.size - 1:
@@ -388,19 +419,22 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
                             break
                 if _arrive(v, seen, lanes, found, planes, level, digits):
                     is_found[v] = 1
-                    or_row(arrived_lanes, chunk, found, v, lanes)
-                    arrived += 1
-                    if counts.size and arrived % _COUNTED == 0:
+                    or_row(lanes_of_chunks, chunk, found, v, lanes)
+                    n_found += 1
+                    if counts.size and n_found % _COUNTED == 0:
                         _flush(digits, counts)
             chunk = atomic_add(next_chunk, 0, 1)
         if counts.size:
             _flush(digits, counts)
-        if arrived:
-            atomic_add(size, 0, arrived)
+        if n_found:
+            atomic_add(size, 0, n_found)
 
 
 @njit(cache=True)
-def _push(edges, frontier, bits, lanes, level, counts, listed):
+def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
+    """Find the vertices of a level by the edges of the frontier. Return how many they are;
+    ``next_frontier`` begins with them.
+    """
     offsets = edges.offsets
     targets = edges.targets
     seen = bits.seen
@@ -408,7 +442,7 @@ def _push(edges, frontier, bits, lanes, level, counts, listed):
     found = bits.found
     is_found = bits.is_found
     planes = bits.planes
-    n_listed = 0
+    n_candidates = 0
     for i in range(frontier.size):
         u = frontier[i]
         for e in range(offsets[u], offsets[u + 1]):
@@ -418,29 +452,33 @@ def _push(edges, frontier, bits, lanes, level, counts, listed):
                     continue
                 is_found[v] = 1
                 copy_row(found, v, seen, v, lanes)
-                listed[n_listed] = v
-                n_listed += 1
+                next_frontier[n_candidates] = v
+                n_candidates += 1
             or_row(found, v, front, u, lanes)
+
+    # A candidate is found if it brings a source that had not seen it.
     digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
-    arrived = 0
-    for i in range(n_listed):
-        v = listed[i]
+    n_found = 0
+    for i in range(n_candidates):
+        v = next_frontier[i]
         if not _arrive(v, seen, lanes, found, planes, level, digits):
             is_found[v] = 0
             continue
-        listed[arrived] = v
-        arrived += 1
-        if counts.size and arrived % _COUNTED == 0:
+        next_frontier[n_found] = v
+        n_found += 1
+        if counts.size and n_found % _COUNTED == 0:
             _flush(digits, counts)
     if counts.size:
         _flush(digits, counts)
-    return arrived
+    return n_found
 
 
 @njit(parallel=True, cache=True)
 def _write_octets(planes, seen, out):
     """Write eight planes as one byte per source and vertex, with all bits set where a vertex was
     not seen.
+
+    ``planes`` has shape (up to 8, n, words), ``seen`` (n, words), and ``out``, uint8, (k, n).
     """
     n_planes = planes.shape[0]
     k = out.shape[0]
@@ -451,18 +489,21 @@ def _write_octets(planes, seen, out):
         first = tile * _TILE
         m = min(n - first, _TILE)
         for word in range((min(k, words * WORD) + WORD - 1) // WORD):
+            # A byte has eight sources: first all bits or none, by what was not seen.
             for i in range(m):
                 unseen = ~seen[first + i, word]
                 for j in range(8):
                     octets[j, i] = _octet(unseen, j) * np.uint64(0x0101010101010101)
+            # Byte p of a word becomes that of plane p, so that it is a matrix of planes by sources.
             for plane in range(n_planes):
                 for i in range(m):
                     bits = planes[plane, first + i, word]
                     for j in range(8):
                         octets[j, i] |= _octet(bits, j) << np.uint64(8 * plane)
+            # Transposed, it has the bits of one source in each byte.
             for j in range(8):
                 for i in range(m):
-                    octets[j, i] = _transposed(octets[j, i])
+                    octets[j, i] = _transpose(octets[j, i])
                 for source in range(min(8, k - word * WORD - 8 * j)):
                     shift = np.uint64(8 * source)
                     for i in range(m):

@@ -76,21 +76,20 @@ ENTRIES = (
 
 
 def group_size(n_sources: int) -> int:
-    """Sources per group: those of the smallest bitset that holds all of them, or of the largest
-    bitset.
+    """Return the sources per group: those of the smallest bitset that holds all of them, or of the
+    largest bitset.
     """
-    return WORD * next(
-        (words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1]
-    )
+    words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
+    return WORD * words
 
 
 def row_pitch(n: int) -> int:
-    """Elements between the distances of two sources: whole tiles."""
+    """Return the elements between the distances of two sources: whole tiles."""
     return -(-n // TILE) * TILE
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run.
+    """Return the bytes of a run.
 
     Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances,
     predecessors; and the reverse graph. The depth is known of one search only, and others may go
@@ -99,22 +98,24 @@ def memory(shape, query, group: int) -> int:
     n = shape.n_vertices
     m = shape.n_edges
     depth = 2 * shape.depth
+
     planes = 0
     if query.output != "counts":
-        more = depth.bit_length()
+        n_planes = depth.bit_length()
         # Old and new planes exist together while they are copied.
-        if more <= PLANES:
+        if n_planes <= PLANES:
             planes = PLANES
         else:
-            planes = PLANES * (2 ** (-(-more // PLANES)).bit_length())
+            planes = PLANES * (2 ** (-(-n_planes // PLANES)).bit_length())
     bitsets = (4 + planes) * group // 8 * n
     tuning = query.get_tuning(BitParallelGpuTuning)
     chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
+
     if query.output == "all":
         results = group * row_pitch(n) * hops_dtype(depth).itemsize
     else:
         results = 0
-    back = group * n * shape.index if query.predecessors else 0
+    predecessor_bytes = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
         # targets per source may be all vertices
         if query.targets is None:
@@ -130,30 +131,31 @@ def memory(shape, query, group: int) -> int:
     else:
         counts = 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
-    return bitsets + 6 * (n // 8 + 4) + chunks + results + back + counts + reverse + 1024
+    return (
+        bitsets + 6 * (n // 8 + 4) + chunks + results + predecessor_bytes + counts + reverse + 1024
+    )
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each
-    bitset once.
+    """Return the amounts of the cost terms: the host waits at each level, which visits edges and
+    reads each bitset once.
     """
-    # bytes per bitset
     groups = -(-n_sources // group)
-    width = group // 8
-    together = min(group, n_sources)
+    bitset_bytes = group // 8
+    group_sources = min(group, n_sources)
     levels = groups * shape.likely_depth
-    frontier = shape.frontier_share(together)
+    frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
-    edges = shape.n_edges * shape.edge_share(together)
+    edges = shape.n_edges * shape.edge_share(group_sources)
     return {
         "start": groups,
         "sort": shape.directed,
         "reverse": shape.n_edges * shape.directed,
         "level": levels,
-        "share": (levels - pulled) * shape.n_edges * frontier * width,
-        "vertex": levels * shape.n_vertices * width,
+        "share": (levels - pulled) * shape.n_edges * frontier * bitset_bytes,
+        "vertex": levels * shape.n_vertices * bitset_bytes,
         "edge": pulled * edges,
-        "row": groups * (edges * max(width, 32) + 6 * shape.n_vertices * width),
+        "row": groups * (edges * max(bitset_bytes, 32) + 6 * shape.n_vertices * bitset_bytes),
         "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
@@ -166,16 +168,16 @@ def plan(graph, query, group: int):
 
 
 def traverse_by(run: GroupRun):
-    """Return ``traverse(sources)`` by a run."""
+    """Return ``traverse(sources)`` by the state of a group."""
     graph = run.graph
     query = run.query
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
-        union = None if lists is None else lists.union()
-        if union is not None:
-            run.wait_for(union)
+        all_targets = None if lists is None else lists.union()
+        if all_targets is not None:
+            run.wait_for(all_targets)
         rounds, depth, limit = run.search(sources)
         distance = predecessor = counts = None
         if query.output == "counts":
@@ -183,7 +185,7 @@ def traverse_by(run: GroupRun):
         else:
             distance = run.distances(k, depth)
             if lists is not None and query.output == "targets":
-                distance = lists.take(distance, union)
+                distance = lists.take(distance, all_targets)
         if query.predecessors:
             predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
@@ -192,7 +194,10 @@ def traverse_by(run: GroupRun):
 
 
 def predecessors_from_hops(graph, kernels, sources, padded):
-    """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
+    """Return predecessors of shape (k, n) from hop counts, by the kernels of ``PREDECESSORS``.
+
+    ``padded`` has the hop counts of each source, with elements beyond the last vertex.
+    """
     k = sources.size
     n = graph.n_vertices
     predecessor = cp.empty((k, n), graph.targets.dtype)
@@ -212,7 +217,7 @@ def predecessors_from_hops(graph, kernels, sources, padded):
 
 
 def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
-    """Maximum number of edge chunks of a frontier that is pushed."""
+    """Return the maximum number of edge chunks of a frontier that is pushed."""
     return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
@@ -236,17 +241,17 @@ def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[
     """Return for each entry the one with the constants for a graph and for bitsets of ``words``
     words.
     """
-    mean, _, largest = degree_statistics(graph.offsets)
-    if largest >= tuning.uneven_from * mean:
+    mean, _, max_degree = degree_statistics(graph.offsets)
+    if max_degree >= tuning.uneven_from * mean:
         lanes = tuning.uneven_lanes
     else:
         lanes = tuning.even_lanes
-    of_all: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
+    shared_constants: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
     variants = {}
     for entry in entries:
-        constants = of_all
+        constants = shared_constants
         if entry.file == _BITS:  # the only file that cuts adjacency lists into chunks
-            constants = of_all | {"CHUNK": tuning.chunk}
+            constants = shared_constants | {"CHUNK": tuning.chunk}
         variants[entry] = entry.variant(block=tuning.block, **constants)
     return variants
 
@@ -263,7 +268,7 @@ class GroupRun:
         self.graph = graph
         self.query = query
         self._words = words
-        self.n = np.int64(n)
+        self.n = np.int64(n)  # attributes without an underscore are arguments of kernels
         self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
         self.in_offsets = reverse.offsets
@@ -273,7 +278,8 @@ class GroupRun:
             cp.empty((n, words), np.uint32) for _ in range(4)
         )
         self.planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
-        bitmap = -(-n // 32)
+
+        bitmap = -(-n // 32)  # words
         self.in_front, self.is_found, self.done, self.idle, self.touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
@@ -288,7 +294,7 @@ class GroupRun:
         self.chunks = cp.empty(int(self.capacity), np.uint64)
         # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
-        self._on_host = np.frombuffer(
+        self._counters_on_host = np.frombuffer(
             cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS
         )
         self.target_vertices: Array = (
@@ -297,19 +303,23 @@ class GroupRun:
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []
-        self.launches = self._unpacked()
+        self.launches = self._new_launches()
 
     def wait_for(self, targets) -> None:
-        """Take other targets: the next searches may end once all sources have reached all of them."""
+        """Take other targets: the next searches may end once all sources have reached all of them.
+
+        ``targets`` are vertex numbers.
+        """
         self.target_vertices = cp.asarray(targets, np.int64)
 
-    def _unpacked(self) -> dict[Entry, PackedLaunches]:
-        """Return launches that are packed when they are used: levels swap two sets of arrays, so
-        each is packed once.
+    def _new_launches(self) -> dict[Entry, PackedLaunches]:
+        """Return launches whose arguments are packed when they are used. Levels swap two sets of
+        arrays, so each is packed once.
         """
         return {entry: PackedLaunches(self.kernels[entry]) for entry in (PULL, _PUSH, _FINALIZE)}
 
     def _new_planes(self, n_planes: int):
+        """Allocate bit planes of the hop counts, which are not set."""
         return cp.empty((n_planes * self.graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
@@ -332,10 +342,13 @@ class GroupRun:
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
+        """Begin the searches. Return what ``_read_counters`` does, of the sources."""
         clear(self.seen, self.gathered, self.in_front, self.touched, *self._state)
         # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.
         self.front[cp.asarray(sources)] = 0
         self.done[...] = self.idle
+
+        # A bit for each source; the other lanes have no search.
         lanes = np.zeros(self._words * WORD, np.uint8)
         lanes[: sources.size] = 1
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
@@ -359,16 +372,11 @@ class GroupRun:
         """
         if self.target_vertices is not None:
             size = self.target_vertices.size
-            kernel_args = (
-                self.target_vertices,
-                np.int64(size),
-                self.seen,
-                self._alive(),
-                self._counters(),
-            )
-            launch(self.kernels[_MISSING], size, kernel_args)
-        self._counters().get(out=self._on_host)
-        return tuple(self._on_host[:3].tolist())
+            n_targets = np.int64(size)
+            args = (self.target_vertices, n_targets, self.seen, self._alive(), self._counters())
+            launch(self.kernels[_MISSING], size, args)
+        self._counters().get(out=self._counters_on_host)
+        return tuple(self._counters_on_host[:3].tolist())
 
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
         """Find the vertices at a level from the frontier, which has so many vertices and edges.
@@ -382,15 +390,15 @@ class GroupRun:
         alive = self._alive()
         self._state.reverse()
         clear(self._state[0])
-        # one warp per word of a bitmap
+
         n = self.n
-        threads = int(self.n + 31) // 32 * WARP
+        threads = int(self.n + 31) // 32 * WARP  # one warp per word of a bitmap
         tuning = self._tuning
         is_pushed = (
             vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         )
         # Packed arguments are kept for each pair of arrays that levels exchange.
-        key = self.front.data.ptr, counters.data.ptr
+        array_addresses = self.front.data.ptr, counters.data.ptr
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
         def pack() -> Named:
@@ -401,14 +409,18 @@ class GroupRun:
             capacity = self.capacity
             args = (graph.offsets, n, self.in_front, capacity, self.chunks, counters)
             launch(self.kernels[_LIST], threads // WARP, args)
-            at_most = min(vertices + edges // tuning.chunk, int(capacity))
-            self.launches[_PUSH].launch(at_most, key, lambda: self.arguments(counters=counters))
+            max_chunks = min(vertices + edges // tuning.chunk, int(capacity))
+            self.launches[_PUSH].launch(
+                max_chunks, array_addresses, lambda: self.arguments(counters=counters)
+            )
         else:
-            self.pull(key, pack, changed)
+            self.pull(array_addresses, pack, changed)
+
         # Bits that several threads have gathered are moved: all of a push, and of a pull those of
         # hubs.
         if is_pushed or self.hub_chunks.size:
-            self.launches[_FINALIZE].launch(threads, key, pack, **changed)
+            self.launches[_FINALIZE].launch(threads, array_addresses, pack, **changed)
+
         self.front, self.found = self.found, self.front
         self.in_front, self.is_found = self.is_found, self.in_front
         if self.query.output == "counts":
@@ -424,6 +436,7 @@ class GroupRun:
         self.launches[PULL].launch(self.in_front.size * WARP, key, pack, **changed)
 
     def arguments(self, **own: Any) -> Named:
+        """Return what kernels take, by name; ``own`` comes before all else."""
         return named(self, self.graph, **{"counters": self._counters(), **own})
 
     def _make_planes(self, level: int) -> None:
@@ -431,17 +444,17 @@ class GroupRun:
         level had before.
         """
         n = self.graph.n_vertices
-        needed = level.bit_length()
+        n_planes = level.bit_length()
         # Only a power of two has a bit that no smaller number has.
-        is_power_of_two = level == 1 << (needed - 1)
+        is_power_of_two = level == 1 << (n_planes - 1)
         if self.planes is None or not is_power_of_two:
             return
-        if needed * n > self.planes.shape[0]:
-            before = self.planes
-            self.planes = self._new_planes(2 * (needed - 1))
-            self.planes[: before.shape[0]] = before
-            self.launches = self._unpacked()  # those before hold the former planes
-        clear(self.planes[(needed - 1) * n : needed * n])
+        if n_planes * n > self.planes.shape[0]:
+            old_planes = self.planes
+            self.planes = self._new_planes(2 * (n_planes - 1))
+            self.planes[: old_planes.shape[0]] = old_planes
+            self.launches = self._new_launches()  # those before hold the former planes
+        clear(self.planes[(n_planes - 1) * n : n_planes * n])
 
     def count_level(self, level: int) -> None:  # noqa: ARG002
         """Count the vertices that each source has reached in this level."""
@@ -454,7 +467,9 @@ class GroupRun:
         self._level_counts.append(counts)
 
     def distances(self, k: int, depth: int):
-        """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
+        """Return hop counts of shape (k, n), or of the targets only, in the narrowest type that
+        holds ``depth``.
+        """
         n = self.graph.n_vertices
         n_planes = depth.bit_length()
         dtype = hops_dtype(depth)
@@ -467,6 +482,7 @@ class GroupRun:
                 planes.reshape(-1, n, self._words)[:n_planes, columns]
             ).reshape(-1, self._words)
             n = columns.size
+
         pitch = row_pitch(n)
         shape = self._words * WORD, pitch
         if self._distance is None or (self._distance.dtype, self._distance.shape) != (dtype, shape):
@@ -484,7 +500,7 @@ class GroupRun:
         return distance[:, :n]
 
     def counts(self, k: int, depth: int):
-        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
+        """Return the number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 

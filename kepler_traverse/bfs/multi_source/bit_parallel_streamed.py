@@ -64,44 +64,48 @@ class Buffer(NamedTuple):
 
 
 def segment_size(n_edges: int, tuning: StreamedTuning) -> int:
-    """Edges of a segment, unless the vertices of one word of a bitmap have more."""
-    share = -(-n_edges // tuning.min_segments)
-    return max(min(tuning.max_segment, share), tuning.min_segment, 1)
+    """Return the edges of a segment, unless the vertices of one word of a bitmap have more."""
+    edges_per_segment = -(-n_edges // tuning.min_segments)
+    return max(min(tuning.max_segment, edges_per_segment), tuning.min_segment, 1)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run: those of ``bit_parallel_gpu`` without the edges of the reverse, and buffers."""
+    """Return the bytes of a run: those of ``bit_parallel_gpu`` without the edges of the reverse,
+    and buffers.
+    """
     tuning = query.get_tuning(StreamedTuning)
-    own = bit_parallel_gpu.memory(shape, query, group)
+    state_bytes = bit_parallel_gpu.memory(shape, query, group)
     if shape.directed:
-        own -= shape.n_edges * shape.index
+        state_bytes -= shape.n_edges * shape.index
     max_degree = shape.skew * shape.n_edges / max(shape.n_vertices, 1)
-    of_word = min(int(WORD * max_degree), shape.n_edges)
-    buffer = max(segment_size(shape.n_edges, tuning), of_word)
-    return own + tuning.buffers * min(buffer, shape.n_edges) * shape.index
+    word_edges = min(int(WORD * max_degree), shape.n_edges)
+    buffer = max(segment_size(shape.n_edges, tuning), word_edges)
+    return state_bytes + tuning.buffers * min(buffer, shape.n_edges) * shape.index
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
-    """Amounts of the cost terms: those of ``bit_parallel_gpu``, and the bytes over the bus."""
-    own = bit_parallel_gpu.terms(shape, n_sources, group, machine)
-    return own | {"bus": own["edge"] * shape.index}
+    """Return the amounts of the cost terms: those of ``bit_parallel_gpu``, and the bytes over the
+    bus.
+    """
+    amounts = bit_parallel_gpu.terms(shape, n_sources, group, machine)
+    return amounts | {"bus": amounts["edge"] * shape.index}
 
 
 def plan(graph: Graph, query: Query, group: int) -> MultiSourceSearch:
-    """As ``bit_parallel_gpu.plan``."""
+    """Allocate and compile; return ``traverse(sources)``, as ``bit_parallel_gpu.plan``."""
     return traverse_by(StreamedRun(graph, query, group))
 
 
 def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
     """Return the first word of each segment of at most ``size`` edges, or of one word, and the end.
 
-    ``word_offsets``: positions of the first edges of words, and the number of edges.
+    ``word_offsets``: positions of the first edges of words of a bitmap, and the number of edges.
     """
     n_words = word_offsets.size - 1
     cuts = [0]
     while cuts[-1] < n_words:
-        most = word_offsets[cuts[-1]] + size
-        end = int(np.searchsorted(word_offsets, most, side="right")) - 1
+        max_offset = word_offsets[cuts[-1]] + size
+        end = int(np.searchsorted(word_offsets, max_offset, side="right")) - 1
         cuts.append(min(max(end, cuts[-1] + 1), n_words))
     return cuts
 
@@ -109,16 +113,18 @@ def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
 def make_segments(in_offsets: Array, size: int, chunk: int) -> list[Segment]:
     """Cut the edges into segments of about ``size`` edges. ``chunk``: edges of a chunk of a hub."""
     n_vertices = in_offsets.size - 1
-    firsts = np.append(np.arange(0, n_vertices, WORD), n_vertices)
-    word_offsets = in_offsets[cp.asarray(firsts)].get()
-    words = cut_words(word_offsets, size)
-    edges = word_offsets[words].tolist()
+    first_vertices = np.append(np.arange(0, n_vertices, WORD), n_vertices)
+    word_offsets = in_offsets[cp.asarray(first_vertices)].get()
+    cuts = cut_words(word_offsets, size)
+    edges = word_offsets[cuts].tolist()
+
+    # Chunks of hubs are listed in the order of the hubs: count those before each segment.
     hubs, degrees = graph_statistics.hubs(in_offsets, chunk)
     chunks_before = np.append(0, np.cumsum(-(-degrees // chunk)))
-    chunks = chunks_before[np.searchsorted(hubs, np.array(words) * WORD)].tolist()
+    chunks = chunks_before[np.searchsorted(hubs, np.array(cuts) * WORD)].tolist()
     return [
-        Segment(words[i], words[i + 1], edges[i], edges[i + 1], chunks[i], chunks[i + 1])
-        for i in range(len(words) - 1)
+        Segment(cuts[i], cuts[i + 1], edges[i], edges[i + 1], chunks[i], chunks[i + 1])
+        for i in range(len(cuts) - 1)
     ]
 
 
@@ -130,11 +136,11 @@ class StreamedRun(GroupRun):
         self._streaming = query.get_tuning(StreamedTuning)
         size = segment_size(graph.n_edges, self._streaming)
         self.segments = make_segments(self.in_offsets, size, self._streaming.chunk)
-        ends = [each.end_word for each in self.segments]
+        ends = [segment.end_word for segment in self.segments]
         self._first_words = cp.asarray(np.array([0, *ends], np.int64))
         self._edges_left = cp.zeros(len(self.segments), np.int64)
         self._host_targets = host_view(self.in_targets)
-        largest = max((each.n_edges for each in self.segments), default=0)
+        largest = max((segment.n_edges for segment in self.segments), default=0)
         self._buffers = [
             Buffer(
                 number,
@@ -151,7 +157,11 @@ class StreamedRun(GroupRun):
     def pull(
         self, key: tuple[int, ...], pack: Callable[[], Named], changed: dict[str, Any]
     ) -> None:
-        """As ``GroupRun.pull``, one segment after another, each in one of several streams."""
+        """Let all vertices search their incoming edges, one segment after another, each in one of
+        several streams.
+
+        The arguments are those of ``GroupRun.pull``.
+        """
         edges_left = self._count_edges_left()
         main = cp.cuda.get_current_stream()
         self._may_begin.record(main)
@@ -180,8 +190,8 @@ class StreamedRun(GroupRun):
             "edges_left": self._edges_left,
         }
         launch(self.kernels[LEFT], self.done.size, args)
-        left: list[int] = self._edges_left.get().tolist()
-        return left
+        edges_left: list[int] = self._edges_left.get().tolist()
+        return edges_left
 
     def _pull_segments(
         self,
@@ -190,25 +200,28 @@ class StreamedRun(GroupRun):
         pack: Callable[[], Named],
         changed: dict[str, Any],
     ) -> None:
+        """Pull in each segment that has edges left: from a copy of its edges, or in place where few
+        are left.
+        """
         n_taken = 0
         for number, segment in enumerate(self.segments):
-            left = edges_left[number]
-            if left == 0:
+            n_left = edges_left[number]
+            if n_left == 0:
                 # the bits are those of the level before the last
                 clear(self.is_found[segment.first_word : segment.end_word])
                 self.counted["left_out"] += 1
                 continue
             buffer = self._buffers[n_taken % len(self._buffers)]
             n_taken += 1
-            is_copied = left * self._streaming.in_place > segment.n_edges
+            is_copied = n_left * self._streaming.in_place > segment.n_edges
             if is_copied:
                 self._copy_edges(segment, buffer)
             self.counted["copied" if is_copied else "in_place"] += 1
-            own_key = (number, buffer.number if is_copied else IN_PLACE, *key)
-            own_pack = functools.partial(self._pack_segment, pack, segment, buffer, is_copied)
+            segment_key = (number, buffer.number if is_copied else IN_PLACE, *key)
+            pack_segment = functools.partial(self._pack_segment, pack, segment, buffer, is_copied)
             n_words = segment.end_word - segment.first_word
             with buffer.stream:
-                self.launches[PULL].launch(n_words * WARP, own_key, own_pack, **changed)
+                self.launches[PULL].launch(n_words * WARP, segment_key, pack_segment, **changed)
 
     def _copy_edges(self, segment: Segment, buffer: Buffer) -> None:
         """Copy the edges of a segment behind what the stream of the buffer does already."""
@@ -219,13 +232,13 @@ class StreamedRun(GroupRun):
         self, pack: Callable[[], Named], segment: Segment, buffer: Buffer, is_copied: bool
     ) -> Named:
         """Return the arguments of a kernel that pulls in a segment."""
-        own: dict[str, Any] = {
+        segment_args: dict[str, Any] = {
             "first_word": np.int64(segment.first_word),
             "end_word": np.int64(segment.end_word),
             "hub_chunks": self.hub_chunks[segment.first_chunk : segment.end_chunk],
             "n_hub_chunks": np.int64(segment.end_chunk - segment.first_chunk),
         }
         if is_copied:
-            own["in_targets"] = buffer.targets
-            own["first_edge"] = np.int64(segment.first_edge)
-        return pack().new_child(own)
+            segment_args["in_targets"] = buffer.targets
+            segment_args["first_edge"] = np.int64(segment.first_edge)
+        return pack().new_child(segment_args)

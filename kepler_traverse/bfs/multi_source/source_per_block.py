@@ -93,30 +93,39 @@ class _Layout:
     outside: int = 0
 
 
-def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
+def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
+    """Return the resources of a block for a graph of n vertices.
+
+    Visited bits in shared memory if they fit, or a part of them; else a hash table.
+    """
     # whatever the graph: of each constant there is a kernel to compile
     queue_capacity = tuning.queue_capacity
     available = shared_memory()[0] - _BLOCK_SHARED
-    bits = -(-n // 32) * 4
-    inside = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
-    if bits <= inside:
-        if 2 * (bits + 8 * queue_capacity) <= available:
+
+    # All visited bits in shared memory; blocks of other sizes where two share a multiprocessor.
+    bit_bytes = -(-n // 32) * 4
+    shared_bytes = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
+    if bit_bytes <= shared_bytes:
+        if 2 * (bit_bytes + 8 * queue_capacity) <= available:
             block = tuning.sharing_block
         else:
             block = tuning.alone_block
-        return _Layout(block, True, _BUCKET, queue_capacity, bits + 8 * queue_capacity)
+        return _Layout(block, True, _BUCKET, queue_capacity, bit_bytes + 8 * queue_capacity)
+
+    # A part of them, and the others in global memory while that is little for all blocks.
     processors = resident_threads() // threads_per_multiprocessor()
-    inside = min(inside, tuning.split_bits)
-    if inside and (bits - inside) * processors <= tuning.max_bits_outside:
+    shared_bytes = min(shared_bytes, tuning.split_bits)
+    if shared_bytes and (bit_bytes - shared_bytes) * processors <= tuning.max_bits_outside:
         return _Layout(
             tuning.alone_block,
             True,
             _BUCKET,
             queue_capacity,
-            inside + 8 * queue_capacity,
-            inside // 4,
-            bits - inside,
+            shared_bytes + 8 * queue_capacity,
+            shared_bytes // 4,
+            bit_bytes - shared_bytes,
         )
+
     # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less
     # than half full.
     slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
@@ -130,10 +139,10 @@ def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Blocks that the device holds at once, as threads and shared memory allow."""
+    """Return the blocks that the device holds at once, as threads and shared memory allow."""
     if tuning.in_flight:
         return tuning.in_flight
-    layout = _layout(n, tuning)
+    layout = _choose_layout(n, tuning)
     threads = threads_per_multiprocessor()
     processors = resident_threads() // threads
     by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
@@ -154,47 +163,50 @@ def memory(shape, query, group: int) -> int:
         width += 1  # results of int8 exist together with the int16 that they are converted from
     distances = n_arrays * row_pitch(n) * width
     queues = 2 * shape.index * min(n, tuning.spill_capacity)
-    spilled = blocks * (queues + _layout(n, tuning).outside)
-    counts = at_targets = back = 0
+    spilled = blocks * (queues + _choose_layout(n, tuning).outside)
+    counts = at_targets = predecessor_bytes = 0
     if query.output == "counts":
         n_levels = min(n, max(depth, tuning.short_hops)) + 1
         counts = group * n_levels * _COUNT_BYTES
     if query.targets is not None:
         at_targets = 4 * group * query.targets.size
     if query.predecessors:
-        back = group * n * shape.index
+        predecessor_bytes = group * n * shape.index
         if shape.directed:  # the edges reversed, with their offsets
-            back += shape.n_edges * shape.index + 8 * n
-    return distances + spilled + counts + at_targets + back + group * _SOURCE_BYTES + _RUN_BYTES
+            predecessor_bytes += shape.n_edges * shape.index + 8 * n
+    return (
+        distances
+        + spilled
+        + counts
+        + at_targets
+        + predecessor_bytes
+        + group * _SOURCE_BYTES
+        + _RUN_BYTES
+    )
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the cost terms: requests of all blocks; levels and edges of the consecutive
-    searches of one block.
+    """Return the amounts of the cost terms: requests of all blocks; levels and edges of the
+    consecutive searches of one block.
     """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
-    each = max(
-        1,
-        min(
-            _MAX_BLOCKS_PER_PROCESSOR,
-            _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity),
-        ),
-    )
-    per_worker = sources_per_worker(n_sources, each * machine.cores)
+    block_bytes = shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity
+    blocks_per_processor = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // block_bytes))
+    per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    alone = (
-        shape.n_edges
-        * ((per_worker - 1) * shape.walked + shape.most)
-        * slowdown(each, n_sources, machine.cores)
+    # of the block that has the largest search last
+    searched_share = (per_worker - 1) * shape.walked + shape.most
+    edges_of_block = (
+        shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
     )
-    results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
+    results = min(n_sources, blocks_per_processor * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": alone,
-        "uneven": alone * shape.unevenness,
-        "spill": alone * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
+        "share": edges_of_block,
+        "uneven": edges_of_block * shape.unevenness,
+        "spill": edges_of_block * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges
@@ -205,8 +217,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.dtype, Entry]:
-    """The kernels with the constants for a graph, by the type of hops."""
-    chosen: dict[str, Any] = {
+    """Return the kernels with the constants for a graph, by the type of hops."""
+    constants: dict[str, Any] = {
         "SHARED_BITS": int(layout.shared_bits),
         "SHARED_WORDS": layout.shared_words,
         "SLOTS": layout.slots,
@@ -215,13 +227,15 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
         "UNROLL": tuning.bits_unroll if layout.shared_bits else tuning.table_unroll,
         "MAX_HOPS": tuning.short_hops,
     }
-    return {hops: entry.variant(block=layout.block, **chosen) for hops, entry in _ENTRIES.items()}
+    return {
+        hops: entry.variant(block=layout.block, **constants) for hops, entry in _ENTRIES.items()
+    }
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     tuning = query.get_tuning(SourcePerBlockTuning)
-    variants = _variants(graph, _layout(graph.n_vertices, tuning), tuning)
+    variants = _variants(graph, _choose_layout(graph.n_vertices, tuning), tuning)
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
@@ -264,15 +278,19 @@ class _Run:
                 f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more"
             )
         tuning = query.get_tuning(SourcePerBlockTuning)
-        layout = _layout(n, tuning)
+        layout = _choose_layout(n, tuning)
         entries = _variants(graph, layout, tuning)
         start_compiling(Request(entry, graph.targets.dtype) for entry in entries.values())
         self._kernels = {
             hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()
         }
-        self._shared = layout.nbytes
-        fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
+        self._shared_bytes = layout.nbytes
+        fitting = min(
+            blocks_at_once(compiled, self._shared_bytes) for compiled in self._kernels.values()
+        )
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
+
+        # Attributes without an underscore are arguments of the kernel.
         self.pitch = np.int64(row_pitch(n))
         self.is_per_source = np.int32(query.output == "all")
         self.spill = cp.empty(
@@ -298,6 +316,7 @@ class _Run:
         )
 
     def _allocate(self, dtype) -> None:
+        """Allocate the arrays of results for hops of a type."""
         output = self._query.output
         # before others are made
         self.distance = self.at_target_vertices = self.counts_of_levels = None
@@ -338,43 +357,46 @@ class _Run:
             self._allocate(np.dtype(np.int32))
 
     def _search(self, sources) -> None:
+        """Launch the search from each source; hops beyond the type or the columns leave _TOO_DEEP."""
         graph = self._graph
         query = self._query
         self.taken.data.memset_async(0, self.taken.nbytes)
         if self.counts_of_levels is not None:
             self.counts_of_levels.data.memset_async(0, self.counts_of_levels.nbytes)
         last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
-        own = {"columns": np.int64(self.columns), "counts": self.counts_of_levels}
         args = named(
             self,
             graph,
             sources=sources,
             n_sources=np.int64(sources.size),
             last_level=last_level,
-            **own,
+            columns=np.int64(self.columns),
+            counts=self.counts_of_levels,
         )
         blocks = min(self._n_blocks, sources.size)
-        launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
+        launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared_bytes)
 
     def predecessors(self, sources):
-        """Predecessors of shape (k, n)."""
+        """Return predecessors of shape (k, n), from the distances of the last search."""
         graph = self._graph
         return predecessors_from_hops(graph, self._predecessor_kernels, sources, self.distance)
 
     def distances(self, k: int, depth: int):
-        """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where
-        they are only counted.
+        """Return hop counts of shape (k, n), or of the targets only, in the narrowest type that
+        holds ``depth``; None where they are only counted.
         """
         if self._query.output == "counts":
             return None
         if self._query.output == "targets":
-            distance = self.at_target_vertices[: None if self._query.has_target_lists else k]
+            distance = self.at_target_vertices
+            if not self._query.has_target_lists:
+                distance = distance[:k]
         else:
             distance = self.distance[:k, : self._graph.n_vertices]
         return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
-        """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the
-        next search.
+        """Return the number of vertices per source and level, int32 of shape (k, depth + 1), valid
+        until the next search.
         """
         return self.counts_of_levels[:k, : depth + 1]

@@ -24,7 +24,7 @@ Without it a cycle of zero-weight edges can explain distances that are too small
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Certificate:
         if self.failures:
             raise CertificateError(
                 "the result is wrong: "
-                + "; ".join(f"{r}: {why}" for r, why in self.failures.items())
+                + "; ".join(f"{rule}: {fault}" for rule, fault in self.failures.items())
             )
 
 
@@ -145,8 +145,8 @@ def certify(
     True
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    goes_far = isinstance(result, Traversal | HubLabels)
-    if goes_far and (cutoff is not None or max_depth is not None):
+    says_its_limit = isinstance(result, Traversal | HubLabels)
+    if says_its_limit and (cutoff is not None or max_depth is not None):
         raise InputError(
             "cutoff and max_depth are for frames; a Traversal says itself how far it goes, and "
             "labels go everywhere"
@@ -163,54 +163,62 @@ def certify(
             )
         _refuse_paths_beyond(graph, ALGORITHMS[result.algorithm].counts_hops, result.limit)
         return Certificate(_broken_rules(graph, result))
+
     failures: dict[str, str] = {}
-    count = 0
+    n_traversals = 0
     frames.check_frame("result", result)
     limit = _limit_of_frame(graph, result, cutoff, max_depth)
     for traversal in frames.to_traversals(graph, result, limit):
-        count += 1
-        for rule, why in _broken_rules(graph, traversal).items():
+        n_traversals += 1
+        for rule, fault in _broken_rules(graph, traversal).items():
             failures.setdefault(
-                rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}"
+                rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {fault}"
             )
-    if not count:
+
+    if not n_traversals:
         raise InputError("the frame is empty: there is nothing to certify")
     if "C3" in failures and limit is None:
         failures["C3"] += (
             "; if the frame was made with cutoff= or max_depth=, give certify the same"
         )
-    return Certificate(failures, count, limit)
+    return Certificate(failures, n_traversals, limit)
 
 
 def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
-    """Prove labels right, and certify what they answer from some vertices."""
+    """Prove labels right, and certify what they answer from some vertices to all others, in each
+    direction.
+    """
     graph = graph.to("cpu")
-    sources = of_labels.sampled_sources(graph, labels)
+    sources = of_labels.sample_sources(graph, labels)
     failures = of_labels.prove_labels(graph, labels)
     if failures:
         return LabelCertificate(failures, sources.size)
     directions = [(graph, labels)]
     if not labels.is_symmetric:
         directions.append((graph.derived.linked_reverse(), labels.reversed()))
-    for each, own in directions:
-        fault = of_labels.fault_of_columns(each, own, sources)
+    for directed_graph, directed_labels in directions:
+        fault = of_labels.find_fault_of_columns(directed_graph, directed_labels, sources)
         if fault:
             failures.setdefault("L6", fault)
-        for some, distances in of_labels.answers_to_all(each, own, sources):
-            for rule, why in certify_many(each, some, distances).failures.items():
-                failures.setdefault(rule, why)
+        for some_sources, distances in of_labels.answers_to_all(
+            directed_graph, directed_labels, sources
+        ):
+            for rule, reason in certify_many(
+                directed_graph, some_sources, distances
+            ).failures.items():
+                failures.setdefault(rule, reason)
     if failures:
         return LabelCertificate(failures, sources.size)
-    sampled = (of_labels.describe_sample(sources),)
-    return LabelCertificate({}, sources.size, None, of_labels.PROVED, sampled)
+    descriptions = (of_labels.describe_sample(sources),)
+    return LabelCertificate({}, sources.size, None, of_labels.PROVED, descriptions)
 
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
     """Return the limit of the search that made a frame: the argument, or the one that the frame
     records.
     """
-    noted = frames.get_query(frame)
-    if noted.get("targets"):
+    record = frames.get_query(frame)
+    if record.get("targets"):
         raise InputError(
             "result was made with targets=, so that rows are missing: "
             "certify one that was made without"
@@ -219,25 +227,31 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
         raise InputError(
             "cutoff and max_depth are both given; bfs takes max_depth, sssp takes cutoff"
         )
-    hops = frames.holds_hops(graph, frame)
-    if (cutoff if hops else max_depth) is not None:
-        raise InputError("cutoff is for weighted distances" if hops else "max_depth is for hops")
-    limit = max_depth if hops else cutoff
+    holds_hops = frames.holds_hops(graph, frame)
+
+    # The argument, by the name that the algorithm has for it.
+    name = "max_depth" if holds_hops else "cutoff"
+    if holds_hops and cutoff is not None:
+        raise InputError("cutoff is for weighted distances")
+    if not holds_hops and max_depth is not None:
+        raise InputError("max_depth is for hops")
+    limit: Any = max_depth if holds_hops else cutoff
     if limit is not None:
-        limit = arguments.limit("max_depth" if hops else "cutoff", limit)
-        limit = int(min(limit, MAX_HOP_COUNT)) if hops else limit
-    if noted:
-        carried = noted.get("limit")
-        if limit is not None and limit != carried:
+        limit = arguments.limit(name, limit)
+        if holds_hops:
+            limit = int(min(limit, MAX_HOP_COUNT))
+
+    if record:
+        recorded_limit = record.get("limit")
+        if limit is not None and limit != recorded_limit:
             raise InputError(
-                f"{'max_depth' if hops else 'cutoff'} is {limit}, and result "
-                f"was made with {carried}: leave it out"
+                f"{name} is {limit}, and result was made with {recorded_limit}: leave it out"
             )
-        if carried is None:
+        if recorded_limit is None:
             limit = None
         else:
-            limit = arguments.limit("the limit in result.attrs", carried)
-    _refuse_paths_beyond(graph, hops, limit)
+            limit = arguments.limit("the limit in result.attrs", recorded_limit)
+    _refuse_paths_beyond(graph, holds_hops, limit)
     return limit
 
 
@@ -294,24 +308,28 @@ def certify_many(
     _check_device(graph, distances)
     limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
     sources = _read_sources(source_vertices)
-    distances = _as_batch(graph, distances)
+    distances = _as_distances(graph, distances)
     _check_sources(graph, sources, distances)
+
     limits = _limits_of_sources(limit, sources.size)
-    for each in set(limits):
-        _refuse_paths_beyond(graph, is_hops(distances.dtype), each)
+    for source_limit in set(limits):
+        _refuse_paths_beyond(graph, is_hops(distances.dtype), source_limit)
     if not is_hops(distances.dtype):
-        summed = _summed_like(graph, distances.dtype)
-        if any(_may_round(graph, distances.dtype, each) for each in set(limits)):
+        graph_of_type = _in_type_of_distances(graph, distances.dtype)
+        # Sums near the limit may be rounded to it: look at them in a type that holds them.
+        if any(_may_round(graph, distances.dtype, source_limit) for source_limit in set(limits)):
             rows = _rows_on_device(graph, distances)
-            return certify_many(graph, sources, _widened(rows), limits)
-        graph = summed
+            return certify_many(graph, sources, _widen(rows), limits)
+        graph = graph_of_type
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
     return _certify_batch(graph, sources.astype(np.int64, copy=False), distances, limits)
 
 
 def _check_device(graph: Graph, distances: Any) -> None:
-    """Refuse distances on another device than the graph; those of a sparse result may be."""
+    """Raise DeviceError for distances on another device than the graph; those of a sparse result
+    may be there.
+    """
     is_sparse = isinstance(distances, SparseDistances)
     if get_device(distances) != graph.device and not is_sparse:
         raise DeviceError(
@@ -331,9 +349,9 @@ def _read_sources(source_vertices: Any) -> np.ndarray:
     return np.asarray(sources)
 
 
-def _as_batch(graph: Graph, distances: Any) -> Any:
-    """Return distances from many sources in a form that can be checked: rows are an array on the
-    graph's device.
+def _as_distances(graph: Graph, distances: Any) -> Any:
+    """Return distances from many sources in a form that can be checked: sparse, interleaved, or an
+    array on the graph's device.
     """
     if isinstance(distances, (SparseDistances, InterleavedDistances)):
         return distances
@@ -344,7 +362,9 @@ def _as_batch(graph: Graph, distances: Any) -> Any:
 
 
 def _check_sources(graph: Graph, sources: np.ndarray, distances: Any) -> None:
-    """Refuse sources that are no vertex numbers, and distances that have no row for each."""
+    """Raise InputError for sources that are no vertex numbers, and for distances that have no row
+    for each.
+    """
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError(_WANTED_SOURCES)
     expected = sources.size, graph.n_vertices
@@ -377,15 +397,15 @@ def _certify_batch(
             findings = distances.check(graph, sources, limits)
             return _certificate_of_findings(graph, sources, distances, findings)
         distances = _rows_on_device(graph, distances)
-    unsound = _unsound(graph, distances)
-    if unsound:
-        return Certificate(unsound, sources.size)
+    faults = _find_unsound(graph, distances)
+    if faults:
+        return Certificate(faults, sources.size)
     findings = _findings_of_batch(graph, sources, distances, limits)
     return _certificate_of_findings(graph, sources, distances, findings)
 
 
 def _is_checked_as_sparse(graph: Graph, distances: SparseDistances) -> bool:
-    """Whether sparse distances can be checked in their own form."""
+    """Return whether sparse distances can be checked in their own form."""
     if graph.has_negative_weights:
         return False  # paths may lead through vertices that are farther than the limit
     if is_hops(distances.dtype) or not graph.integer_weights:
@@ -394,17 +414,18 @@ def _is_checked_as_sparse(graph: Graph, distances: SparseDistances) -> bool:
 
 
 def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
-    """Return the limit of each source, None where there is none, of one limit for all or a sequence
-    with one for each.
+    """Return the limit of each source, None where there is none.
+
+    ``limit`` is one for all, or a sequence with one for each.
     """
     if limit is None:
         return [None] * n_sources
     if isinstance(limit, (list, tuple)):
-        limit = [np.inf if each is None else each for each in limit]
+        limit = [np.inf if source_limit is None else source_limit for source_limit in limit]
     limits = arguments.limits("limit", limit, n_sources)
     if limits is None:  # it is one number
         return [arguments.limit("limit", limit)] * n_sources
-    return [None if each == np.inf else each for each in limits]
+    return [None if source_limit == np.inf else source_limit for source_limit in limits]
 
 
 def _certificate_of_findings(
@@ -412,21 +433,21 @@ def _certificate_of_findings(
 ) -> Certificate:
     """Return the certificate of the findings of ``batch.check_distances``."""
     failures = {}
-    for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
-        if count:
-            source = _id(graph, sources[at])
+    for rule, (n_violations, position, vertex) in zip(RULES, findings.tolist(), strict=True):
+        if n_violations:
+            source = _id(graph, sources[position])
             failures[rule] = (
-                f"{count} distances {_BROKEN[rule]}, one of them from source {source} "
-                f"to {_name(graph, vertex)}: {_distance_at(distances, at, vertex)}"
+                f"{n_violations} distances {_BROKEN[rule]}, one of them from source {source} "
+                f"to {_name(graph, vertex)}: {_distance_at(distances, position, vertex)}"
             )
     return Certificate(failures, sources.size)
 
 
-def _distance_at(distances: Any, at: int, vertex: int) -> Any:
+def _distance_at(distances: Any, position: int, vertex: int) -> Any:
     """Return the distance of a vertex from the source at a position of a group."""
     if is_rows(distances):
-        return to_host(distances[at : at + 1, vertex])[0]
-    return distances.one(at, vertex)
+        return to_host(distances[position : position + 1, vertex])[0]
+    return distances.one(position, vertex)
 
 
 def certify_group(graph: Graph, traversals: Traversals) -> None:
@@ -479,15 +500,15 @@ _BROKEN = {
 }
 
 
-def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
+def _in_type_of_distances(graph: Graph, dtype: np.dtype) -> Graph:
     """Return the graph with weights in the type of weighted distances; InputError if its distances
     do not have that type.
     """
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
-    kinds = list(EXACT_BELOW)
+    dtypes = list(EXACT_BELOW)
     if graph.returns_integers:
-        allowed = kinds[kinds.index(graph.weights.dtype) :]
+        allowed = dtypes[dtypes.index(graph.weights.dtype) :]
     else:
         allowed = [graph.weights.dtype]
     if dtype not in allowed:
@@ -504,14 +525,14 @@ def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
     return EXACT_BELOW[dtype] <= limit <= 2 * EXACT_BELOW[dtype]
 
 
-def _widened(distance: Array) -> Array:
+def _widen(distance: Array) -> Array:
     """Return distances that are integers in the next wider type, which rounds none of these sums."""
     if distance.dtype == np.float32:
         return distance.astype(np.float64)
     return to_integers(distance)
 
 
-def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
+def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
     """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a
     negative self-loop.
     """
@@ -531,76 +552,95 @@ def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
         }
     loops = np.array(list(graph.negative_loops), np.int64)
     if loops.size:
-        there = (
-            is_reached(distance[..., namespace(distance).asarray(loops)])
-            .reshape(-1, loops.size)
-            .any(axis=0)
-        )
-        reached = np.flatnonzero(to_host(there))
-        if reached.size:
+        at_loops = distance[..., namespace(distance).asarray(loops)].reshape(-1, loops.size)
+        reached_loops = np.flatnonzero(to_host(is_reached(at_loops).any(axis=0)))
+        if reached_loops.size:
             return {
                 "C3": (
-                    f"{_name(graph, loops[reached[0]])} has a self-loop of negative "
+                    f"{_name(graph, loops[reached_loops[0]])} has a self-loop of negative "
                     "weight: no distance is the shortest"
                 )
             }
     return {}
 
 
+class _Findings(NamedTuple):
+    """What ``single_cpu.check`` and ``single_gpu.check`` return: numbers of vertices and edges, and
+    the first vertex of some.
+    """
+
+    n_roots: int  # vertices that are their own predecessor
+    n_bad: int  # vertices that break C2
+    first_bad: int
+    n_reached: int
+    n_violated: int  # edges that break C3
+    first_violated: int  # vertex that such an edge leads to
+    n_unexplained: int  # vertices that break C4
+    first_unexplained: int
+    n_level: int  # reached vertices no farther than their predecessor
+
+
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
+    """Return a description of the violation per rule that a traversal breaks.
+
+    Raises InputError: the traversal has no predecessors.
+    """
     if result.predecessor is None:
         raise InputError(
             "a certificate needs predecessors: plan with predecessors=True, or take certify_many"
         )
-    device = single_gpu if graph.device == "cuda" else single_cpu
-    d = result.distance
-    p = result.predecessor
-    if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
+    backend = single_gpu if graph.device == "cuda" else single_cpu
+    distance = result.distance
+    predecessor = result.predecessor
+    if distance.shape != (graph.n_vertices,) or predecessor.shape != (graph.n_vertices,):
         return {
-            "C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"
+            "C2": f"{distance.size} distances and {predecessor.size} predecessors for {graph.n_vertices} vertices"
         }
     algorithm = ALGORITHMS[result.algorithm]
     if algorithm.is_weighted:
-        summed = _summed_like(graph, d.dtype)
-        if _may_round(summed, d.dtype, result.limit):
-            return _broken_rules(graph, replace(result, distance=_widened(d)))
-        graph = summed
-    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
-    unsound = _unsound(graph, d)
-    if unsound:
-        return unsound
-    if d.dtype == np.int64:
-        return _broken_rules_of_int64(graph, result)
-    roots, bad, bad_at, _, violated, violated_at, unexplained, unexplained_at, level = device.check(
-        graph, result, limit
+        graph_of_type = _in_type_of_distances(graph, distance.dtype)
+        if _may_round(graph_of_type, distance.dtype, result.limit):
+            return _broken_rules(graph, replace(result, distance=_widen(distance)))
+        graph = graph_of_type
+    limit = as_distance(
+        algorithm.no_limit if result.limit is None else result.limit, distance.dtype
     )
+    faults = _find_unsound(graph, distance)
+    if faults:
+        return faults
+    if distance.dtype == np.int64:
+        return _broken_rules_of_int64(graph, result)
+
+    findings = _Findings(*backend.check(graph, result, limit))
     failures = {}
     source = result.source
-    if not (d[source] == 0 and p[source] == source and roots == 1):
+    if not (distance[source] == 0 and predecessor[source] == source and findings.n_roots == 1):
         failures["C1"] = (
-            f"source {_name(graph, source)} has distance {d[source]}, and "
-            f"{roots} vertices are their own predecessor"
+            f"source {_name(graph, source)} has distance {distance[source]}, and "
+            f"{findings.n_roots} vertices are their own predecessor"
         )
-    if bad:
+    if findings.n_bad:
         failures["C2"] = (
-            f"{bad} vertices out of range, the first is {_name(graph, bad_at)}: "
-            f"distance {d[bad_at]}, predecessor {p[bad_at]}"
+            f"{findings.n_bad} vertices out of range, the first is {_name(graph, findings.first_bad)}: "
+            f"distance {distance[findings.first_bad]}, predecessor {predecessor[findings.first_bad]}"
         )
     if failures:
         return failures  # the other rules mean nothing for such values
-    if violated:
+    if findings.n_violated:
         failures["C3"] = (
-            f"{violated} edges allow a shorter distance, the first "
-            f"leads to {_name(graph, violated_at)}"
+            f"{findings.n_violated} edges allow a shorter distance, the first "
+            f"leads to {_name(graph, findings.first_violated)}"
         )
     # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and
     # nearly all of SSSP.
+    may_circle = bool(findings.n_level or findings.n_unexplained)
     return failures | _wrong_predecessors(
-        graph, result, unexplained, unexplained_at, bool(level or unexplained)
+        graph, result, findings.n_unexplained, findings.first_unexplained, may_circle
     )
 
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
+    """Return what ``_broken_rules`` does, for distances in int64."""
     findings = integer_sums.check_distances(
         graph, np.array([result.source]), result.distance[None], [result.limit]
     )
@@ -611,20 +651,24 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
     }
     wrong = integer_sums.wrong_predecessors(graph, result)
     first = int(wrong[0]) if wrong.size else 0
-    more = _wrong_predecessors(graph, result, wrong.size, first, not failures and not wrong.size)
-    return failures | {rule: why for rule, why in more.items() if rule not in failures}
+    by_predecessors = _wrong_predecessors(
+        graph, result, wrong.size, first, not failures and not wrong.size
+    )
+    return failures | {
+        rule: fault for rule, fault in by_predecessors.items() if rule not in failures
+    }
 
 
 def _wrong_predecessors(
-    graph: Graph, result: Traversal, unexplained: int, first: int, may_circle: bool
+    graph: Graph, result: Traversal, n_unexplained: int, first: int, may_circle: bool
 ) -> dict[str, str]:
     """Return what breaks C4, of which the number and the first vertex are known, and C5 if there
     may be a circle.
     """
     failures = {}
-    if unexplained:
+    if n_unexplained:
         failures["C4"] = (
-            f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
+            f"{n_unexplained} vertices have no edge from their predecessor that explains their distance, "
             f"the first is {_name(graph, first)}"
         )
     cycle = _predecessor_cycle(result) if may_circle else None
@@ -634,20 +678,24 @@ def _wrong_predecessors(
 
 
 def _id(graph: Graph, vertex: int) -> Any:
+    """Return the id of a vertex."""
     return graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]
 
 
 def _name(graph: Graph, vertex: int) -> str:
+    """Return a vertex as messages name it, by its id."""
     return f"vertex {_id(graph, vertex)}"
 
 
 def _predecessor_cycle(result: Traversal) -> int | None:
     """Return a vertex whose predecessors never lead to the source (rule C5), or None."""
-    d = result.distance
-    p = result.predecessor
-    xp = namespace(d)
-    back = xp.where(result.reached, p, result.source)
-    for _ in range(max(1, int(d.size).bit_length())):
-        back = back[back]  # pointer doubling: 2^k steps back after k iterations
-    lost = xp.flatnonzero(back != result.source)
-    return int(lost[0]) if lost.size else None
+    distance = result.distance
+    predecessor = result.predecessor
+    xp = namespace(distance)
+    # Steps back stay at the source, its own predecessor. More of them than vertices end there, or
+    # the vertex leads into a cycle.
+    ancestor = xp.where(result.reached, predecessor, result.source)
+    for _ in range(max(1, int(distance.size).bit_length())):
+        ancestor = ancestor[ancestor]  # pointer doubling: 2^k steps back after k iterations
+    vertices = xp.flatnonzero(ancestor != result.source)
+    return int(vertices[0]) if vertices.size else None

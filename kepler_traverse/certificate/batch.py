@@ -59,22 +59,24 @@ def check_distances(
     each of C1 to C5 the number of violations, and the position of the source and the vertex of an
     example.
     """
-    every = NOTHING.copy()
-    first = 0
-    for size, findings in summaries(graph, _blocks(sources, distances, limits)):
-        new = (every[:, 0] == 0) & (findings[:, 0] > 0)
-        every[new, 1:] = findings[new, 1:] + [first, 0]
-        every[:, 0] += findings[:, 0]
-        first += size
-    return every
+    findings = NOTHING.copy()
+    first_row = 0
+    for size, block_findings in summaries(graph, _blocks(sources, distances, limits)):
+        # The example of a rule is that of the first block which has one.
+        is_first = (findings[:, 0] == 0) & (block_findings[:, 0] > 0)
+        findings[is_first, 1:] = block_findings[is_first, 1:] + [first_row, 0]
+        findings[:, 0] += block_findings[:, 0]
+        first_row += size
+    return findings
 
 
 def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterator[Block]:
+    """Divide sources into blocks of as many as fit into a tile."""
     first = 0
     while first < sources.size:
-        block = distances[
-            first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)
-        ]
+        # Hops may be narrowed to one byte, which the largest of as many rows decides.
+        least_bytes = distances.itemsize if distances.dtype.kind == "f" else 1
+        block = distances[first : first + TILE_BYTES // least_bytes]
         kind = _key_type(block)
         block = block[: TILE_BYTES // kind.itemsize]
         end = first + len(block)
@@ -91,16 +93,16 @@ def _key_type(distances: Array) -> np.dtype:
         return weighted
     is_on_gpu = get_device(distances) == "cuda"
     if distances.itemsize == 1:
-        most = 0
+        largest = 0
     elif is_on_gpu:
-        most = max_hops(distances)
+        largest = max_hops(distances)
     else:
-        most = int(distances.max())
-    return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
+        largest = int(distances.max())
+    return next(np.dtype(f"u{size}") for size in (1, 2, 4) if largest < 2 ** (8 * size) - 2)
 
 
 def bound(limit: float | None, kind: np.dtype) -> Any:
-    """Return the limit in the type of the keys; the largest number means no limit."""
+    """Return the limit in the type of the keys; their largest number means no limit."""
     if kind.kind == "f":
         return as_distance(limit, kind)
     largest = np.iinfo(kind).max

@@ -33,7 +33,7 @@ class Lanes(NamedTuple):
     # array of the type of the distances, and the largest of them: up to where each lane is complete
     limits: np.ndarray
     largest_limit: Any
-    negative: bool  # whether a weight is negative
+    has_negative: bool  # whether a weight is negative
     bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each chunk of vertices begins
     # int64 array of shape (n_chunks, 5, 3), output: by rule a count, and lane and vertex of an
     # example
@@ -45,100 +45,103 @@ def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
     return ((len(block.sources), _check_block(graph, *block)) for block in blocks)
 
 
-def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
+def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold."""
     summary = NOTHING.copy()
     summary[C2] = _out_of_range(distances, limits, graph.has_negative_weights)
-    wrong = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
-    if wrong.size:
-        summary[C1] = wrong.size, wrong[0], sources[wrong[0]]
+    wrong_sources = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
+    if wrong_sources.size:
+        summary[C1] = wrong_sources.size, wrong_sources[0], sources[wrong_sources[0]]
     if summary[:, 0].any():
         return summary
+
     reverse = graph.reverse
-    n_lanes = TILE_BYTES // kind.itemsize
+    n_lanes = TILE_BYTES // key_dtype.itemsize
     doublings = (0,) * (n_lanes.bit_length() - 1)
     bounds = divide_vertices(reverse.offsets)
     findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
-    unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
-    if distances.itemsize > kind.itemsize:
-        narrow = distances.astype(kind, copy=False)
+    unreached = np.iinfo(key_dtype).max if key_dtype.kind == "u" else np.inf
+    if distances.itemsize > key_dtype.itemsize:
+        narrow = distances.astype(key_dtype, copy=False)
     else:
-        narrow = distances.view(kind)
+        narrow = distances.view(key_dtype)
     source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
-    lane_limits = np.zeros(n_lanes, kind)  # those of lanes without a source do not matter
-    lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
-    negative = graph.has_negative_weights
+    lane_limits = np.zeros(n_lanes, key_dtype)  # those of lanes without a source do not matter
+    lane_limits[: len(sources)] = [bound(limit, key_dtype) for limit in limits]
+    has_negative = graph.has_negative_weights
     # Lanes are compared with the largest limit together, and only those that differ with their own.
-    lanes = Lanes(source_of, lane_limits, lane_limits.max(), negative, bounds, findings)
+    lanes = Lanes(source_of, lane_limits, lane_limits.max(), has_negative, bounds, findings)
     neighbors = Neighbors.of(reverse)
-    if kind.kind == "u" and len(sources) <= FEW:
+    if key_dtype.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
         if reverse.n_edges * len(sources) < SHARED:
             run = threads.run_alone
         else:
             run = threads.run
         run(_check_rows, len(findings), neighbors, rows, lanes)
-        return _summed(findings)
-    lines = np.empty((graph.n_vertices, n_lanes), kind)
-    threads.run(_lay_out, len(findings), narrow, kind.type(unreached), bounds, lines, doublings)
-    if kind.kind == "u":
+        return _sum_findings(findings)
+
+    # A line per vertex, with its distance from each source.
+    lines = np.empty((graph.n_vertices, n_lanes), key_dtype)
+    threads.run(
+        _lay_out, len(findings), narrow, key_dtype.type(unreached), bounds, lines, doublings
+    )
+    if key_dtype.kind == "u":
         threads.run(_check_hops, len(findings), neighbors, lines, lanes, doublings)
-        return _summed(findings)
+        return _sum_findings(findings)
+
+    # Of weighted distances also C5, unless each edge leads farther.
     unfounded = np.zeros(graph.n_vertices, np.uint16)
     incoming = Edges.of(reverse)
     threads.run(_check_sums, len(findings), incoming, lines, lanes, doublings, unfounded)
-    summary = _summed(findings)
-    farthest = max(
-        np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances
-    )
+    summary = _sum_findings(findings)
+    farthest = max(np.max(row, where=row != np.inf, initial=0) for row in distances)
     if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
         return summary
     _clear_explained(incoming, Edges.of(graph), lines, unfounded)
-    lost = np.flatnonzero(unfounded)
-    if lost.size:
-        bits = int(unfounded[lost[0]])
-        summary[C5] = (
-            int(np.bitwise_count(unfounded).sum()),
-            (bits & -bits).bit_length() - 1,
-            lost[0],
-        )
+    lost_vertices = np.flatnonzero(unfounded)
+    if lost_vertices.size:
+        bits = int(unfounded[lost_vertices[0]])
+        n_lost = int(np.bitwise_count(unfounded).sum())
+        lowest_lane = (bits & -bits).bit_length() - 1
+        summary[C5] = n_lost, lowest_lane, lost_vertices[0]
     return summary
 
 
-def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
+def _out_of_range(distances, limits, has_negative: bool) -> tuple[int, int, int]:
     """Return the number of values that are no distances (C2), and the source and vertex of an
     example.
     """
     if distances.dtype.kind == "i":
-        sound = distances.min(initial=UNREACHED) >= UNREACHED
+        is_sound = distances.min(initial=UNREACHED) >= UNREACHED
     else:
         # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a
         # value is
-        sound = not negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
-        sound &= not np.isnan(distances.max(initial=0))
-    if sound and all(limit is None for limit in limits):
+        is_sound = not has_negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
+        is_sound &= not np.isnan(distances.max(initial=0))
+    if is_sound and all(limit is None for limit in limits):
         return 0, 0, 0
-    count = 0
+
+    n_bad = 0
     lane = 0
     vertex = 0
-    for i, (of_source, limit) in enumerate(zip(distances, limits, strict=True)):
-        if of_source.dtype.kind == "i":
-            bad = (of_source < UNREACHED) | (
-                of_source > (MAX_HOP_COUNT if limit is None else limit)
-            )
+    for i, (row, limit) in enumerate(zip(distances, limits, strict=True)):
+        if row.dtype.kind == "i":
+            largest = MAX_HOP_COUNT if limit is None else limit
+            is_bad = (row < UNREACHED) | (row > largest)
         else:
-            bad = ~(of_source <= bound(limit, of_source.dtype)) & (of_source != np.inf)
+            is_bad = ~(row <= bound(limit, row.dtype)) & (row != np.inf)
             # no sum of weights is -0.0
-            bad |= np.signbit(of_source) & ~(negative & (-np.inf < of_source) & (of_source < 0))
-        if not count and bad.any():
+            is_bad |= np.signbit(row) & ~(has_negative & (-np.inf < row) & (row < 0))
+        if not n_bad and is_bad.any():
             lane = i
-            vertex = int(bad.argmax())
-        count += int(bad.sum())
-    return count, lane, vertex
+            vertex = int(is_bad.argmax())
+        n_bad += int(is_bad.sum())
+    return n_bad, lane, vertex
 
 
-def _summed(findings) -> np.ndarray:
+def _sum_findings(findings) -> np.ndarray:
     """Add the findings of all chunks. The example is from the first chunk that has one."""
     summary = NOTHING.copy()
     for rule in (C2, C3, C4):
@@ -152,28 +155,34 @@ def _summed(findings) -> np.ndarray:
 def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doublings):
     """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached
     vertices are the farthest.
+
+    ``lines``, of shape (n_vertices, lanes), is output; lanes without a source are unreached.
     """
     n_rows = distances.shape[0]
     n_lanes = lines.shape[1]
-    side = n_lanes if n_lanes < 16 else 16
-    in_squares = n_rows // side * side
+    square_side = n_lanes if n_lanes < 16 else 16
+    n_in_squares = n_rows // square_side * square_side
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first = bounds[chunk]
         last = bounds[chunk + 1]
         whole = first + (last - first) // TILE * TILE
         for begin in range(first, whole, TILE):  # a cache line per source, then the next one
-            for lane in range(0, in_squares, side):
-                for v in range(begin, begin + TILE, side):
+            for lane in range(0, n_in_squares, square_side):
+                for v in range(begin, begin + TILE, square_side):
                     lay_out(lines, v, lane, distances, doublings)
         for v in range(first, last):
-            for lane in range(in_squares if v < whole else 0, n_lanes):
+            for lane in range(n_in_squares if v < whole else 0, n_lanes):
                 lines[v, lane] = distances[lane, v] if lane < n_rows else unreached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
 def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
+    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4).
+
+    ``edges`` are those of the reversed graph.
+    """
     offsets = edges.offsets
     neighbors = edges.targets
     limits = lanes.limits
@@ -190,8 +199,8 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = unreached
                     for e in range(offsets[v], offsets[v + 1]):
-                        near = lines[neighbors[e], lane]
-                        best = near if near < best else best
+                        hops = lines[neighbors[e], lane]
+                        best = hops if hops < best else best
                     best = lines.dtype.type(best + (best != unreached))
                     _compare(
                         findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of
@@ -201,7 +210,7 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
 
 @njit(nogil=True, cache=True)
 def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
-    """``_check_hops`` of distances that are not laid out in tiles."""
+    """Check what ``_check_hops`` does, of distances that are not laid out in tiles."""
     offsets = edges.offsets
     neighbors = edges.targets
     limits = lanes.limits
@@ -217,8 +226,8 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
                 best = unreached
                 # Indices are unsigned, so that Numba does not ask whether they are negative.
                 for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
-                    near = row[np.uint64(neighbors[e])]
-                    best = near if near < best else best
+                    hops = row[np.uint64(neighbors[e])]
+                    best = hops if hops < best else best
                 best = rows.dtype.type(best + (best != unreached))
                 if best != row[v]:
                     _compare(findings[chunk], lane, v, row[v], best, limits[lane], source_of)
@@ -227,36 +236,36 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
 
 @njit(nogil=True, cache=True)
 def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded):
-    """Compare distances, and set one bit per source for vertices that no strictly nearer vertex
-    explains.
+    """Compare distances as ``_check_hops`` does, and set one bit per source for vertices that no
+    strictly nearer vertex explains.
     """
     offsets = edges.offsets
     neighbors = edges.targets
     weights = edges.weights
     limits = lanes.limits
     limit = lanes.largest_limit
-    negative = lanes.negative
+    has_negative = lanes.has_negative
     source_of = lanes.source
     bounds = lanes.bounds
     findings = lanes.findings
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            wrong, open_ = differing_sums(lines, v, edges, limit, doublings)
+            wrong, is_open = differing_sums(lines, v, edges, limit, doublings)
             # With negative weights a predecessor may be farther than the vertex: a chain must
             # explain every vertex.
-            open_ |= ~np.uint64(0) if negative else np.uint64(0)
-            for lane in range(lines.shape[1] if wrong | open_ else 0):
+            is_open |= ~np.uint64(0) if has_negative else np.uint64(0)
+            for lane in range(lines.shape[1] if wrong | is_open else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = lines.dtype.type(np.inf)
                     for e in range(offsets[v], offsets[v + 1]):
-                        through = lines[neighbors[e], lane] + weights[e]
-                        best = through if through < best else best
+                        candidate = lines[neighbors[e], lane] + weights[e]
+                        best = candidate if candidate < best else best
                     _compare(
                         findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of
                     )
                 if (
-                    open_ >> np.uint64(lane) & np.uint64(1)
+                    is_open >> np.uint64(lane) & np.uint64(1)
                     and v != source_of[lane]
                     and lines[v, lane] != np.inf
                 ):
@@ -265,48 +274,57 @@ def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded)
 
 
 @njit
-def _compare(findings, lane, v, here, best, limit, source_of):
-    """Record a vertex whose distance is not the minimum over its in-neighbors."""
+def _compare(findings, lane, v, distance, smallest, limit, source_of):
+    """Note a vertex whose distance is not the smallest over its in-neighbors: C3 if it is too
+    large, C4 if it is too small.
+    """
     if v == source_of[lane]:
-        if best < here:
+        if smallest < distance:
             note(findings, C3, lane, v)
-    elif here > best:
-        if best <= limit:
+    elif distance > smallest:
+        if smallest <= limit:
             note(findings, C3, lane, v)
-    elif here < best:
+    elif distance < smallest:
         note(findings, C4, lane, v)
 
 
 @njit(cache=True, nogil=True)
 def _clear_explained(incoming, outgoing, keys, unfounded):
-    """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit."""
+    """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit.
+
+    ``keys`` are the distances, a lane per source; ``unfounded`` has a bit per lane.
+    """
     in_offsets = incoming.offsets
     sources = incoming.targets
     in_weights = incoming.weights
     offsets = outgoing.offsets
     targets = outgoing.targets
     weights = outgoing.weights
-    waiting = 0
+    n_waiting = 0
     for v in range(unfounded.size):
         for lane in range(keys.shape[1]):
-            waiting += (unfounded[v] >> lane) & 1
-    queue = np.empty((waiting, 2), np.int64)
-    size = at = 0
+            n_waiting += (unfounded[v] >> lane) & 1
+
+    # The first of each chain: its in-neighbor has no bit.
+    queue = np.empty((n_waiting, 2), np.int64)  # vertex and lane
+    size = head = 0
     for v in range(unfounded.size):
         for e in range(in_offsets[v], in_offsets[v + 1] if unfounded[v] else in_offsets[v]):
             u = sources[e]
             for lane in range(keys.shape[1]):
                 bit = np.uint16(1 << lane)
-                exact = keys[u, lane] + in_weights[e] == keys[v, lane]
-                if unfounded[v] & bit and not unfounded[u] & bit and exact:
+                is_exact = keys[u, lane] + in_weights[e] == keys[v, lane]
+                if unfounded[v] & bit and not unfounded[u] & bit and is_exact:
                     unfounded[v] ^= bit
                     queue[size, 0] = v
                     queue[size, 1] = lane
                     size += 1
-    while at < size:
-        u = queue[at, 0]
-        lane = queue[at, 1]
-        at += 1
+
+    # What follows from them, in the order of a breadth-first search.
+    while head < size:
+        u = queue[head, 0]
+        lane = queue[head, 1]
+        head += 1
         bit = np.uint16(1 << lane)
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]

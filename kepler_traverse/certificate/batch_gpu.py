@@ -61,7 +61,9 @@ ENTRIES = (
 
 
 def likely_kernels(hops: bool, weight_t) -> list[Request]:
-    """Kernels of a certificate of a graph that is not known yet, with vertex numbers of 32 bits."""
+    """Return kernels of a certificate of a graph that is not known yet, with vertex numbers of 32
+    bits.
+    """
     if hops:
         return [Request(_MANY_HOPS.variant(CHUNK=CHUNK, KEY_BYTES=width)) for width in (1, 2)]
     lists_hubs = Request(_LIST_HUBS.variant(CHUNK=CHUNK))
@@ -85,74 +87,75 @@ class _Checker:
         self._n_hubs, self._n_chunks = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        waiting = []
-        for sources, distances, kind, limits in blocks:
-            if kind.kind == "f":
-                yield len(distances), self._weighted(sources, distances, kind, limits)
+        """Yield the size and the findings of each block; see ``batch.Summaries``."""
+        pending = []
+        for sources, distances, key_dtype, limits in blocks:
+            if key_dtype.kind == "f":
+                yield len(distances), self._weighted(sources, distances, key_dtype, limits)
             else:
-                waiting.append(
-                    (
-                        sources,
-                        TILE_BYTES // kind.itemsize,
-                        self._hops(sources, distances, kind, limits),
-                    )
-                )
-        if waiting:  # the first copy waits for all kernels
-            for sources, in_tile, findings in waiting:
-                yield sources.size, self._summary(findings.get(), sources, in_tile)
+                findings = self._hops(sources, distances, key_dtype, limits)
+                pending.append((sources, TILE_BYTES // key_dtype.itemsize, findings))
+        if pending:  # the first copy waits for all kernels
+            for sources, n_lanes, findings in pending:
+                yield sources.size, self._summary(findings.get(), sources, n_lanes)
 
-    def _kernel(self, entry: Entry, kind=np.float32, **constants):
-        return kernel(entry.variant(CHUNK=CHUNK, **constants), self._graph.targets.dtype, kind)
+    def _kernel(self, entry: Entry, dtype=np.float32, **constants):
+        """Return the compiled kernel for the graph and a type of distances."""
+        return kernel(entry.variant(CHUNK=CHUNK, **constants), self._graph.targets.dtype, dtype)
 
-    def _allocate_for(self, kind: np.dtype, unreached) -> None:
+    def _allocate_for(self, dtype: np.dtype, unreached) -> None:
         """Allocate tiles, and the minima of hubs: per source one number, or two if edges have
         weights.
         """
-        if self._tiles is None or self._tiles.dtype != kind:
-            self._tiles = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
-        if kind.kind == "u":
+        if self._tiles is None or self._tiles.dtype != dtype:
+            self._tiles = cp.empty((int(self._n), TILE_BYTES // dtype.itemsize), dtype)
+        if dtype.kind == "u":
             per_hub = TILE_BYTES
         else:
-            per_hub = 2 * TILE_BYTES // kind.itemsize
+            per_hub = 2 * TILE_BYTES // dtype.itemsize
         size = max(1, self._n_hubs) * per_hub
-        if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
-            self._unreached = cp.asarray(np.full(size, unreached, kind))
+        if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (
+            dtype,
+            size,
+        ):
+            self._unreached = cp.asarray(np.full(size, unreached, dtype))
         self._best = copy_array(self._unreached)
 
-    def _hops(self, sources, distances, kind: np.dtype, limits: list[Any]):
+    def _hops(self, sources, distances, key_dtype: np.dtype, limits: list[Any]):
         """Return the findings of a block of hop counts, in GPU memory."""
+        # Keys of hops are packed into words of 32 bits.
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
-        width = {"KEY_BYTES": kind.itemsize}
-        keys = np.array([bound(limit, kind) for limit in limits], np.uint32)
-        beyond = np.array(
-            [MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits],
-            np.int32,
-        )
+        constants = {"KEY_BYTES": key_dtype.itemsize}
+        keys = np.array([bound(limit, key_dtype) for limit in limits], np.uint32)
+        bounds = [MAX_HOP_COUNT if limit is None else limit for limit in limits]
+        max_hops = np.minimum(bounds, MAX_HOP_COUNT).astype(np.int32)
         n = self._n
-        common = self._common(sources, findings)
-        laid_out = {
-            **common,
+        shared_args = self._common(sources, findings)
+        layout_args = {
+            **shared_args,
             "distance": memory.view(np.uint8),
             "hop_bytes": np.int32(distances.itemsize),
             "pitch": pitch,
-            "limits": cp.asarray(beyond),
+            "limits": cp.asarray(max_hops),
         }
-        launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
-        checked = {
-            **common,
+        launch(self._kernel(_LAY_OUT_HOPS, **constants), _threads_to_lay_out(n), layout_args)
+        check_args = {
+            **shared_args,
             **self._edges(),
             "limits": cp.asarray(keys),
             "best_of_hubs": self._best,
         }
         lanes = TILE_BYTES // 4
-        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_chunks) * lanes, checked)
-        launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
+        launch(self._kernel(_MANY_HOPS, **constants), max(n, self._n_chunks) * lanes, check_args)
+        launch(self._kernel(_FINALIZE_HOPS, **constants), self._n_hubs * lanes, check_args)
         return findings
 
     def _common(self, sources, findings) -> dict[str, Any]:
-        """Arguments of the kernels that transpose distances and of those that check them."""
+        """Return the arguments of the kernels that transpose distances and of those that check
+        them.
+        """
         return {
             "n_vertices": self._n,
             "sources": cp.asarray(sources),
@@ -162,7 +165,7 @@ class _Checker:
         }
 
     def _edges(self) -> dict[str, Any]:
-        """The reverse graph, and its hubs, as the kernels that check edges take them."""
+        """Return the reverse graph, and its hubs, as the kernels that check edges take them."""
         return {
             "offsets": self._reverse.offsets,
             "neighbors": self._reverse.targets,
@@ -171,73 +174,73 @@ class _Checker:
             "counts": self._counts,
         }
 
-    def _weighted(self, sources, distances, kind: np.dtype, limits: list[Any]) -> np.ndarray:
-        ordered = np.dtype(f"i{kind.itemsize}")
+    def _weighted(self, sources, distances, dtype: np.dtype, limits: list[Any]) -> np.ndarray:
+        """Return the findings of a block of weighted distances."""
+        key_dtype = np.dtype(f"i{dtype.itemsize}")
         graph = self._graph
-        self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
+        self._allocate_for(key_dtype, int(np.array(np.inf, dtype).view(key_dtype)))
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
-        bounds = cp.asarray(np.array([bound(limit, kind) for limit in limits], kind))
+        bounds = cp.asarray(np.array([bound(limit, dtype) for limit in limits], dtype))
         negative = np.int32(graph.has_negative_weights)
         n = self._n
-        lanes = TILE_BYTES // kind.itemsize
-        common = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
-        laid_out = {**common, "distance": memory, "pitch": pitch}
-        launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
-        weights = {
+        lanes = TILE_BYTES // dtype.itemsize
+        shared_args = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
+        layout_args = {**shared_args, "distance": memory, "pitch": pitch}
+        launch(self._kernel(_LAY_OUT_WEIGHTED, dtype), _threads_to_lay_out(n), layout_args)
+        weight_args = {
             "weights": self._reverse.weights,
             "best_of_hubs": self._best,
             "unfounded": unfounded,
         }
-        checked = {**common, **self._edges(), **weights}
-        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_chunks) * lanes, checked)
-        launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, checked)
+        check_args = {**shared_args, **self._edges(), **weight_args}
+        launch(self._kernel(_MANY_WEIGHTED, dtype), max(n, self._n_chunks) * lanes, check_args)
+        launch(self._kernel(_FINALIZE_WEIGHTED, dtype), self._n_hubs * lanes, check_args)
+
         numbers = findings.get()
         summary = self._summary(numbers, sources, lanes)
         if summary[[C1, C2], 0].any() or not numbers[_UNFOUNDED]:
             return summary
-        farthest = numbers[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
+        farthest = numbers[_FARTHEST : _FARTHEST + 1].astype(key_dtype).view(dtype)[0]
         if not leads_farther(graph.derived.min_weight, farthest):
-            summary[C5] = self._in_cycles(kind, unfounded)
+            summary[C5] = self._count_in_cycles(dtype, unfounded)
         return summary
 
-    def _in_cycles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
+    def _count_in_cycles(self, dtype: np.dtype, unfounded) -> tuple[int, int, int]:
         """Clear the bits of vertices that exact edges connect to a vertex without the bit, and
         count the bits that stay.
         """
         reverse = self._reverse
-        clear = self._kernel(_FOUND, kind)
+        clear_kernel = self._kernel(_FOUND, dtype)
         while True:
-            listed = cp.flatnonzero(unfounded).astype(self._graph.targets.dtype)
-            taken = cp.zeros(1, np.int64)
+            vertices = cp.flatnonzero(unfounded).astype(self._graph.targets.dtype)
+            n_cleared = cp.zeros(1, np.int64)
             args = {
                 "offsets": reverse.offsets,
                 "neighbors": reverse.targets,
                 "weights": reverse.weights,
-                "list": listed,
-                "n_listed": np.int64(listed.size),
+                "list": vertices,
+                "n_listed": np.int64(vertices.size),
                 "tiles": self._tiles,
                 "unfounded": unfounded,
-                "taken": taken,
+                "taken": n_cleared,
             }
-            launch(clear, listed.size, args)
-            if not int(taken.get()[0]):
+            launch(clear_kernel, vertices.size, args)
+            if not int(n_cleared.get()[0]):
                 break
-        if not listed.size:
+        if not vertices.size:
             return 0, 0, 0
-        bits = unfounded[listed].get()
-        lowest = int(bits[0])
-        return (
-            int(np.bitwise_count(bits).sum()),
-            (lowest & -lowest).bit_length() - 1,
-            int(listed[:1].get()[0]),
-        )
+        bits = unfounded[vertices].get()
+        lanes_of_first = int(bits[0])
+        lowest_lane = (lanes_of_first & -lanes_of_first).bit_length() - 1
+        return int(np.bitwise_count(bits).sum()), lowest_lane, int(vertices[:1].get()[0])
 
-    def _summary(self, findings: np.ndarray, sources, in_tile: int) -> np.ndarray:
+    def _summary(self, findings: np.ndarray, sources, n_lanes: int) -> np.ndarray:
         """Return the findings of the kernels in the form of ``check_distances``."""
         summary = NOTHING.copy()
         n = int(self._n)
+        # Per rule a count and a place: of a row and a vertex, or of a vertex and a lane.
         counts = findings[: 2 * C4 + 1 : 2]
         places = findings[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:
@@ -248,7 +251,7 @@ class _Checker:
             return summary
         for rule in (C3, C4):
             if counts[rule]:
-                summary[rule] = counts[rule], places[rule] % in_tile, places[rule] // in_tile
+                summary[rule] = counts[rule], places[rule] % n_lanes, places[rule] // n_lanes
         return summary
 
 
@@ -265,18 +268,18 @@ def are_interleaved_valid(
     serves several vertices. Nothing is transposed. Weights are positive, so that no distances
     explain each other (C5).
     """
-    of_graph = _WEIGHTS.setdefault(graph, {})
-    key = distances.unit, distances.lines.dtype
-    if key not in of_graph:
-        of_graph[key] = EdgeWeights(graph, *key)
-    return of_graph[key].fits and distances.is_certified(
-        graph.reverse, of_graph[key].in_units, sources, limit
+    weights_of_graph = _WEIGHTS.setdefault(graph, {})
+    unit_and_dtype = distances.unit, distances.lines.dtype
+    if unit_and_dtype not in weights_of_graph:
+        weights_of_graph[unit_and_dtype] = EdgeWeights(graph, *unit_and_dtype)
+    return weights_of_graph[unit_and_dtype].fits and distances.is_certified(
+        graph.reverse, weights_of_graph[unit_and_dtype].in_units, sources, limit
     )
 
 
 def list_hubs(graph) -> tuple[Any, ...]:
-    """Return adjacency lists of CHUNK edges or more in any order, their chunks as kernels read
-    them, and both numbers.
+    """Return the vertices with adjacency lists of CHUNK edges or more in any order, their chunks as
+    kernels read them, and an array of both numbers, all on the GPU.
     """
     n = graph.n_vertices
     m = graph.n_edges
@@ -284,16 +287,18 @@ def list_hubs(graph) -> tuple[Any, ...]:
     hubs = cp.empty(m // CHUNK + 1, index)
     chunks = cp.empty(2 * m // CHUNK + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
-    listed = (graph.offsets, np.int64(n), hubs, chunks, counts)
-    launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, listed)
+    args = (graph.offsets, np.int64(n), hubs, chunks, counts)
+    launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, args)
     return hubs, chunks, counts
 
 
 def _threads_to_lay_out(n: np.int64) -> int:
+    """Return the threads that transpose the distances of n vertices: a block per tile."""
     return -(-int(n) // TILE) * BLOCK
 
 
 def _no_findings():
+    """Return findings on the GPU before any kernel: counts of 0, and places beyond all others."""
     findings = np.zeros(_N_FINDINGS, np.int64)
     findings[1 : 2 * C4 + 2 : 2] = np.iinfo(np.int64).max
     return cp.asarray(findings)

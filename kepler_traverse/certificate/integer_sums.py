@@ -16,20 +16,23 @@ from .batch import NOTHING
 
 
 def check_distances(graph, sources, distances, limits) -> np.ndarray:
-    """As ``batch.check_distances``; ``distances`` are int64 of shape (n_sources, n_vertices), on
-    either device.
+    """Return what ``batch.check_distances`` does.
+
+    ``distances`` are int64 of shape (n_sources, n_vertices), on either device; ``limits`` has one
+    per source, None where there is none.
     """
     host = graph.derived.sums_in("int64").to("cpu")
     edges = Edges.of(host)
-    every = NOTHING.copy()
+    has_negative = graph.has_negative_weights
+    findings = NOTHING.copy()
     for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
         bound = as_distance(limit, np.dtype(np.int64))
-        findings = _check(edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
-        for rule, (count, vertex) in enumerate(findings.tolist()):
-            if count and not every[rule, 0]:
-                every[rule, 1:] = i, vertex
-            every[rule, 0] += count
-    return every
+        row_findings = _check(edges, source, to_host(distances[i]), bound, has_negative)
+        for rule, (count, vertex) in enumerate(row_findings.tolist()):
+            if count and not findings[rule, 0]:
+                findings[rule, 1:] = i, vertex
+            findings[rule, 0] += count
+    return findings
 
 
 def wrong_predecessors(graph, result) -> np.ndarray:
@@ -42,17 +45,18 @@ def wrong_predecessors(graph, result) -> np.ndarray:
 
 @njit
 def _note(findings, rule, vertex):
+    """Count a violation of a rule, 0 to 4 for C1 to C5, with a vertex as an example."""
     findings[rule, 0] += 1
     findings[rule, 1] = vertex
 
 
 @njit(cache=True)
-def _check(edges, source, distance, limit, negative):
-    """Return the number of violations and an example vertex for each rule."""
+def _check(edges, source, distance, limit, has_negative):
+    """Return the number of violations and an example vertex for each rule, int64 of shape (5, 2)."""
     findings = np.zeros((5, 2), np.int64)
     n = distance.size
     lowest = np.int64(0)
-    if negative:
+    if has_negative:
         lowest = np.int64(-(2**62))
     if distance[source] != 0:
         _note(findings, 0, source)
@@ -61,12 +65,13 @@ def _check(edges, source, distance, limit, negative):
             _note(findings, 1, v)
     if findings[0, 0] or findings[1, 0]:
         return findings
+
     # Whether an edge explains the distance; and whether one from a strictly nearer vertex does, or
     # a chain of edges that begins with such a one.
     is_tight = np.zeros(n, np.bool_)
     is_founded = np.zeros(n, np.bool_)
     is_founded[source] = True
-    _look_at_edges(edges, distance, limit, negative, (is_tight, is_founded), findings)
+    _look_at_edges(edges, distance, limit, has_negative, (is_tight, is_founded), findings)
     _extend_chains(edges, distance, is_founded)
     for v in range(n):
         if v == source or distance[v] == MAX_INTEGER:
@@ -79,12 +84,16 @@ def _check(edges, source, distance, limit, negative):
 
 
 @njit
-def _look_at_edges(edges, distance, limit, negative, found, findings):
-    """Note each edge that allows a shorter distance, and mark the vertices that an edge explains."""
+def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
+    """Note each edge that allows a shorter distance, and mark the vertices that an edge explains.
+
+    ``marks``: which vertices an edge explains, and which of them one from a strictly nearer vertex;
+    with negative weights nearer vertices may form a cycle, and none counts.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    is_tight, is_founded = found
+    is_tight, is_founded = marks
     for u in range(distance.size):
         if distance[u] == MAX_INTEGER:
             continue
@@ -92,12 +101,12 @@ def _look_at_edges(edges, distance, limit, negative, found, findings):
             v = targets[e]
             if weights[e] > 0 and distance[u] >= MAX_INTEGER - weights[e]:
                 continue
-            through = distance[u] + weights[e]
-            if through < distance[v] and through <= limit:
+            candidate = distance[u] + weights[e]
+            if candidate < distance[v] and candidate <= limit:
                 _note(findings, 2, v)
-            if through == distance[v]:
+            if candidate == distance[v]:
                 is_tight[v] = True
-                is_founded[v] |= distance[u] < distance[v] and not negative
+                is_founded[v] |= distance[u] < distance[v] and not has_negative
 
 
 @njit
@@ -109,10 +118,10 @@ def _extend_chains(edges, distance, is_founded):
     queue = np.flatnonzero(is_founded)
     size = queue.size
     queue = np.append(queue, np.empty(distance.size - size, np.int64))
-    at = 0
-    while at < size:
-        u = queue[at]
-        at += 1
+    head = 0
+    while head < size:
+        u = queue[head]
+        head += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             if is_founded[v] or distance[v] == MAX_INTEGER:
@@ -125,10 +134,12 @@ def _extend_chains(edges, distance, is_founded):
 
 @njit(cache=True)
 def _unexplained(edges, distance, predecessor, source):
+    """Return which vertices have a predecessor that is missing or unexplained, bool."""
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
     n = distance.size
+    # All that have a predecessor are wrong until an edge from it explains their distance.
     wrong = np.zeros(n, np.bool_)
     for v in range(n):
         p = predecessor[v]

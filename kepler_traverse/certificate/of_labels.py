@@ -23,17 +23,20 @@ PROVED = (
 )
 
 
-def sampled_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
-    """Return the vertices from which answers are certified: the busiest hubs and some at random."""
+def sample_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
+    """Return the vertices from which answers are certified: the busiest hubs and some at random,
+    int64 in ascending order.
+    """
     n = labels.n_vertices
-    rows = np.bincount(labels.inward.hubs, minlength=n)
-    busiest = labels.order[np.argsort(-rows, kind="stable")[:_SAMPLE]]
+    rows_per_hub = np.bincount(labels.inward.hubs, minlength=n)
+    busiest = labels.order[np.argsort(-rows_per_hub, kind="stable")[:_SAMPLE]]
     seed = int(graph.fingerprint[:15], 16)
-    drawn = np.random.default_rng(seed).integers(0, n, min(_SAMPLE, n))
-    return np.unique(np.concatenate([busiest, drawn])).astype(np.int64)
+    random_vertices = np.random.default_rng(seed).integers(0, n, min(_SAMPLE, n))
+    return np.unique(np.concatenate([busiest, random_vertices])).astype(np.int64)
 
 
 def describe_sample(sources: np.ndarray) -> str:
+    """Say what is certified from a sample."""
     return (
         f"answers from {sources.size} vertices, of them {min(_SAMPLE, sources.size)} the busiest "
         "hubs, to all vertices, by a certificate over the edges of the graph alone; and the columns "
@@ -42,7 +45,7 @@ def describe_sample(sources: np.ndarray) -> str:
 
 
 def prove_labels(graph: Graph, labels: HubLabels) -> dict[str, str]:
-    """Return what is wrong with labels, by rule; see ``hub_labels.proofs``."""
+    """Return what is wrong with labels, a description per broken rule; see ``hub_labels.proofs``."""
     if labels.n_vertices != graph.n_vertices:
         raise InputError(
             f"the labels have {labels.n_vertices:,} vertices and the graph {graph.n_vertices:,}: "
@@ -64,27 +67,28 @@ def answers_to_all(
     of shape (sources, n).
     """
     n = graph.n_vertices
-    everything = np.arange(n)
-    block = max(1, _BLOCK // n)
-    for begin in range(0, sources.size, block):
-        own = sources[begin : begin + block]
-        offsets = np.arange(own.size + 1) * n
-        sums = labels.to_lists(own, offsets, np.tile(everything, own.size))
-        yield own, labels.to_distances(graph, sums).reshape(own.size, n)
+    all_vertices = np.arange(n)
+    sources_at_a_time = max(1, _BLOCK // n)
+    for begin in range(0, sources.size, sources_at_a_time):
+        block_sources = sources[begin : begin + sources_at_a_time]
+        offsets = np.arange(block_sources.size + 1) * n
+        sums = labels.to_lists(block_sources, offsets, np.tile(all_vertices, block_sources.size))
+        yield block_sources, labels.to_distances(graph, sums).reshape(block_sources.size, n)
 
 
-def fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
+def find_fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
     """Say which row of some hubs is not what labels answer for its pair; ``""`` if all are."""
     inward = labels.inward
-    is_wanted = np.zeros(labels.n_vertices, bool)
-    is_wanted[labels.rank[sources]] = True
-    at = np.flatnonzero(is_wanted[inward.hubs])
-    vertices = labels.order[np.searchsorted(inward.offsets, at, side="right") - 1]
-    ends = labels.order[inward.hubs[at]]
-    wrong = np.flatnonzero(labels.between(ends, vertices) != inward.distances[at])
+    is_sampled = np.zeros(labels.n_vertices, bool)
+    is_sampled[labels.rank[sources]] = True
+    # All rows of these hubs, and the vertex whose label has each.
+    rows = np.flatnonzero(is_sampled[inward.hubs])
+    vertices = labels.order[np.searchsorted(inward.offsets, rows, side="right") - 1]
+    hubs = labels.order[inward.hubs[rows]]
+    wrong = np.flatnonzero(labels.between(hubs, vertices) != inward.distances[rows])
     if not wrong.size:
         return ""
     first = wrong[0]
     vertex = graph.ids_at([int(vertices[first])])[0]
-    hub = graph.ids_at([int(ends[first])])[0]
+    hub = graph.ids_at([int(hubs[first])])[0]
     return f"the row of vertex {vertex} and hub {hub} is not their distance"

@@ -39,6 +39,7 @@ class Chunks(NamedTuple):
 
     @classmethod
     def of(cls, bounds: np.ndarray) -> Chunks:
+        """Return the chunks with space for what is found."""
         return cls(bounds, np.empty((bounds.size - 1, 3), np.int64))
 
 
@@ -52,40 +53,51 @@ def check(graph, result, limit) -> list[int]:
     smallest vertex that such an edge leads to; vertices that break C4, the smallest of them;
     reached vertices no farther than their predecessor.
     """
-    alone = check_vertices(result, limit, graph.has_negative_weights)
-    if alone[0] != 1 or alone[1]:
-        return [*alone, 0, graph.n_vertices, 0, graph.n_vertices, 0]
-    edges = check_edges(graph, result.source, result.distance, result.predecessor, limit, alone[3])
-    return [*alone, *edges.tolist()]
+    of_vertices = check_vertices(result, limit, graph.has_negative_weights)
+    n_roots, n_bad, _, n_reached = of_vertices
+    if n_roots != 1 or n_bad:
+        return [*of_vertices, 0, graph.n_vertices, 0, graph.n_vertices, 0]
+    of_edges = check_edges(
+        graph, result.source, result.distance, result.predecessor, limit, n_reached
+    )
+    return [*of_vertices, *of_edges.tolist()]
 
 
-def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
+def check_vertices(result, limit, has_negative: bool) -> tuple[int, int, int, int]:
     """Look at each vertex alone, for C1 and C2.
 
     No vertex may be farther than ``limit``, a scalar of the distances' type, of which the largest
-    means no limit; with ``negative`` a distance may be below zero. Return the vertices that are
-    their own predecessor, those that break C2, the smallest of them (or the number of vertices),
-    and those reached.
+    means no limit; with ``has_negative`` a distance may be below zero. Return the number of
+    vertices that are their own predecessor, of those that break C2, the smallest of them (or the
+    number of vertices), and the number of those reached.
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
     chunks = Chunks.of(bounds)
-    first = distance.size
+    first_bad = distance.size
     is_hops = distance.dtype.kind == "i"
-    look: Any = _look_at_hops if is_hops else _look_at_weighted
-    checked = Result(distance, result.predecessor)
-    threads.run(look, len(chunks.counts), checked, limit, negative, chunks)
-    roots, bad, reached = chunks.counts.sum(axis=0).tolist()
-    if bad:
+    count_in_chunks: Any = _count_hops if is_hops else _count_weighted
+    checked_result = Result(distance, result.predecessor)
+    threads.run(count_in_chunks, len(chunks.counts), checked_result, limit, has_negative, chunks)
+    n_roots, n_bad, n_reached = chunks.counts.sum(axis=0).tolist()
+
+    # The first of them is looked for where the first chunk has some.
+    if n_bad:
         chunk = np.flatnonzero(chunks.counts[:, 1])[0]
-        here = slice(bounds[chunk], bounds[chunk + 1])
+        chunk_range = slice(bounds[chunk], bounds[chunk + 1])
         are_bad: Any = _are_bad_hops if is_hops else _are_bad_sums
-        is_bad = are_bad(distance[here], result.predecessor[here], limit, negative, distance.size)
-        first = int(bounds[chunk] + is_bad.argmax())
-    return roots, bad, first, reached
+        is_bad = are_bad(
+            distance[chunk_range],
+            result.predecessor[chunk_range],
+            limit,
+            has_negative,
+            distance.size,
+        )
+        first_bad = int(bounds[chunk] + is_bad.argmax())
+    return n_roots, n_bad, first_bad, n_reached
 
 
-def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:
+def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int) -> np.ndarray:
     """Check C3 and C4 in one pass over the edges of the reverse graph, which is made if it is not
     there yet.
 
@@ -111,11 +123,13 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
         else:
             beyond = np.nextafter(limit, limit.dtype.type(np.inf))
         weighted = Edges(reverse.offsets, neighbors, reverse.weights)
-        checked = Result(distance, predecessor)
-        threads.run(_check_weighted, n_chunks, weighted, checked, beyond, source, chunks)
-    violated, explained, level = chunks.counts.sum(axis=0).tolist()
-    counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
-    if violated or explained != reached - 1:
+        checked_result = Result(distance, predecessor)
+        threads.run(_check_weighted, n_chunks, weighted, checked_result, beyond, source, chunks)
+
+    # Where something is wrong, another pass says what.
+    n_violated, n_explained, n_level = chunks.counts.sum(axis=0).tolist()
+    counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, n_level])
+    if n_violated or n_explained != n_reached - 1:
         weights, distance = _as_weighted(graph, distance)
         counts[:4] = _name_findings(
             graph.offsets, graph.targets, distance, weights, predecessor, source, limit
@@ -124,40 +138,43 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
 
 
 def _as_keys(distance) -> np.ndarray:
-    """Hop counts as narrow as they can be; the unreached become the largest number of the type."""
-    most = int(distance.max(initial=0))
-    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max)
-    return distance.astype(kind)
+    """Return hop counts in the narrowest unsigned type; the unreached become the largest number of
+    the type.
+    """
+    largest = int(distance.max(initial=0))
+    dtype = next(
+        dtype for dtype in (np.uint8, np.uint16, np.uint32) if largest < np.iinfo(dtype).max
+    )
+    return distance.astype(dtype)
 
 
 def _with_padding(neighbors) -> np.ndarray:
-    """Sixteen neighbors at least."""
+    """Return the neighbors, of which there are sixteen at least: those of one comparison."""
     if neighbors.size >= SIXTEEN:
         return neighbors
     return np.append(neighbors, np.zeros(SIXTEEN, neighbors.dtype))
 
 
 def _as_weighted(graph, distance) -> tuple[Any, ...]:
-    """Weights and distances of one float type; an edge without a weight counts 1."""
+    """Return weights and distances of one float type; an edge without a weight counts 1."""
     if distance.dtype.kind == "f":
         return graph.weights, distance
-    return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(
-        distance == UNREACHED, np.inf, distance
-    )
+    ones = np.broadcast_to(np.float64(1), graph.targets.shape)
+    return ones, np.where(distance == UNREACHED, np.inf, distance)
 
 
 def divide_vertices(offsets) -> np.ndarray:
-    """Divide the vertices into chunks of about CHUNK vertices and edges each; a hub is a chunk of
-    its own.
+    """Divide the vertices into chunks of about CHUNK vertices and edges together; a hub is a chunk
+    of its own. Return where each begins, and the end.
     """
     n = offsets.size - 1
-    wanted = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
-    low = np.zeros(wanted.size, np.int64)
-    high = np.full(wanted.size, n)
+    work_before = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
+    low = np.zeros(work_before.size, np.int64)
+    high = np.full(work_before.size, n)
     # a binary search for all bounds at once, which needs no array of the size of offsets
     while (low < high).any():
         middle = (low + high) // 2
-        is_before = (offsets[middle] + middle < wanted) & (low < high)
+        is_before = (offsets[middle] + middle < work_before) & (low < high)
         low = np.where(is_before, middle + 1, low)
         high = np.where(is_before, high, np.minimum(middle, high))
     return np.concatenate([[0], low, [n]])
@@ -168,15 +185,20 @@ def divide_vertices(offsets) -> np.ndarray:
 
 
 def _are_bad_hops(d, p, limit, _negative, n):
-    """Whether hops and predecessors break C2: numbers where Numba compiles it, else arrays."""
+    """Return whether hops ``d`` and predecessors ``p`` break C2: of one vertex where Numba compiles
+    it, else of arrays.
+    """
     out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
     return out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
 
 
-def _are_bad_sums(d, p, limit, negative, n):
+def _are_bad_sums(d, p, limit, has_negative, n):
+    """Return whether weighted distances ``d`` and predecessors ``p`` break C2, as
+    ``_are_bad_hops``.
+    """
     is_sound = (d <= limit) | (d == np.inf)  # NaN is neither
     # no sum of weights is -0.0
-    is_sound &= (np.signbit(d) == 0) | (negative & (d > -np.inf) & (d < 0))
+    is_sound &= (np.signbit(d) == 0) | (has_negative & (d > -np.inf) & (d < 0))
     return (
         (is_sound == 0) | (p < NO_PREDECESSOR) | (p >= n) | ((p == NO_PREDECESSOR) != (d == np.inf))
     )
@@ -187,8 +209,11 @@ _is_bad_sum = njit(inline="always")(_are_bad_sums)
 
 
 @njit(nogil=True, cache=True)
-def _look_at_hops(next_chunk, n_chunks, result, limit, negative, chunks):
-    """For each chunk: roots, vertices that are out of range, vertices reached."""
+def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
+    """Count per chunk the roots, the vertices that are out of range, and those reached.
+
+    A root is its own predecessor.
+    """
     distance = result.distance
     predecessor = result.predecessor
     bounds = chunks.bounds
@@ -197,23 +222,24 @@ def _look_at_hops(next_chunk, n_chunks, result, limit, negative, chunks):
     while chunk < n_chunks:
         first = bounds[chunk]
         last = bounds[chunk + 1]
-        here = distance[first:last]
-        back = predecessor[first:last]
-        roots = bad = reached = 0
-        for v in range(here.size):
-            d = here[v]
-            p = back[v]
-            roots += p == first + v
-            reached += d != UNREACHED
-            bad += _is_bad_hop_count(d, p, limit, negative, distance.size)
-        counts[chunk, 0] = roots
-        counts[chunk, 1] = bad
-        counts[chunk, 2] = reached
+        chunk_distance = distance[first:last]
+        chunk_predecessor = predecessor[first:last]
+        n_roots = n_bad = n_reached = 0
+        for v in range(chunk_distance.size):
+            d = chunk_distance[v]
+            p = chunk_predecessor[v]
+            n_roots += p == first + v
+            n_reached += d != UNREACHED
+            n_bad += _is_bad_hop_count(d, p, limit, has_negative, distance.size)
+        counts[chunk, 0] = n_roots
+        counts[chunk, 1] = n_bad
+        counts[chunk, 2] = n_reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _look_at_weighted(next_chunk, n_chunks, result, limit, negative, chunks):
+def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
+    """Count what ``_count_hops`` does, for weighted distances."""
     distance = result.distance
     predecessor = result.predecessor
     bounds = chunks.bounds
@@ -222,18 +248,18 @@ def _look_at_weighted(next_chunk, n_chunks, result, limit, negative, chunks):
     while chunk < n_chunks:
         first = bounds[chunk]
         last = bounds[chunk + 1]
-        here = distance[first:last]
-        back = predecessor[first:last]
-        roots = bad = reached = 0
-        for v in range(here.size):
-            d = here[v]
-            p = back[v]
-            roots += p == first + v
-            reached += d != np.inf
-            bad += _is_bad_sum(d, p, limit, negative, distance.size)
-        counts[chunk, 0] = roots
-        counts[chunk, 1] = bad
-        counts[chunk, 2] = reached
+        chunk_distance = distance[first:last]
+        chunk_predecessor = predecessor[first:last]
+        n_roots = n_bad = n_reached = 0
+        for v in range(chunk_distance.size):
+            d = chunk_distance[v]
+            p = chunk_predecessor[v]
+            n_roots += p == first + v
+            n_reached += d != np.inf
+            n_bad += _is_bad_sum(d, p, limit, has_negative, distance.size)
+        counts[chunk, 0] = n_roots
+        counts[chunk, 1] = n_bad
+        counts[chunk, 2] = n_reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
@@ -248,34 +274,43 @@ class _Expected(NamedTuple):
 
 
 @njit(inline="always")
-def _compare_edges(neighbors, near, first, begin, end, expected):
-    """Bits of the edges to a vertex that bring less than they may, and of those that explain the
-    distance.
+def _compare_edges(neighbors, values, first, begin, end, expected):
+    """Return the bits of the edges to a vertex that bring less than they may, and of those that
+    explain the distance.
 
-    ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges
-    are compared sixteen at a time, and the last sixteen may overlap those before.
+    The edges are ``begin`` to ``end - 1``. ``values`` has what each edge brings, from the edge
+    ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a time, and the last
+    sixteen may overlap those before.
     """
     less = same = np.uint64(0)
-    left = end - begin
+    n_left = end - begin
     edge = begin
     while True:
         if edge < neighbors.size - SIXTEEN:
-            at = edge
+            window = edge
         else:
-            at = neighbors.size - SIXTEEN
-        inside = np.uint64((1 << (left if left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(edge - at)
-        less |= are_less(near, at - first + SIXTEEN, expected.least) & inside
-        is_exact = are_equal(near, at - first + SIXTEEN, expected.distance)
-        same |= is_exact & are_equal(neighbors, at, expected.predecessor) & inside
-        if left <= SIXTEEN:
+            window = neighbors.size - SIXTEEN
+        is_inside = np.uint64((1 << (n_left if n_left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(
+            edge - window
+        )
+        less |= are_less(values, window - first + SIXTEEN, expected.least) & is_inside
+        is_exact = are_equal(values, window - first + SIXTEEN, expected.distance)
+        same |= is_exact & are_equal(neighbors, window, expected.predecessor) & is_inside
+        if n_left <= SIXTEEN:
             break
-        left = left - SIXTEEN
+        n_left = n_left - SIXTEEN
         edge = edge + SIXTEEN
     return less, same
 
 
 @njit(nogil=True, cache=True)
 def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
+    """Count per chunk the vertices with edges that break C3, and those that an edge from their
+    predecessor explains.
+
+    ``edges`` are those of the reversed graph; ``result`` has keys of ``_as_keys``, and ``farthest``
+    is the limit as a key.
+    """
     offsets = edges.offsets
     neighbors = edges.targets
     keys = result.distance
@@ -288,18 +323,20 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
+        # What each edge of the chunk brings, in the order of the edges.
         sources = neighbors[first : offsets[end]]
-        near = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
+        values = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
         for i in range(sources.size):
-            near[i + SIXTEEN] = keys[np.uint64(sources[i])]
+            values[i + SIXTEEN] = keys[np.uint64(sources[i])]
+
         begins = offsets[begin:end]
         ends = offsets[begin + 1 : end + 1]
-        here = keys[begin:end]
-        back = predecessor[begin:end]
-        violated = explained = 0
-        for v in range(here.size):
-            key = here[v]
-            p = back[v]
+        chunk_keys = keys[begin:end]
+        chunk_predecessor = predecessor[begin:end]
+        n_violated = n_explained = 0
+        for v in range(chunk_keys.size):
+            key = chunk_keys[v]
+            p = chunk_predecessor[v]
             # An edge must not come from more than one level before; to the unreached from none
             # within the limit.
             if key == unreached:
@@ -307,17 +344,22 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
             else:
                 bound = keys.dtype.type(key - (key > 0))
             expected = _Expected(bound, keys.dtype.type(key - 1), p)
-            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], expected)
-            violated += less != 0
-            explained += same != 0
-        counts[chunk, 0] = violated
-        counts[chunk, 1] = explained
+            less, same = _compare_edges(neighbors, values, first, begins[v], ends[v], expected)
+            n_violated += less != 0
+            n_explained += same != 0
+        counts[chunk, 0] = n_violated
+        counts[chunk, 1] = n_explained
         counts[chunk, 2] = 0
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
 def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks):
+    """Count per chunk what ``_check_hops`` does, and the vertices no farther than their
+    predecessor.
+
+    An unreached vertex is too far from a distance below ``beyond`` on.
+    """
     offsets = edges.offsets
     neighbors = edges.targets
     weights = edges.weights
@@ -330,56 +372,58 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
+        # What each edge of the chunk brings, in the order of the edges.
         sources = neighbors[first : offsets[end]]
-        steps = weights[first : offsets[end]]
-        near = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
+        chunk_weights = weights[first : offsets[end]]
+        values = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
         for i in range(sources.size):
-            near[i + SIXTEEN] = distance[np.uint64(sources[i])] + steps[i]
+            values[i + SIXTEEN] = distance[np.uint64(sources[i])] + chunk_weights[i]
+
         begins = offsets[begin:end]
         ends = offsets[begin + 1 : end + 1]
-        here = distance[begin:end]
-        back = predecessor[begin:end]
-        violated = explained = level = 0
-        for v in range(here.size):
-            d = here[v]
-            p = back[v]
+        chunk_distance = distance[begin:end]
+        chunk_predecessor = predecessor[begin:end]
+        n_violated = n_explained = n_level = 0
+        for v in range(chunk_distance.size):
+            d = chunk_distance[v]
+            p = chunk_predecessor[v]
             is_reached = p != NO_PREDECESSOR
             bound = d if is_reached else beyond
             expected = _Expected(bound, d, p)
-            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], expected)
-            violated += less != 0
-            explained += is_reached & (same != 0)
-            level += (
+            less, same = _compare_edges(neighbors, values, first, begins[v], ends[v], expected)
+            n_violated += less != 0
+            n_explained += is_reached & (same != 0)
+            n_level += (
                 is_reached
                 & (begin + v != source)
                 & (distance[np.uint64(p if is_reached else 0)] >= d)
             )
-        counts[chunk, 0] = violated
-        counts[chunk, 1] = explained
-        counts[chunk, 2] = level
+        counts[chunk, 0] = n_violated
+        counts[chunk, 1] = n_explained
+        counts[chunk, 2] = n_level
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(cache=True)
 def _name_findings(offsets, targets, distance, weights, predecessor, source, limit):
-    """Edges that break C3, the smallest vertex that one leads to, how many vertices break C4, and
-    the smallest of them.
+    """Return the number of edges that break C3, the smallest vertex that one leads to, the number
+    of vertices that break C4, and the smallest of them.
     """
     n = distance.size
-    explained = np.zeros(n, np.bool_)
-    explained[source] = True
-    first = n
-    violated = 0
+    is_explained = np.zeros(n, np.bool_)
+    is_explained[source] = True
+    first_violated = n
+    n_violated = 0
     for u in range(n):
         if distance[u] == np.inf:
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            through = distance[u] + weights[e]
-            if distance[v] > through and through <= limit:
-                violated += 1
-                first = min(first, v)
-            if predecessor[v] == u and distance[v] == through:
-                explained[v] = True
-    missing = np.flatnonzero(~explained & (predecessor != NO_PREDECESSOR))
-    return violated, first, missing.size, missing[0] if missing.size else n
+            candidate = distance[u] + weights[e]
+            if distance[v] > candidate and candidate <= limit:
+                n_violated += 1
+                first_violated = min(first_violated, v)
+            if predecessor[v] == u and distance[v] == candidate:
+                is_explained[v] = True
+    unexplained = np.flatnonzero(~is_explained & (predecessor != NO_PREDECESSOR))
+    return n_violated, first_violated, unexplained.size, unexplained[0] if unexplained.size else n

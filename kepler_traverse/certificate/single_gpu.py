@@ -30,8 +30,8 @@ def check(graph, result, limit) -> list[int]:
     """
     distance = result.distance
     predecessor = result.predecessor
-    weighted = distance.dtype.kind == "f"  # int64 has a module of its own
-    if weighted and graph.weights is not None:
+    is_weighted = distance.dtype.kind == "f"  # int64 has a module of its own
+    if is_weighted and graph.weights is not None:
         expected = graph.weights.dtype
     else:
         expected = np.dtype(np.int32)
@@ -40,35 +40,38 @@ def check(graph, result, limit) -> list[int]:
             f"distances of this graph are {expected}, the result has "
             f"{distance.dtype}; convert the column"
         )
+
     n = np.int64(graph.n_vertices)
     source = np.int64(result.source)
     distance = cp.ascontiguousarray(distance)
     predecessor = cp.ascontiguousarray(predecessor)
-    types = (graph.targets.dtype, expected if weighted else np.float32)
-    hubs = batch_gpu.list_hubs(graph)
-    explained = cp.zeros(graph.n_vertices, np.uint8)
+    types = (graph.targets.dtype, expected if is_weighted else np.float32)
+    is_explained = cp.zeros(graph.n_vertices, np.uint8)
+    # as the result of ``single_cpu.check``: where the smallest vertex is looked for, n at first
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
-    if weighted:
+    if is_weighted:
         entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
     else:
         entries = (_CHECK_HOPS, _LOOK_AT_HOPS)
-    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in entries)
-    checked = {
+    check_edges, check_vertices = (
+        kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in entries
+    )
+    result_args = {
         "n_vertices": n,
         "distance": distance,
         "predecessor": predecessor,
         "limit": limit,
-        "explained": explained,
+        "explained": is_explained,
         "counts": counts,
     }
-    vertices, chunks, n_hubs = hubs
-    edges = {
+    hubs, chunks, n_hubs = batch_gpu.list_hubs(graph)
+    edge_args = {
         "offsets": graph.offsets,
         "targets": graph.targets,
-        "weights": graph.weights if weighted else None,
+        "weights": graph.weights if is_weighted else None,
     }
-    listed = {"hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
-    launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **listed, **checked})
-    is_negative = np.int32(weighted and graph.has_negative_weights)
-    launch(look, n, {**checked, "is_negative": is_negative, "source": source})
+    hub_args = {"hubs": hubs, "chunks": chunks, "n_hubs": n_hubs}
+    launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edge_args, **hub_args, **result_args})
+    is_negative = np.int32(is_weighted and graph.has_negative_weights)
+    launch(check_vertices, n, {**result_args, "is_negative": is_negative, "source": source})
     return counts.get().tolist()

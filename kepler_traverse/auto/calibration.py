@@ -38,6 +38,7 @@ _MIN_CACHE = 1 << 18  # bytes of a cache whose size is unknown
 # that do not report one.
 _CYCLES_OF_A_LOAD = 260
 _KILOHERTZ = 1_500_000
+_FORMAT = 4  # of what is stored; another number measures again
 
 
 def get_machine(device: str) -> Machine:
@@ -52,7 +53,8 @@ def get_machine(device: str) -> Machine:
 
 @functools.cache
 def _load_or_measure(device: str) -> Machine:
-    file = _file(device)
+    """Return the calibration of the machine for a device, as it is stored or else measured."""
+    file = _calibration_file(device)
     machine = None if file is None else _read(file)
     if machine is None:
         try:
@@ -68,21 +70,23 @@ def _load_or_measure(device: str) -> Machine:
     return machine
 
 
-def _file(device: str) -> Path | None:
+def _calibration_file(device: str) -> Path | None:
+    """Return where the calibration of the machine is stored; None where nothing can be."""
     folder = numba_cache.own_folder()
     if folder is None:
         return None
-    name = hashlib.sha256(repr((4, platform.node(), _names(device))).encode()).hexdigest()[:16]
+    properties = (_FORMAT, platform.node(), _machine_properties(device))
+    name = hashlib.sha256(repr(properties).encode()).hexdigest()[:16]
     return folder / f"machine-{device}-{name}.json"
 
 
-def _names(device: str) -> tuple[str | int | None, ...]:
-    """Properties that distinguish one machine from another."""
+def _machine_properties(device: str) -> tuple[str | int | None, ...]:
+    """Return properties that distinguish one machine from another."""
     if device == "cuda":
-        there = cuda.cp.cuda.Device()
-        attributes = there.attributes
+        gpu = cuda.cp.cuda.Device()
+        attributes = gpu.attributes
         return (
-            there.compute_capability,
+            gpu.compute_capability,
             attributes["MultiProcessorCount"],
             attributes.get("ClockRate"),
         )
@@ -95,8 +99,8 @@ def _read(file: Path) -> Machine | None:
     It holds numbers only, so a wrong file costs time but cannot change a result.
     """
     try:
-        facts = file.stat()
-        if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
+        status = file.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
         machine = Machine(**json.loads(file.read_text()))
         numbers = np.array(list(asdict(machine).values()), np.float64)
@@ -108,46 +112,49 @@ def _read(file: Path) -> Machine | None:
 
 
 def _write(file: Path, machine: Machine) -> None:
-    # the next process measures again if that fails
+    """Store a calibration. If that fails, the next process measures again."""
     with contextlib.suppress(OSError), replacing(file) as partial:
         partial.touch(mode=0o600)
         partial.write_text(json.dumps(asdict(machine)))
 
 
-def _best(call: Callable[[], object]) -> float:
-    """Fewest seconds of several calls, after one warm-up call."""
+def _fewest_seconds(call: Callable[[], object]) -> float:
+    """Return the fewest seconds of several calls, after one warm-up call."""
     call()
-    taken: list[float] = []
-    while len(taken) < _REPEATS or sum(taken) < _SECONDS:
-        began = time.perf_counter()
+    seconds: list[float] = []
+    while len(seconds) < _REPEATS or sum(seconds) < _SECONDS:
+        start_time = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+        seconds.append(time.perf_counter() - start_time)
+    return min(seconds)
 
 
 def _measure_cpu() -> Machine:
+    """Measure the speeds of this machine."""
     source = np.ones(_COPIED, np.uint8)
-    copied = np.zeros(_COPIED, np.uint8)
+    copy = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)  # one cycle through the whole table
-    at = 0
+    next_entry = 0
 
     def chase() -> None:
+        """Follow the chain of dependent loads, which leads at random through a table."""
         # each call goes on where the one before has ended, as no cache has these entries
-        nonlocal at
-        at = machine_speeds.chase(chain, at, _LOADS)
+        nonlocal next_entry
+        next_entry = machine_speeds.chase(chain, next_entry, _LOADS)
 
     return Machine(
         cores=threads.count(),
-        cache=_second_level(),
-        copy=_best(lambda: np.copyto(copied, source)) / _COPIED,
-        load=_best(chase) / _LOADS,
-        step=_best(lambda: machine_speeds.walk(_STEPS)) / _STEPS,
+        cache=_second_level_bytes(),
+        copy=_fewest_seconds(lambda: np.copyto(copy, source)) / _COPIED,
+        load=_fewest_seconds(chase) / _LOADS,
+        step=_fewest_seconds(lambda: machine_speeds.walk(_STEPS)) / _STEPS,
     )
 
 
-def _second_level() -> int:
+def _second_level_bytes() -> int:
+    """Return the bytes of the second-level cache of a core."""
     try:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (ValueError, OSError):
@@ -156,25 +163,28 @@ def _second_level() -> int:
 
 
 def _measure_gpu() -> Machine:
+    """Measure the speeds of the current GPU."""
     cp = cuda.cp
-    there = cp.cuda.Device()
-    attributes = there.attributes
+    gpu = cp.cuda.Device()
+    attributes = gpu.attributes
     source = cp.zeros(_COPIED, np.uint8)
     copied = cp.empty(_COPIED, np.uint8)
     word = cp.zeros(1, np.int64)
 
     def copy() -> None:
+        """Copy within GPU memory, and wait."""
         copy_into(copied, source)
         cp.cuda.get_current_stream().synchronize()
 
     def step() -> None:
+        """Launch a kernel, and wait for what it writes."""
         word.fill(0)
         word.get()
 
     return Machine(
         cores=attributes["MultiProcessorCount"],
         cache=max(attributes.get("L2CacheSize", 0), _MIN_CACHE),
-        copy=_best(copy) / _COPIED,
+        copy=_fewest_seconds(copy) / _COPIED,
         load=_CYCLES_OF_A_LOAD / (1e3 * attributes.get("ClockRate", _KILOHERTZ)),
-        step=_best(step),
+        step=_fewest_seconds(step),
     )

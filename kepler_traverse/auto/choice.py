@@ -55,11 +55,13 @@ class Choice:
             self._ratios.setdefault(name, []).append(seconds / estimated)
 
     def expected(self, name: str, sources: int) -> float:
-        """Expected seconds for ``sources`` sources: the estimate times the measured correction."""
+        """Return the expected seconds for ``sources`` sources: the estimate times the measured
+        correction.
+        """
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """Smallest recent ratio of measured to estimated time; 1 without a measurement.
+        """Return the smallest recent ratio of measured to estimated time; 1 without a measurement.
         Disturbances only add time.
         """
         return min(self._ratios.get(name, [1.0])[-_RECENT:])
@@ -70,17 +72,21 @@ class Choice:
         self._groups = groups
 
     def next(self, current: str, left: int) -> tuple[str, int]:
-        """Return the strategy and the number of sources of the next group. ``current`` is the
-        strategy now in use.
+        """Return the strategy and the number of sources of the next group.
+
+        ``current`` is the strategy now in use, and ``left`` the number of sources that remain.
         """
         measured = [name for name in self._estimates if name in self._ratios]
         if not measured:
             return current, self._first_group(current, left)
         best = min(measured, key=lambda name: self.expected(name, left))
+        # A first group that was slow may have included loading: try it again with few sources.
         if len(self._ratios[best]) < _SETTLED and self.factor(best) > FASTER:
             return best, self._first_group(best, left)
         trial = self._trial(best, left)
-        return trial or (best, min(self._groups[best], left))
+        if trial is not None:
+            return trial
+        return best, min(self._groups[best], left)
 
     def _trial(self, best: str, left: int) -> tuple[str, int] | None:
         """Return an unmeasured strategy that is worth a trial and the number of sources of the
@@ -90,7 +96,7 @@ class Choice:
         if expected < WORTH:
             return None
         others = [name for name in self._estimates if name not in self._ratios]
-        for name in sorted(others, key=lambda each: self._estimates[each](left)):
+        for name in sorted(others, key=lambda other: self._estimates[other](left)):
             size = self._trial_size(name, left, TRIAL * expected)
             cost = self._estimates[name](size)
             is_faster = self._estimates[name](left) * FASTER <= expected
@@ -100,23 +106,23 @@ class Choice:
         return None
 
     def _first_group(self, name: str, left: int) -> int:
-        """Return a group size, or fewer sources if another strategy may be faster and splitting
-        costs little.
+        """Return the sources of the first group of a strategy: a group size, or fewer if another
+        strategy may be faster and splitting costs little.
         """
-        whole = self._estimates[name](left)
+        seconds_at_once = self._estimates[name](left)
         doubtful = any(
-            self._estimates[other](left) <= DOUBT * DOUBT * whole
+            self._estimates[other](left) <= DOUBT * DOUBT * seconds_at_once
             for other in self._estimates
             if other != name
         )
-        if not doubtful or self.factor(name) * whole < WORTH:
+        if not doubtful or self.factor(name) * seconds_at_once < WORTH:
             return min(self._groups[name], left)
-        size = self._trial_size(name, left, TRIAL * whole / _SETTLED)
+        size = self._trial_size(name, left, TRIAL * seconds_at_once / _SETTLED)
         if size < left:
-            parted = self._estimates[name](size) + self._estimates[name](left - size)
+            seconds_in_two = self._estimates[name](size) + self._estimates[name](left - size)
         else:
-            parted = whole
-        if parted <= (1 + TRIAL) * whole:
+            seconds_in_two = seconds_at_once
+        if seconds_in_two <= (1 + TRIAL) * seconds_at_once:
             return size
         return min(self._groups[name], left)
 

@@ -68,13 +68,16 @@ class Machine:
     step: float
 
     def missing(self, nbytes: float) -> float:
-        """Share of random loads from a table of ``nbytes`` bytes that miss the cache."""
-        return max(0.0, 1 - self.cache / nbytes) if nbytes else 0.0
+        """Return the share of random loads from a table of ``nbytes`` bytes that miss the cache."""
+        if not nbytes:
+            return 0.0
+        return max(0.0, 1 - self.cache / nbytes)
 
     def fetching(self, nbytes: float) -> float:
-        """Share of random loads from a table of ``nbytes`` bytes that come from memory."""
-        last_level = max(self.cache, _LAST_LEVEL)
-        return max(0.0, 1 - last_level / nbytes) if nbytes else 0.0
+        """Return the share of random loads from a table of ``nbytes`` bytes that come from memory."""
+        if not nbytes:
+            return 0.0
+        return max(0.0, 1 - max(self.cache, _LAST_LEVEL) / nbytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,18 +110,19 @@ class Costs:
         )
 
     def scaled(self, amounts: Mapping[str, float], machine: Machine) -> dict[str, float]:
-        """Scale amounts of terms from this machine to the machine that the constants were measured
-        on.
+        """Return amounts of terms on this machine as amounts on the machine that the constants were
+        measured on.
         """
         speeds = SPEED_OF_TERM[self.device]
         return {
-            term: amount * self._slower(machine, speeds[term]) for term, amount in amounts.items()
+            term: amount * self._slowdown(machine, speeds[term]) for term, amount in amounts.items()
         }
 
-    def _slower(self, machine: Machine, speed: str) -> float:
-        slower = getattr(machine, speed) / getattr(self.measured_on, speed)
-        most = _MAX_SCALED[speed]
-        return min(max(slower, 1 / most), most)
+    def _slowdown(self, machine: Machine, speed: str) -> float:
+        """Return by which factor a speed of this machine is lower, within bounds."""
+        factor = getattr(machine, speed) / getattr(self.measured_on, speed)
+        largest = _MAX_SCALED[speed]
+        return min(max(factor, 1 / largest), largest)
 
 
 def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:

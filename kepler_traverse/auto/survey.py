@@ -37,10 +37,10 @@ _WEIGHTS = 1 << 14  # weights from which the spread is estimated
 _SAMPLED = 1 << 12
 _NEAR = 64
 _SEED = 7
-_SEEN_OF: weakref.WeakKeyDictionary[Graph, list[Seen]] = weakref.WeakKeyDictionary()
+_RESULTS_OF: weakref.WeakKeyDictionary[Graph, list[SearchResult]] = weakref.WeakKeyDictionary()
 
 
-class Seen(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of one search: shares of vertices reached and edges visited, its levels, and whether
     it was complete.
     """
@@ -72,13 +72,13 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
     if graph.device == "cpu":
         shape = _survey_cpu(graph, shape, n_sources)
     else:
-        if graph not in _SEEN_OF:
+        if graph not in _RESULTS_OF:
             try:
-                _SEEN_OF[graph] = _search_samples(graph, searches)
+                _RESULTS_OF[graph] = _search_samples(graph, searches)
             except MemoryError:
                 # a plan may fit where a BFS does not; its choice then goes by the degrees alone
                 return shape
-        shape = _seen(shape, _SEEN_OF[graph])
+        shape = _with_results(shape, _RESULTS_OF[graph])
     if algorithm == "bfs":
         return shape
     return shape._replace(rounds=pile_rounds(shape))
@@ -86,13 +86,14 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
 
 def forget(graph: Graph) -> None:
     """Drop the cached searches of a graph, so that measurements can repeat them."""
-    _SEEN_OF.pop(graph, None)
+    _RESULTS_OF.pop(graph, None)
 
 
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
+    """Return the shape with what the degrees say, and for SSSP the weights."""
     if not graph.n_edges:
         return shape
-    largest = int(_degrees(graph).max())
+    max_degree = int(_degrees(graph).max())
     spread = shape.spread
     tail = shape.tail
     if algorithm == "sssp":
@@ -103,15 +104,15 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
         else:
             sample = weights[::step]
         weights = sample.astype(np.float64)
-        top = float(abs(weights).max())
-        if not 1e-140 < top < 1e140:  # squares would leave float64
-            weights = weights / (top or 1.0)
+        heaviest = float(abs(weights).max())
+        if not 1e-140 < heaviest < 1e140:  # squares would leave float64
+            weights = weights / (heaviest or 1.0)
         if weights.mean():
             spread = float(weights.std() / abs(weights.mean()))
         else:
             spread = 0.0
         tail = _tail(abs(weights))
-    skew = largest * graph.n_vertices / graph.n_edges
+    skew = max_degree * graph.n_vertices / graph.n_edges
     return shape._replace(skew=skew, spread=spread, tail=tail, scatter=_scatter(graph))
 
 
@@ -127,15 +128,17 @@ def _tail(weights: np.ndarray) -> float:
 
 
 def _degrees(graph: Graph) -> Array:
-    """Out-degrees. ``graph.derived.degrees`` would keep them in memory, which no plan accounts for."""
+    """Return the out-degrees. ``graph.derived.degrees`` would keep them in memory, which no plan
+    accounts for.
+    """
     if graph.device == "cuda":
         return graph_statistics.degrees(graph.offsets)
     return np.diff(graph.offsets)
 
 
 def _scatter(graph: Graph) -> float:
-    """Share of sampled edges whose vertex numbers are far apart, so that following them misses the
-    cache.
+    """Return the share of sampled edges whose vertex numbers are far apart, so that following them
+    misses the cache.
     """
     edges = np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED)
     if graph.device == "cuda":
@@ -147,45 +150,47 @@ def _scatter(graph: Graph) -> float:
 
 
 def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
+    """Return the shape with the results of searches, each up to a number of edges."""
     n = graph.n_vertices
     m = graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
-    seen = np.zeros(n, np.uint8)
+    marks = np.zeros(n, np.uint8)
     queue = np.empty(n, graph.targets.dtype)
-    searches: list[Seen] = []
-    sources = [_hub(graph), *(_random_sources(graph) if graph.directed else [])]
+    searches: list[SearchResult] = []
+    sources = [_hub(graph)]
+    if graph.directed:
+        sources += _random_sources(graph)
     for mark, source in enumerate(sources, 1):
         if budget <= 0:
             break
         # The first search may take half of the budget, since the others may be as large.
-        if mark == 1:
-            most = budget // 2
-        else:
-            most = budget
+        is_first = mark == 1
+        max_edges = budget // 2 if is_first else budget
         reached, walked, levels, reached_earlier, levels_earlier, is_whole = bounded_search(
-            graph.offsets, graph.targets, source, most, seen, mark, queue
+            graph.offsets, graph.targets, source, max_edges, marks, mark, queue
         )
         budget -= walked
         if is_whole:
-            searches.append(Seen(reached / n, walked / m, levels))
+            searches.append(SearchResult(reached / n, walked / m, levels))
         else:
-            likely = 1.0 if mark == 1 else searches[0].reach
+            likely_share = 1.0 if is_first else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
-            searches.append(Seen(likely, likely, rounds, False))
-    return _seen(shape, searches)
+            searches.append(SearchResult(likely_share, likely_share, rounds, False))
+    return _with_results(shape, searches)
 
 
 def _all_levels(
     reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int
 ) -> float:
-    """Extrapolate the levels of a complete search. The vertices reached are assumed to grow as a
-    power of the levels.
+    """Extrapolate the levels of a complete search, from those of one that ended early.
+
+    The vertices reached are assumed to grow as a power of the levels: ``reached`` after ``levels``,
+    and ``reached_earlier`` after ``levels_earlier``; n are reached at last.
     """
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
-    power = math.log(reached / reached_earlier) / math.log(
-        max(levels, levels_earlier + 1) / levels_earlier
-    )
+    growth_of_levels = max(levels, levels_earlier + 1) / levels_earlier
+    power = math.log(reached / reached_earlier) / math.log(growth_of_levels)
     return max(levels, 1) * (n / reached) ** (1 / max(power, 1.0))
 
 
@@ -196,11 +201,14 @@ def pile_rounds(shape: Shape) -> float:
     return shape.likely_rounds * (1 + shape.spread)
 
 
-def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
+def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchResult]:
     """Run the searches on a GPU and return their results."""
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
-    results: list[Seen] = []
-    for source in [_hub(graph), *(_random_sources(graph)[:GPU_SEARCHES] if graph.directed else [])]:
+    results: list[SearchResult] = []
+    sources = [_hub(graph)]
+    if graph.directed:
+        sources += _random_sources(graph)[:GPU_SEARCHES]
+    for source in sources:
         traversal = plan.run(source)
         half = traversal.rounds // 2
         vertices, edges, earlier = graph_statistics.count_reached(
@@ -208,39 +216,40 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
         )
         if traversal.rounds < GPU_LEVELS:
             results.append(
-                Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds)
+                SearchResult(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds)
             )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            likely = results[0].reach if results else 1.0
-            results.append(Seen(likely, likely, rounds, False))
+            likely_share = results[0].reach if results else 1.0
+            results.append(SearchResult(likely_share, likely_share, rounds, False))
     return results
 
 
-def _seen(shape: Shape, searches: list[Seen]) -> Shape:
-    """Add the results of searches to a shape. Means exclude the first search, from a hub, if there
-    are others.
+def _with_results(shape: Shape, searches: list[SearchResult]) -> Shape:
+    """Return a shape with the results of searches. Means exclude the first search, from a hub, if
+    there are others.
     """
     if not searches:
         return shape
     typical = searches[1:] or searches
     return shape._replace(
-        depth=math.ceil(max(each.rounds for each in searches)),
-        reach=sum(each.reach for each in typical) / len(typical),
-        walked=sum(each.walked for each in typical) / len(typical),
-        most=max(each.walked for each in searches),
-        rounds=sum(each.rounds for each in typical) / len(typical),
+        depth=math.ceil(max(search.rounds for search in searches)),
+        reach=sum(search.reach for search in typical) / len(typical),
+        walked=sum(search.walked for search in typical) / len(typical),
+        most=max(search.walked for search in searches),
+        rounds=sum(search.rounds for search in typical) / len(typical),
     )
 
 
 def _hub(graph: Graph) -> int:
+    """Return a vertex of the highest degree."""
     if graph.device == "cuda":
         return graph_statistics.hub(graph.offsets)
     return int(_degrees(graph).argmax())
 
 
 def _random_sources(graph: Graph) -> list[int]:
-    """Random vertices with at least one outgoing edge."""
+    """Return random vertices with at least one outgoing edge, the same ones of each graph."""
     drawn = np.unique(np.random.default_rng(_SEED).integers(0, graph.n_vertices, 8 * SEARCHES))
     if graph.device == "cuda":
         degrees = graph_statistics.degrees_at(graph.offsets, drawn)

@@ -125,7 +125,9 @@ def top_closeness(
         },
         graph.device,
     )
-    return (frame, searches.count) if with_count else frame
+    if with_count:
+        return frame, searches.count
+    return frame
 
 
 class _Closeness:
@@ -143,6 +145,8 @@ class _Closeness:
         self.values = np.zeros(0)
         if not n:
             return
+
+        # the (strongly) connected component of each vertex, and the vertices of each component
         self._labels = self._xp.asarray(
             strong_components(to_host(self.graph.offsets), to_host(self.graph.targets))
         )
@@ -152,89 +156,107 @@ class _Closeness:
             self._bound = self._bound_by_weight(most)
         else:
             self._bound = self._bound_by_walks(most, least == most)
-        self._open = self._xp.ones(n, bool)
-        self._run(min(k, n))
+        self._open = self._xp.ones(n, bool)  # neither searched from nor proved to be behind
+        self._find_first_k(min(k, n))
 
-    def _run(self, k: int) -> None:
-        rounds = 0
+    def _find_first_k(self, k: int) -> None:
+        """Search until no other vertex has a bound beyond the k-th value.
+
+        Each round makes complete searches, or such as end early and prove that a vertex is behind,
+        whichever kind has excluded more vertices per edge.
+        """
+        n_complete_rounds = 0
         n_proofs = _PROOFS
-        searched = self._searches.count
+        n_searched = self._searches.count
         is_tiny = self.graph.n_vertices <= TINY
         may_prove = not (self._weighted or is_tiny) and self.graph.device == "cpu"
-        per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
+        edges_per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
         # Vertices that the last round of each kind excluded, per edge visited.
         rates = {"complete": np.inf, "proofs": 0.0}
-        chosen = self._candidates(k)
-        while chosen.size:
+
+        candidates = self._candidates(k)
+        while candidates.size:
             edges = 0
             if rates["complete"] >= rates["proofs"]:
                 kind = "complete"
-                rounds = rounds + 1
-                size = 2 << rounds // 2
+                n_complete_rounds += 1
+                size = 2 << n_complete_rounds // 2
                 size = GROUPS[-1] if is_tiny else size
                 if size > GROUPS[1]:
                     size = min(size, self._searches.widest(GROUPS[1]))
-                numbers = to_host(self._best(chosen, size))
+                numbers = to_host(self._choose(candidates, size))
             else:
                 kind = "proofs"
-                numbers, edges = self._not_below(self._best(chosen, n_proofs))
+                numbers, edges = self._not_below(self._choose(candidates, n_proofs))
                 n_proofs *= 2 if numbers.size <= n_proofs // 16 else 1
             if numbers.size:
                 self._search(numbers, k)
-            left = self._candidates(k)
-            edges += (self._searches.count - searched) * per_search
-            searched = self._searches.count
-            if not may_prove or rounds < _FULL_ROUNDS or self.values.size < k:
+
+            remaining = self._candidates(k)
+            edges += (self._searches.count - n_searched) * edges_per_search
+            n_searched = self._searches.count
+            if not may_prove or n_complete_rounds < _FULL_ROUNDS or self.values.size < k:
                 rates["complete"] = np.inf
             else:
-                rates[kind] = (chosen.size - left.size) / edges
+                rates[kind] = (candidates.size - remaining.size) / edges
                 rates["proofs"] = rates["proofs"] or np.inf  # to be tried
-            chosen = left
+            candidates = remaining
 
     def _candidates(self, k: int) -> Array:
         """Return the numbers of vertices that may be among the first k."""
         xp = self._xp
-        among = self._open
+        is_candidate = self._open
         if self.values.size == k:
             # those that may be closer than the last of them, or as close with a smaller number
-            least = float(self.values[-1])
-            last = int(self.vertices[-1])
-            is_before = xp.arange(among.size) < last
-            is_closer = (self._bound > least) | ((self._bound == least) & is_before)
-            among = among & is_closer
-        return xp.flatnonzero(among)
+            kth_value = float(self.values[-1])
+            kth_vertex = int(self.vertices[-1])
+            is_before = xp.arange(is_candidate.size) < kth_vertex
+            is_closer = (self._bound > kth_value) | ((self._bound == kth_value) & is_before)
+            is_candidate = is_candidate & is_closer
+        return xp.flatnonzero(is_candidate)
 
-    def _best(self, chosen: Array, size: int) -> Array:
-        """Return the vertices of the largest bounds, of which those of high degree come first."""
-        if chosen.size <= size:
-            return chosen
-        tie = self.graph.derived.degrees[chosen] / (self.graph.derived.max_degree + 1) * 1e-9
-        key = self._xp.minimum(self._bound[chosen], 1e300) * (1 + tie)
-        return chosen[self._xp.argpartition(key, chosen.size - size)[chosen.size - size :]]
+    def _choose(self, candidates: Array, size: int) -> Array:
+        """Return up to ``size`` of some vertices, those of the largest bounds; of equal ones those
+        of high degree come first.
+        """
+        if candidates.size <= size:
+            return candidates
+        tie = self.graph.derived.degrees[candidates] / (self.graph.derived.max_degree + 1) * 1e-9
+        key = self._xp.minimum(self._bound[candidates], 1e300) * (1 + tie)
+        return candidates[
+            self._xp.argpartition(key, candidates.size - size)[candidates.size - size :]
+        ]
 
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the vertices that searches which end early do not prove to be behind the first k,
         and edges visited.
         """
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
-        threshold = float(self.values[-1])
-        last = int(self.vertices[-1])
+        kth_value = float(self.values[-1])
+        kth_vertex = int(self.vertices[-1])
         verdicts, edges = cpu.prove_below(
-            self.graph, numbers, self._reach, threshold, last, self._searches.certified
+            self.graph, numbers, self._reach, kth_value, kth_vertex, self._searches.certified
         )
         if (verdicts == cpu.WRONG).any():
-            wrong = self.graph.ids_at(numbers[verdicts == cpu.WRONG][:1]).tolist()[0]
-            raise CertificateError(f"the search from vertex {wrong!r} returned wrong distances")
+            wrong_vertex = self.graph.ids_at(numbers[verdicts == cpu.WRONG][:1]).tolist()[0]
+            raise CertificateError(
+                f"the search from vertex {wrong_vertex!r} returned wrong distances"
+            )
         self._open[numbers[verdicts == cpu.BELOW]] = False
         return numbers[verdicts == cpu.OPEN], edges * (1 + self._searches.certified)
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
+        """Search from some vertices, and update the first k. Each search bounds the closeness of
+        its component.
+        """
         totals = []
-        for vertex, distance in self._searches.rows(numbers, require_all=False):
+        for vertex, distance in self._searches.iter_distances(numbers, require_all=False):
             self._open[vertex] = False
             if self._weighted:
-                is_in = is_reached(distance)
-                inside = distance if bool(is_in.all()) else distance[is_in]
+                is_inside = is_reached(distance)
+                inside = distance
+                if not bool(is_inside.all()):
+                    inside = distance[is_inside]
                 n_inside = inside.size
                 largest = int(inside.max())
                 total = int(inside.sum(dtype=np.int64))
@@ -251,28 +273,30 @@ class _Closeness:
             totals.append((vertex, n_inside, total))
             if self._sizes[int(self._labels[vertex])] > 1:
                 if self._weighted:
-                    least = self._least_sums(inside, distance)
+                    least_sums = self._least_sums(inside, distance)
                 else:
-                    least = self._least_hops(levels)
-                self._bound_component(vertex, distance, least, n_inside)
+                    least_sums = self._least_hops(levels)
+                self._bound_component(vertex, distance, least_sums, n_inside)
+
+        # Those searched now and the first k before: the first k of all.
         vertices, reached, sums = np.array(totals, np.int64).T
         self.vertices = np.concatenate([self.vertices, vertices])
         self.reached = np.concatenate([self.reached, reached])
         self.sums = np.concatenate([self.sums, sums])
         self.values = np.concatenate([self.values, self._closeness(reached - 1, sums)])
-        best = np.lexsort((self.vertices, -self.values))[:k]
-        self.vertices = self.vertices[best]
-        self.values = self.values[best]
-        self.reached = self.reached[best]
-        self.sums = self.sums[best]
+        first_k = np.lexsort((self.vertices, -self.values))[:k]
+        self.vertices = self.vertices[first_k]
+        self.values = self.values[first_k]
+        self.reached = self.reached[first_k]
+        self.sums = self.sums[first_k]
 
-    def _closeness(self, others: Any, sums: Any) -> Any:
-        """Return the closeness as ``kinds.summary`` computes it. In floats it does not increase
-        with the sum either.
+    def _closeness(self, n_others: Any, sums: Any) -> Any:
+        """Return the closeness of vertices that reach ``n_others`` others, as ``kinds.summary``
+        computes it. In floats it does not increase with the sum either.
         """
         xp = namespace(sums)
         quotient = (
-            others / xp.where(sums > 0, sums, 1) * (others / max(self.graph.n_vertices - 1, 1))
+            n_others / xp.where(sums > 0, sums, 1) * (n_others / max(self.graph.n_vertices - 1, 1))
         )
         return xp.where(sums > 0, quotient, 0.0)
 
@@ -311,50 +335,62 @@ class _Closeness:
     def _least_hops(self, counts: Array) -> Array:
         """Return, per level, a lower bound of the sum of hops of its vertices, plus the degree of
         the vertex.
+
+        ``counts`` is the number of vertices per level of the search that bounds them.
         """
         xp = self._xp
         level = xp.arange(counts.size)
-        until = xp.cumsum(counts)
-        hops = xp.cumsum(counts * level)
-        above = xp.append(counts[1:], 0)
-        least = (hops[-1] - hops) - level * (until[-1] - until) + above
+        n_until = xp.cumsum(counts)
+        hops_until = xp.cumsum(counts * level)
+        n_next = xp.append(counts[1:], 0)
+        # Of a vertex at a level: those at a level x beyond are x - level away at least, and all but
+        # its neighbors 2. The degree is subtracted later.
+        least_sums = (hops_until[-1] - hops_until) - level * (n_until[-1] - n_until) + n_next
         if self.graph.directed:
-            return least + 2 * until - 2
-        below = xp.append(xp.zeros(1, np.int64), counts[:-1])
-        return least + level * until - hops + below + 2 * counts - 2
+            return least_sums + 2 * n_until - 2
+        n_previous = xp.append(xp.zeros(1, np.int64), counts[:-1])
+        return least_sums + level * n_until - hops_until + n_previous + 2 * counts - 2
 
-    def _least_sums(self, inside: Array, at: Array) -> Array:
-        """Return lower bounds of the sums of distances of vertices at some distances."""
+    def _least_sums(self, inside: Array, own_distance: Array) -> Array:
+        """Return lower bounds of the sums of distances of vertices.
+
+        ``inside`` are the distances of the vertices that a search reaches, and ``own_distance``
+        those of the vertices whose sums are bounded.
+        """
         xp = self._xp
         ordered = xp.sort(inside)
-        before = xp.append(xp.zeros(1, np.int64), xp.cumsum(ordered))
-        place = xp.searchsorted(ordered, at, side="right")
-        least = (before[-1] - before[place]) - at * (inside.size - place)
+        sums_before = xp.append(xp.zeros(1, np.int64), xp.cumsum(ordered))
+        n_nearer = xp.searchsorted(ordered, own_distance, side="right")
+        least_sums = (sums_before[-1] - sums_before[n_nearer]) - own_distance * (
+            inside.size - n_nearer
+        )
         if self.graph.directed:
-            return least
-        return least + at * place - before[place]
+            return least_sums
+        return least_sums + own_distance * n_nearer - sums_before[n_nearer]
 
     def _bounds_of_reach(self) -> tuple[Array, Array]:
-        """Return bounds of the number of vertices that each vertex reaches."""
+        """Return a lower and an upper bound of the number of vertices that each vertex reaches."""
         xp = self._xp
         n = self.graph.n_vertices
         of_component = xp.asarray(self._sizes)[self._labels].astype(np.int64)
         if not self.graph.directed or self._sizes.size == 1:
             return of_component, of_component
+
+        # By a search from a vertex of the largest component in either direction.
         label = int(np.argmax(self._sizes))
-        one = to_host(xp.flatnonzero(self._labels == label)[:1])
-        ((_, distance),) = self._searches.rows(one, require_all=False)
-        after = is_reached(distance)
-        ((_, distance),) = self._searches.rows(one, backward=True, require_all=False)
-        before = is_reached(distance)
+        member = to_host(xp.flatnonzero(self._labels == label)[:1])
+        ((_, distance),) = self._searches.iter_distances(member, require_all=False)
+        is_after = is_reached(distance)
+        ((_, distance),) = self._searches.iter_distances(member, backward=True, require_all=False)
+        is_before = is_reached(distance)
         if self.graph.device == "cpu":
-            return cpu.reach_bounds(self.graph, self._labels, label, after, before)
-        least = of_component
-        most = xp.full(n, n, np.int64)
+            return cpu.reach_bounds(self.graph, self._labels, label, is_after, is_before)
+        min_reach = of_component
+        max_reach = xp.full(n, n, np.int64)
         # What follows the largest component cannot reach it. Nor can any vertex that does not.
-        most[~before] = n - int(before.sum())
-        least[before & after] = most[before & after] = int(after.sum())
-        return least, most
+        max_reach[~is_before] = n - int(is_before.sum())
+        min_reach[is_before & is_after] = max_reach[is_before & is_after] = int(is_after.sum())
+        return min_reach, max_reach
 
     def _bound_by_weight(self, most: Array) -> Array:
         """Return a bound of the closeness of each vertex that reaches at most ``most`` vertices: none
@@ -370,38 +406,42 @@ class _Closeness:
         return (most - 1) / max(self.graph.n_vertices - 1, 1) / lightest * SLACK
 
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
-        """Bound the closeness by the number of walks of each length."""
+        """Return a bound of the closeness of each vertex by the number of walks of each length.
+
+        ``most`` bounds the number of vertices that it reaches, ``is_exact`` says where that is the
+        number.
+        """
         xp = self._xp
         graph = self.graph
         degrees = graph.derived.degrees
         walks = degrees
-        shorter = None
-        left = most - 1
+        walks_before = None
+        n_left = most - 1
         covered, sums = xp.zeros((2, graph.n_vertices), np.int64)
-        best = xp.zeros(graph.n_vertices)
+        best_bound = xp.zeros(graph.n_vertices)
         for length in range(1, _WALK_LEVELS + 1):
-            here = xp.minimum(walks, left)
-            covered = covered + here
-            sums = sums + length * here
-            left = left - here
-            best = xp.maximum(best, self._closeness(covered, sums))
-            if not bool((left > 0).any()) or int(walks.max()) >= _MAX_WALKS // max(
-                graph.n_edges, 1
-            ):
+            n_at_length = xp.minimum(walks, n_left)
+            covered = covered + n_at_length
+            sums = sums + length * n_at_length
+            n_left = n_left - n_at_length
+            best_bound = xp.maximum(best_bound, self._closeness(covered, sums))
+            may_overflow = int(walks.max()) >= _MAX_WALKS // max(graph.n_edges, 1)
+            if may_overflow or not bool((n_left > 0).any()):
                 break
-            longer = self._sum_over_neighbors(walks)
+            next_walks = self._sum_over_neighbors(walks)
             if not graph.directed:  # leave out the walks that return over the last edge
-                longer -= degrees if shorter is None else (degrees - 1) * shorter
-            shorter = walks
-            walks = longer
-        last = self._closeness(covered + left, sums + (length + 1) * left)
-        return xp.where(is_exact, last, xp.maximum(best, last) * SLACK)
+                next_walks -= degrees if walks_before is None else (degrees - 1) * walks_before
+            walks_before = walks
+            walks = next_walks
+        last_bound = self._closeness(covered + n_left, sums + (length + 1) * n_left)
+        return xp.where(is_exact, last_bound, xp.maximum(best_bound, last_bound) * SLACK)
 
     def _sum_over_neighbors(self, values: Array) -> Array:
+        """Return per vertex the sum of the values of its neighbors."""
         xp = self._xp
         graph = self.graph
         if graph.device == "cpu":
             return cpu.sum_over_neighbors(graph.offsets, graph.targets, values)
-        before = xp.zeros(graph.n_edges + 1, np.int64)
-        xp.cumsum(values[graph.targets], out=before[1:])
-        return before[graph.offsets[1:]] - before[graph.offsets[:-1]]
+        sums_before = xp.zeros(graph.n_edges + 1, np.int64)
+        xp.cumsum(values[graph.targets], out=sums_before[1:])
+        return sums_before[graph.offsets[1:]] - sums_before[graph.offsets[:-1]]

@@ -144,6 +144,7 @@ def extremes(
     >>> found.diameter, found.radius, found.center.tolist(), found.periphery.tolist()
     (3, 2, [1, 2], [0, 3])
     """
+    # an array has dimensions; one of none or of two is no list of names
     is_list = (
         isinstance(want, Collection) and not isinstance(want, str) and getattr(want, "ndim", 1) == 1
     )
@@ -152,17 +153,18 @@ def extremes(
             "want must be a collection of "
             f"{', '.join(map(repr, EXTREMES))}, not {arguments.describe(want)}"
         )
-    wanted = {arguments.choice("want", name, EXTREMES) for name in want}
-    part, ids_of = _connected_part(graph, algorithm, unconnected)
-    searches = Searches(part, algorithm, arguments.flag("certified", certified), memory)
+    names = {arguments.choice("want", name, EXTREMES) for name in want}
+
+    component, ids_of = _connected_part(graph, algorithm, unconnected)
+    searches = Searches(component, algorithm, arguments.flag("certified", certified), memory)
     bounds = _Eccentricities(searches)
-    bounds.decide(wanted)
+    bounds.decide(names)
     return Extremes(
-        diameter=bounds.number(bounds.diameter) if "diameter" in wanted else None,
-        radius=bounds.number(bounds.radius) if "radius" in wanted else None,
-        center=ids_of(bounds.center()) if "center" in wanted else None,
-        periphery=ids_of(bounds.periphery()) if "periphery" in wanted else None,
-        n_vertices=part.n_vertices,
+        diameter=bounds.number(bounds.diameter) if "diameter" in names else None,
+        radius=bounds.number(bounds.radius) if "radius" in names else None,
+        center=ids_of(bounds.center()) if "center" in names else None,
+        periphery=ids_of(bounds.periphery()) if "periphery" in names else None,
+        n_vertices=component.n_vertices,
         searches=searches.count,
     )
 
@@ -175,13 +177,13 @@ class ExtremesSearch(SearchTogether):
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
-        why = "searches from few vertices bound the eccentricities of all others"
+        reason = "searches from few vertices bound the eccentricities of all others"
         # the searches choose their own
-        strategy = OnlyWay(graph.device, "eccentricity_bounds", why)
+        strategy = OnlyWay(graph.device, "eccentricity_bounds", reason)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
         work = Workload(graph, algorithm, query, n_sources=1)
-        super().__init__(work, strategy, nbytes, f"{graph!r}; {why}")
+        super().__init__(work, strategy, nbytes, f"{graph!r}; {reason}")
         self._options: dict[str, Any] = {
             "algorithm": algorithm,
             "unconnected": unconnected,
@@ -194,6 +196,7 @@ class ExtremesSearch(SearchTogether):
         numbers: np.ndarray,  # noqa: ARG002
         options: RunOptions = PLAIN,
     ) -> tuple[dict[str, Column], int]:
+        """Find the extremes. Return their columns, and the number of searches."""
         graph = self.graph
         with options.clock("traverse"):  # which certifies each of its searches
             result = extremes(graph, certified=options.certified, **self._options)
@@ -236,7 +239,14 @@ def diameter(
     >>> diameter(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False))
     2
     """
-    return _one(graph, "diameter", algorithm, unconnected, certified, memory)
+    return _find_extreme(
+        graph,
+        "diameter",
+        algorithm=algorithm,
+        unconnected=unconnected,
+        certified=certified,
+        memory=memory,
+    )
 
 
 def radius(
@@ -257,7 +267,14 @@ def radius(
     >>> radius(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False))
     1
     """
-    return _one(graph, "radius", algorithm, unconnected, certified, memory)
+    return _find_extreme(
+        graph,
+        "radius",
+        algorithm=algorithm,
+        unconnected=unconnected,
+        certified=certified,
+        memory=memory,
+    )
 
 
 def center(
@@ -279,7 +296,14 @@ def center(
     >>> center(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False)).tolist()
     [1]
     """
-    return _one(graph, "center", algorithm, unconnected, certified, memory)
+    return _find_extreme(
+        graph,
+        "center",
+        algorithm=algorithm,
+        unconnected=unconnected,
+        certified=certified,
+        memory=memory,
+    )
 
 
 def periphery(
@@ -300,17 +324,25 @@ def periphery(
     >>> periphery(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False)).tolist()
     [0, 2]
     """
-    return _one(graph, "periphery", algorithm, unconnected, certified, memory)
+    return _find_extreme(
+        graph,
+        "periphery",
+        algorithm=algorithm,
+        unconnected=unconnected,
+        certified=certified,
+        memory=memory,
+    )
 
 
-def _one(graph: Graph, name: str, *options: Any) -> Any:
-    algorithm, unconnected, certified, memory = options
-    given = {"unconnected": unconnected, "certified": certified, "memory": memory}
-    return getattr(extremes(graph, algorithm=algorithm, want=(name,), **given), name)
+def _find_extreme(graph: Graph, name: str, **options: Any) -> Any:
+    """Return one of ``EXTREMES``, by its name; ``options`` are those of ``extremes``."""
+    return getattr(extremes(graph, want=(name,), **options), name)
 
 
 class _Bounds:
-    """Lower and upper bounds of one number per vertex, on the graph's device."""
+    """Lower and upper bounds of one number per vertex: arrays of shape (n,) of the type ``dtype``,
+    on the graph's device. ``searched``, bool: where both are the number itself.
+    """
 
     def __init__(self, xp: Any, n: int, dtype: np.dtype) -> None:
         self.low = xp.zeros(n, dtype)
@@ -319,9 +351,11 @@ class _Bounds:
         self._xp = xp
 
     def raise_low(self, values: Array) -> None:
+        """Take lower bounds where they are larger."""
         self._xp.maximum(self.low, values, out=self.low)
 
     def lower_high(self, values: Array) -> None:
+        """Take upper bounds where they are smaller."""
         self._xp.minimum(self.high, values, out=self.high)
 
     def settle(self, vertex: int, value: Any) -> None:
@@ -353,19 +387,22 @@ class _Eccentricities:
             self._widening = 1.0
         else:
             self._widening = _widening(self.graph)
+
+        # Of the eccentricities e of the module's docstring, and of e'.
         self.out = _Bounds(self._xp, n, self.dtype)
         if self.graph.directed:
             self.back = _Bounds(self._xp, n, self.dtype)
         else:
             self.back = self.out
-        derived = self.graph.derived
-        degrees = derived.degrees + (
-            derived.linked_reverse().derived.degrees if self.graph.directed else 0
-        )
+
         # Among equal bounds a vertex of high degree is near to more vertices.
-        self._tie = self._xp.asarray((to_host if self._xp is np else self._xp.asarray)(degrees)) / (
-            int(degrees.max()) + 1
-        )
+        derived = self.graph.derived
+        degrees = derived.degrees
+        if self.graph.directed:
+            degrees = degrees + derived.linked_reverse().derived.degrees
+        if self._xp is np:
+            degrees = to_host(degrees)
+        self._tie = degrees / (int(degrees.max()) + 1)
         if n == 1:
             self.out.settle(0, 0)
 
@@ -382,9 +419,11 @@ class _Eccentricities:
         return self.out.high.min()
 
     def center(self) -> Array:
+        """Return the numbers of the vertices of the center, once it is decided."""
         return self._xp.flatnonzero(self.out.high == self.radius)
 
     def periphery(self) -> Array:
+        """Return the numbers of the vertices of the periphery, once it is decided."""
         return self._xp.flatnonzero(self.out.low == self.diameter)
 
     def number(self, value: Any) -> int | float:
@@ -397,21 +436,25 @@ class _Eccentricities:
         """Search until the extremes of these names are decided."""
         rounds = 0
         while True:
-            far, near = self._undecided(wanted)
-            n_far = int(far.sum())
-            n_near = int(near.sum())
-            if not n_far and not n_near:
+            may_be_largest, may_be_smallest = self._undecided(wanted)
+            n_largest = int(may_be_largest.sum())
+            n_smallest = int(may_be_smallest.sum())
+            if not n_largest and not n_smallest:
                 return
-            wider = rounds - _NARROW_ROUNDS
+
+            # Few sources at first, as each profits from the bounds of those before.
+            wide_rounds = rounds - _NARROW_ROUNDS
             size = 2
-            if wider >= 0:
+            if wide_rounds >= 0:
                 # Where very many vertices must be searched, time per round matters more than their
                 # choice.
                 widest = max(
                     self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6)
                 )
-                size = min(2 << wider // 2, widest)
-            self._round(far if n_far else None, near if n_near else None, size)
+                size = min(2 << wide_rounds // 2, widest)
+            self._run_round(
+                may_be_largest if n_largest else None, may_be_smallest if n_smallest else None, size
+            )
             rounds += 1
 
     def _undecided(self, wanted: set[str]) -> tuple[Array, Array]:
@@ -420,23 +463,25 @@ class _Eccentricities:
         """
         low = self.out.low
         high = self.out.high
-        far = self._xp.zeros(low.size, bool)
-        near = self._xp.zeros(low.size, bool)
+        may_be_largest = self._xp.zeros(low.size, bool)
+        may_be_smallest = self._xp.zeros(low.size, bool)
         if wanted & {"diameter", "periphery"}:
             largest = self.diameter
-            far = high > largest
+            may_be_largest = high > largest
             if "periphery" in wanted:
-                far |= (high == largest) & (low < largest)
+                may_be_largest |= (high == largest) & (low < largest)
             elif self._is_exact and not bool((self.back.high > largest).any()):
-                far[:] = False  # no distance to a vertex is larger either, so that is the diameter
+                may_be_largest[:] = (
+                    False  # no distance to a vertex is larger either, so that is the diameter
+                )
         if wanted & {"radius", "center"}:
             smallest = self.radius
-            near = low < smallest
+            may_be_smallest = low < smallest
             if "center" in wanted:
-                near |= (low == smallest) & (high > smallest)
-        return far, near
+                may_be_smallest |= (low == smallest) & (high > smallest)
+        return may_be_largest, may_be_smallest
 
-    def _round(self, far: Array | None, near: Array | None, size: int) -> None:
+    def _run_round(self, far: Array | None, near: Array | None, size: int) -> None:
         """Search from vertices of large upper and of small lower bounds, half of them each.
 
         ``far`` and ``near``: the vertices among which to choose, None if none is undecided.
@@ -444,63 +489,67 @@ class _Eccentricities:
         half = max(size // 2, 1)
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
         if far is None:
-            outer = self._best(self.out.low, ~self.out.searched, half)
+            outer = self._choose(self.out.low, ~self.out.searched, half)
         else:
-            outer = self._best(self.out.high, far, half)
+            outer = self._choose(self.out.high, far, half)
         if near is None:
             near = ~self.out.searched
-        inner = self._best(-self.out.low, near, half)
+        inner = self._choose(-self.out.low, near, half)
         self._search(sort_distinct(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return
         # The bounds of a directed graph need searches backward, too.
-        distant = self._best(self.back.low, ~self.back.searched, half)
+        distant = self._choose(self.back.low, ~self.back.searched, half)
         is_searched = to_host(self.back.searched[self._xp.asarray(inner)])
         numbers = sort_distinct(np.concatenate([distant, inner[~is_searched]]))
         if numbers.size:
             self._search(numbers, backward=True)
 
-    def _best(self, values: Array, among: Array, k: int) -> np.ndarray:
-        """Return the numbers of up to k vertices of the largest values, NumPy."""
+    def _choose(self, values: Array, among: Array, k: int) -> np.ndarray:
+        """Return the numbers of up to k vertices of the largest values, NumPy.
+
+        ``among``, bool: the vertices to choose from.
+        """
         xp = self._xp
-        chosen = xp.flatnonzero(among)
-        if k == 1 and chosen.size:
-            of_chosen = values[chosen]
-            chosen = chosen[of_chosen == of_chosen.max()]
-            return to_host(chosen[self._tie[chosen].argmax()[None]])
-        if chosen.size > k:
+        candidates = xp.flatnonzero(among)
+        if k == 1 and candidates.size:
+            values_of_candidates = values[candidates]
+            candidates = candidates[values_of_candidates == values_of_candidates.max()]
+            return to_host(candidates[self._tie[candidates].argmax()[None]])
+        if candidates.size > k:
             # A choice of sources, which rounding to float64 cannot make wrong.
-            key = values[chosen].astype(np.float64) + self._tie[chosen]
-            chosen = chosen[xp.argpartition(key, chosen.size - k)[chosen.size - k :]]
-        return to_host(chosen)
+            key = values[candidates].astype(np.float64) + self._tie[candidates]
+            candidates = candidates[
+                xp.argpartition(key, candidates.size - k)[candidates.size - k :]
+            ]
+        return to_host(candidates)
 
     def _search(self, numbers: np.ndarray, backward: bool = False) -> None:
-        near, far = (self.back, self.out) if backward else (self.out, self.back)
-        for vertex, distance in self._searches.rows(numbers, backward):
-            near.settle(vertex, distance.max())
-            self._bound(near, far, vertex, distance)
+        """Search from some vertices, and tighten the bounds of all others by their distances."""
+        along, against = (self.back, self.out) if backward else (self.out, self.back)
+        for vertex, distance in self._searches.iter_distances(numbers, backward):
+            along.settle(vertex, distance.max())
+            self._bound(along, against, vertex, distance)
 
-    def _bound(self, near: _Bounds, far: _Bounds, vertex: int, distance: Array) -> None:
+    def _bound(self, along: _Bounds, against: _Bounds, vertex: int, distance: Array) -> None:
         """Tighten bounds by the distances between a vertex and all vertices.
 
-        ``near`` bounds the eccentricities in the direction of the search, and ``far`` those against
-        it.
+        ``along`` bounds the eccentricities in the direction of the search, and ``against`` those
+        against it.
         """
         widen = self._widening
-        largest = near.high[vertex]
-        beyond = far.high[vertex]
+        eccentricity = along.high[vertex]
+        high_against = against.high[vertex]
         if not self._is_exact:
-            near.raise_low(largest / widen - distance)
-            far.raise_low(distance / widen)
-            far.lower_high(widen * (distance + beyond))
+            along.raise_low(eccentricity / widen - distance)
+            against.raise_low(distance / widen)
+            against.lower_high(widen * (distance + high_against))
             return
-        near.raise_low(largest - distance)
-        far.raise_low(distance)
-        if (
-            int(beyond) <= np.iinfo(self.dtype).max // 2
-            and int(largest) <= np.iinfo(self.dtype).max // 2
-        ):
-            far.lower_high(distance + beyond)  # the sum cannot overflow
+        along.raise_low(eccentricity - distance)
+        against.raise_low(distance)
+        half = np.iinfo(self.dtype).max // 2
+        if int(high_against) <= half and int(eccentricity) <= half:  # the sum cannot overflow
+            against.lower_high(distance + high_against)
 
 
 def _widening(graph: Graph) -> float:
@@ -534,48 +583,48 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     is_weighted(graph, algorithm)
     if unconnected == "refuse":
         return graph, graph.ids_at
-    kept = find_component(to_host(graph.offsets), to_host(graph.targets))
-    if kept.size == graph.n_vertices:
+    members = find_component(to_host(graph.offsets), to_host(graph.targets))
+    if members.size == graph.n_vertices:
         return graph, graph.ids_at
-    kept = namespace(graph.offsets).asarray(kept)
-    return _induced(graph, kept), lambda numbers: graph.ids_at(kept[numbers])
+    members = namespace(graph.offsets).asarray(members)
+    return _induced(graph, members), lambda numbers: graph.ids_at(members[numbers])
 
 
 def require_connected(
     graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None
 ) -> None:
     """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
-    part, _ = _connected_part(graph, algorithm, unconnected)
-    searches = Searches(part, algorithm, False, memory)
-    for backward in (False, True)[: 1 + part.directed]:
-        for _ in searches.rows(np.zeros(1, np.int64), backward):
+    component, _ = _connected_part(graph, algorithm, unconnected)
+    searches = Searches(component, algorithm, False, memory)
+    for backward in (False, True)[: 1 + component.directed]:
+        for _ in searches.iter_distances(np.zeros(1, np.int64), backward):
             pass
 
 
-def _induced(graph: Graph, kept: Array) -> Graph:
-    """Return the graph of some vertices and the edges between them. Vertex i of it is ``kept[i]``;
-    ids are these numbers.
+def _induced(graph: Graph, members: Array) -> Graph:
+    """Return the graph of some vertices and the edges between them.
 
-    For a component, distances between its vertices are those in the whole graph: each path between
-    them stays inside.
+    Vertex i of it is ``members[i]``, and these numbers are its ids. For a component, distances
+    between its vertices are those in the whole graph: each path between them stays inside.
     """
     xp = namespace(graph.offsets)
-    number = xp.full(graph.n_vertices, -1, index_dtype(graph.n_vertices))
-    number[kept] = xp.arange(kept.size, dtype=number.dtype)
+    new_number = xp.full(graph.n_vertices, -1, index_dtype(graph.n_vertices))
+    new_number[members] = xp.arange(members.size, dtype=new_number.dtype)
     # A running count of the beginnings of adjacency lists gives the head of each edge.
-    begins = xp.bincount(graph.offsets[1:-1], minlength=graph.n_edges + 1)[: graph.n_edges]
-    inside = (number[xp.cumsum(begins)] >= 0) & (number[graph.targets] >= 0)
-    before = xp.zeros(graph.n_edges + 1, np.int64)
-    xp.cumsum(inside, out=before[1:])
-    degrees = (before[graph.offsets[1:]] - before[graph.offsets[:-1]])[kept]
-    offsets = xp.zeros(kept.size + 1, np.int64)
+    n_lists_begun = xp.bincount(graph.offsets[1:-1], minlength=graph.n_edges + 1)[: graph.n_edges]
+    is_inside = (new_number[xp.cumsum(n_lists_begun)] >= 0) & (new_number[graph.targets] >= 0)
+
+    edges_before = xp.zeros(graph.n_edges + 1, np.int64)
+    xp.cumsum(is_inside, out=edges_before[1:])
+    degrees = (edges_before[graph.offsets[1:]] - edges_before[graph.offsets[:-1]])[members]
+    offsets = xp.zeros(members.size + 1, np.int64)
     xp.cumsum(degrees, out=offsets[1:])
     return replace(
         graph,
         offsets=offsets,
-        targets=number[graph.targets[inside]].astype(graph.targets.dtype, copy=False),
-        weights=None if graph.weights is None else graph.weights[inside],
-        ids=graph.ids_at(kept),
+        targets=new_number[graph.targets[is_inside]].astype(graph.targets.dtype, copy=False),
+        weights=None if graph.weights is None else graph.weights[is_inside],
+        ids=graph.ids_at(members),
         report=BuildReport(),
         negative_loops={},
         edge_rows=None,

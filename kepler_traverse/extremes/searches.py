@@ -30,7 +30,10 @@ _WASTE = 3
 
 
 class Searches:
-    """Certified searches from vertices of a graph, in groups, with a count of them."""
+    """Searches from vertices of a graph, in groups; ``count`` is their number.
+
+    ``certified``: whether each distance is certified before it is returned.
+    """
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
         self.graph = graph
@@ -39,17 +42,18 @@ class Searches:
         self.certified = certified
         self._memory = memory
         self._plans: dict[tuple[bool, int], MultiSourcePlan] = {}
-        self._shares: bool | None = None
+        self._groups_save_time: bool | None = None
 
-    def rows(
+    def iter_distances(
         self, numbers: np.ndarray, backward: bool = False, require_all: bool = True
     ) -> Iterator[tuple[int, Array]]:
         """Yield each vertex with its distances to all vertices, or with ``backward`` from all
         vertices.
 
-        Hops are int32, or int64 for very many vertices. Distances of integer weights are int64.
-        Other distances are those of the search in float64, on the host. Unreached vertices have the
-        distance of their type that stands for them.
+        ``numbers`` are vertex numbers, int64, NumPy. Distances in hops are int32, or int64 for very
+        many vertices. Those of integer weights are int64. Other distances are those of the search
+        in float64, on the host. Unreached vertices have the distance of their type that stands for
+        them.
 
         Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError
         (a distance is wrong).
@@ -77,19 +81,21 @@ class Searches:
         """
         if self.graph.n_vertices <= TINY:
             return GROUPS[-1]
-        if self._shares is None:
-            few, many = (
-                self._plan(self.graph, False, size).ranked(size)[0].seconds / size
-                for size in (2, GROUPS[-1])
-            )
-            self._shares = many * _WASTE < few
-        if self._shares:
+        if self._groups_save_time is None:
+            in_small_group = self._seconds_per_source(2)
+            in_large_group = self._seconds_per_source(GROUPS[-1])
+            self._groups_save_time = in_large_group * _WASTE < in_small_group
+        if self._groups_save_time:
             return GROUPS[-1]
         if self.graph.device == "cpu":
             per_thread = threads.count()
         else:
             per_thread = 1
         return max(2, narrow, min(per_thread, GROUPS[-1]))
+
+    def _seconds_per_source(self, size: int) -> float:
+        """Return the estimate of the best strategy for a group of a size."""
+        return self._plan(self.graph, False, size).ranked(size)[0].seconds / size
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
         """Return a plan for the smallest group that holds so many sources, or for the largest one.
@@ -127,10 +133,13 @@ class Searches:
         return is_few and graph.n_edges <= _SMALL
 
     def _require_reached(self, number: int, distance: Array, backward: bool) -> None:
+        """Raise InputError, which names both ends, if there is a vertex without a path to or from
+        ``number``.
+        """
         reached = is_reached(distance)
         if not bool(reached.all()):
-            other = int(to_host(namespace(distance).argmin(reached)))
-            ends = (other, number) if backward else (number, other)
+            unreached = int(to_host(namespace(distance).argmin(reached)))
+            ends = (unreached, number) if backward else (number, unreached)
             start, end = self.graph.ids_at(namespace(distance).asarray(ends)).tolist()
             raise InputError(
                 f"the graph is not {'strongly ' if self.graph.directed else ''}connected: there is no path from vertex "

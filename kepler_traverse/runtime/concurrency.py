@@ -45,6 +45,7 @@ class SharedIterator(Iterator[Any]):
                 self._is_read = False
 
     def _make_next(self) -> Any:
+        """Return the next item; StopIteration at the end."""
         raise NotImplementedError
 
 
@@ -59,9 +60,11 @@ class SharedItems(SharedIterator):
         return next(self._items)
 
     def close(self) -> None:
-        """End early, as ``close`` of a generator does."""
+        """End early, as ``close`` of a generator does, if the iterator has one."""
         with self._reading:
-            getattr(self._items, "close", bool)()
+            close = getattr(self._items, "close", None)
+            if close is not None:
+                close()
 
 
 class SerializedSearch:
@@ -79,6 +82,7 @@ class SerializedSearch:
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
         self._prepare = prepare
+        # the searches in the two sets of arrays; None where one must be prepared
         self._owned: Callable[..., Any] | None = prepare()
         self._others: Callable[..., Any] | None = None
         self._owner = threading.current_thread()
@@ -91,10 +95,12 @@ class SerializedSearch:
                 self._owner_has_result = True
                 return self._search("_owned", argument)
             outcome = self._search("_others" if self._owner_has_result else "_owned", argument)
-            arrays = {
-                name: value for name, value in outcome._asdict().items() if hasattr(value, "dtype")
+            copies = {
+                name: value.copy()
+                for name, value in outcome._asdict().items()
+                if hasattr(value, "dtype")
             }
-            return outcome._replace(**{name: array.copy() for name, array in arrays.items()})
+            return outcome._replace(**copies)
 
     def adopt(self) -> None:
         """Make the calling thread the owner. Results of earlier searches become invalid."""
@@ -108,8 +114,8 @@ class SerializedSearch:
         return self._search("_owned", argument)
 
     def _search(self, name: str, argument: Any) -> Any:
-        """Search in a set of arrays, which is not used again if the search does not end as it
-        should.
+        """Search in a set of arrays, "_owned" or "_others", which is not used again if the search
+        does not end as it should.
         """
         search: Callable[..., Any] = getattr(self, name) or self._prepare()
         setattr(self, name, None)

@@ -55,14 +55,19 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def shown_ids(ids: Any) -> str:
-    """Return the first ids of a graph as text."""
-    first = ids[:_MAX_IDS]
-    if hasattr(first, "to_pylist"):
-        first = first.to_pylist()
+    """Return the first ids of a graph as text, each cut to a readable length."""
+    first_ids = ids[:_MAX_IDS]
+    if hasattr(first_ids, "to_pylist"):
+        first_ids = first_ids.to_pylist()
     else:
-        first = first.tolist()
-    texts = [text if len(text := str(i)) <= _MAX_TEXT else text[:_MAX_TEXT] + "..." for i in first]
-    return ", ".join(texts) + (", ..." if len(ids) > _MAX_IDS else "")
+        first_ids = first_ids.tolist()
+    texts = []
+    for vertex_id in first_ids:
+        text = str(vertex_id)
+        texts.append(text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "...")
+    if len(ids) > _MAX_IDS:
+        texts.append("...")
+    return ", ".join(texts)
 
 
 def graph_rows(graph: Any) -> list[tuple[str, object]]:
@@ -70,9 +75,9 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
     edges.
     """
     report = graph.report
-    stored = f"{graph.n_edges:,}" + (
-        "" if graph.directed else " stored, each edge in both directions"
-    )
+    stored = f"{graph.n_edges:,}"
+    if not graph.directed:
+        stored += " stored, each edge in both directions"
     if graph.weights is None:
         weights = "none"
     else:
@@ -80,33 +85,31 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
     if graph.returns_integers:
         weights = f"integers as {weights}"
     if graph.has_string_ids:
-        kind = "strings"
+        id_kind = "strings"
     else:
-        kind = str(graph.ids.dtype)
+        id_kind = str(graph.ids.dtype)
     rows: list[tuple[str, object]] = [
         ("vertices", f"{graph.n_vertices:,}"),
         ("edges", stored),
         ("direction", "directed" if graph.directed else "undirected"),
         ("weights", weights),
-        ("ids", f"{kind}: {shown_ids(graph.ids)}"),
+        ("ids", f"{id_kind}: {shown_ids(graph.ids)}"),
         ("memory", f"{in_units(graph.nbytes + graph.ids.nbytes)} on {graph.device}"),
     ]
-    columns = [
-        name for name in (report.src_column, report.dst_column, report.weight_column) if name
-    ]
-    dropped = [
-        f"{count:,} {what}"
-        for count, what in (
-            (report.self_loops, "self-loops"),
-            (report.parallel_edges, "parallel edges"),
-        )
-        if count
-    ]
-    return rows + [
-        (name, ", ".join(values))
-        for name, values in (("columns", columns), ("dropped", dropped))
-        if values
-    ]
+
+    # What is known of the edge list, and what building dropped.
+    names = (report.src_column, report.dst_column, report.weight_column)
+    columns = [name for name in names if name]
+    if columns:
+        rows.append(("columns", ", ".join(columns)))
+    dropped = []
+    if report.self_loops:
+        dropped.append(f"{report.self_loops:,} self-loops")
+    if report.parallel_edges:
+        dropped.append(f"{report.parallel_edges:,} parallel edges")
+    if dropped:
+        rows.append(("dropped", ", ".join(dropped)))
+    return rows
 
 
 def seconds_text(seconds: float) -> str:
@@ -117,6 +120,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def limit_text(limit: float | None) -> str:
+    """Return a limit as the end of a sentence; nothing without one."""
     if limit is None:
         return ""
     return f", up to distance {arguments.describe(limit)}"

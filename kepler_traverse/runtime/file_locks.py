@@ -14,7 +14,7 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, err
 
 
 class NoLocksError(OSError):
-    """The file system has no locks."""
+    """The file system has no file locks."""
 
 
 def open_lock(path: Path) -> int:
@@ -38,12 +38,15 @@ def take_lock(descriptor: int, wait: bool = False) -> bool:
     NoLocksError if the file system has none.
     """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        operation = fcntl.LOCK_EX
+        if not wait:
+            operation |= fcntl.LOCK_NB
+        fcntl.flock(descriptor, operation)
     except BlockingIOError:  # EWOULDBLOCK and nothing else: another process holds it
         return False
     except OSError as error:
         if error.errno in _UNSUPPORTED:
-            said = f"its file system has no file locks (flock: {error.strerror})"
-            raise NoLocksError(error.errno, said) from None
+            reason = f"its file system has no file locks (flock: {error.strerror})"
+            raise NoLocksError(error.errno, reason) from None
         raise
     return True

@@ -31,7 +31,7 @@ from .regular_files import replacing, require_private
 URL = re.compile(r"(s3a?|gs|az|abfss?)://")
 AT_ONCE = 16  # requests
 # After errors of the server, throttling and lost connections, a request is sent again, for so many
-# seconds.
+# seconds, after pauses that double.
 _PATIENCE = 120.0
 _FIRST_PAUSE = 0.1
 _MAX_PAUSE = 15.0
@@ -48,7 +48,7 @@ _SERVERS = {
 _SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
 # Another attempt would end alike: the request is refused, or cannot even be made.
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d|HTTP error: builder error|HTTP error: builder$")
-# seconds of a wait
+# seconds of a wait before it is reported, between two reports, and between two looks at all waits
 _SAID_AFTER = 1.5
 _SAID_EVERY = 10.0
 _LOOKED_EVERY = 0.25
@@ -57,6 +57,7 @@ _QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")
 # names of the environment
 _CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")
 _PAGE = 1000  # objects of one answer to a request that lists them
+# at most two endings of a name, which tell readers the format and the compression
 _ENDING = re.compile(r"(\.[A-Za-z0-9_]{1,15}){0,2}$")
 T = TypeVar("T")
 
@@ -70,6 +71,7 @@ class Traffic:
         self.sent = self.received = 0  # bytes
 
     def add(self, kind: str, requests: int = 1, sent: int = 0, received: int = 0) -> None:
+        """Count requests of a kind, and bytes."""
         with self._lock:
             self.requests[kind] += requests
             self.sent += sent
@@ -80,10 +82,10 @@ class Traffic:
         zeros.
         """
         with self._lock:
-            taken = {**self.requests, "sent": self.sent, "received": self.received}
+            counts = {**self.requests, "sent": self.sent, "received": self.received}
             self.requests.clear()
             self.sent = self.received = 0
-        return {name: count for name, count in taken.items() if count}
+        return {name: count for name, count in counts.items() if count}
 
 
 TRAFFIC = Traffic()  # of this process
@@ -95,45 +97,48 @@ class _Waits:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # when, and for what, of the requests that wait now
-        self._begun: dict[object, tuple[float, str]] = {}
-        self._tell: Callable[[str], None] | None = None
+        self._waiting_since: dict[object, tuple[float, str]] = {}
+        self._report: Callable[[str], None] | None = None
 
-    def report_by(self, tell: Callable[[str], None]) -> None:
+    def report_by(self, report: Callable[[str], None]) -> None:
         """Report long waits by a function from now on; without one they are not reported."""
         with self._lock:
-            is_first = self._tell is None
-            self._tell = tell
+            is_first = self._report is None
+            self._report = report
         if is_first:
-            _uninterrupted.start(lambda: self._watch(tell), "kepler-store-waits")
+            _uninterrupted.start(lambda: self._watch(report), "kepler-store-waits")
 
     @contextlib.contextmanager
     def one(self, kind: str) -> Iterator[Callable[[str], None]]:
-        """Count a request of a kind as waiting during the block; the block may say why it does."""
+        """Count a request of a kind as waiting during the block, to which a function is given that
+        says why it waits.
+        """
         key = object()
-        begun = time.monotonic()
+        start_time = time.monotonic()
 
-        def note(why: str) -> None:
+        def note(reason: str) -> None:
             with self._lock:
-                self._begun[key] = (begun, f"{kind}, {why}")
+                self._waiting_since[key] = (start_time, f"{kind}, {reason}")
 
         with self._lock:
-            self._begun[key] = (begun, kind)
+            self._waiting_since[key] = (start_time, kind)
         try:
             yield note
         finally:
             with self._lock:
-                del self._begun[key]
+                del self._waiting_since[key]
 
-    def _watch(self, tell: Callable[[str], None]) -> None:
-        said = -math.inf
+    def _watch(self, report: Callable[[str], None]) -> None:
+        """Report the longest wait from time to time, for ever; run by a thread of its own."""
+        last_report = -math.inf
         while True:
             time.sleep(_LOOKED_EVERY)
             with self._lock:
-                begun, what = min(self._begun.values(), default=(math.inf, ""))
+                since, description = min(self._waiting_since.values(), default=(math.inf, ""))
             now = time.monotonic()
-            if now - begun > _SAID_AFTER and now - said > _SAID_EVERY:
-                tell(f"waiting for the object store for {now - begun:.0f} s ({what})")
-                said = now
+            if now - since > _SAID_AFTER and now - last_report > _SAID_EVERY:
+                report(f"waiting for the object store for {now - since:.0f} s ({description})")
+                last_report = now
 
 
 WAITS = _Waits()  # of this process
@@ -148,6 +153,7 @@ class StoredObject(NamedTuple):
 
     @classmethod
     def of(cls, url: str, meta: Any) -> StoredObject:
+        """Return the object of a URL, from what obstore says of it."""
         return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
 
 
@@ -162,7 +168,7 @@ def open_store(url: str, named: str = "") -> Any:
     _obstore(url)
     from obstore.store import from_url
 
-    is_plain = any(os.environ.get(each, "").lower() == "true" for each in _PLAIN)
+    is_plain = any(os.environ.get(variable, "").lower() == "true" for variable in _PLAIN)
     _refuse_server(named or url, is_plain)
     options: Any = {"timeout": _TIMEOUT, "allow_http": is_plain}
     retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
@@ -172,22 +178,22 @@ def open_store(url: str, named: str = "") -> Any:
 
 def _refuse_server(url: str, is_plain: bool) -> None:
     """Raise InputError if the environment names a server to which no request can be made."""
-    allow, names = _SERVERS[url[0]]
-    for name in names:
+    http_variable, server_variables = _SERVERS[url[0]]
+    for name in server_variables:
         server = os.environ.get(name)
         if not server:
             continue
         match = _SERVER.fullmatch(server)
         if match is None:
-            shown = without_secrets(server)[:100]
+            printable_server = without_secrets(server)[:100]
             raise InputError(
-                f"{url}: {name} is {shown!r}, which is no address of a "
+                f"{url}: {name} is {printable_server!r}, which is no address of a "
                 "server, such as https://host:9000"
             )
         if match[1] == "http" and not is_plain:
             raise InputError(
-                f"{url}: {name} is an address of plain http, to which nothing is sent unasked; set {allow}=true if the "
-                "network in between is trusted, or take https"
+                f"{url}: {name} is an address of plain http, to which nothing is sent unasked; set "
+                f"{http_variable}=true if the network in between is trusted, or take https"
             )
     region = os.environ.get("AWS_REGION") or ""
     if url[0] == "s" and not re.fullmatch(r"[A-Za-z0-9_-]*", region):
@@ -219,7 +225,7 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
     ``Traffic.add``. Raises FileNotFoundError, FileExistsError, PermissionError or OSError, with the
     words of the store.
     """
-    until = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _PATIENCE
     pause = _FIRST_PAUSE
     with WAITS.one(kind) as note:
         while True:
@@ -230,7 +236,7 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
             except (FileNotFoundError, FileExistsError, PermissionError):
                 raise
             except OSError as error:
-                if error.errno != errno.EIO or time.monotonic() + pause > until:
+                if error.errno != errno.EIO or time.monotonic() + pause > deadline:
                     raise
                 note(f"which is sent again: {str(error.strerror)[:200]}")
             time.sleep(pause * random.uniform(0.5, 1))
@@ -260,9 +266,9 @@ def errors_of_store() -> Iterator[None]:
     except exceptions.PreconditionError as error:
         raise OSError(errno.ESTALE, _format_error(error)) from None
     except exceptions.GenericError as error:
-        raise OSError(
-            errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _format_error(error)
-        ) from None
+        is_refused = _REFUSED.search(str(error)) is not None
+        number = errno.EINVAL if is_refused else errno.EIO
+        raise OSError(number, _format_error(error)) from None
     except (exceptions.BaseError, ValueError) as error:
         raise OSError(errno.EINVAL, _format_error(error)) from None
     except BaseException as error:
@@ -276,13 +282,15 @@ def _format_error(error: BaseException) -> str:
     """Return what the store has said: its code and message alone, since the rest of its answer may
     repeat credentials.
     """
-    text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
-    said = [
-        match[1]
-        for match in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message"))
-        if match
-    ]
-    text = " ".join([_QUERY.sub("", each).strip() for each in (text, *said)])
+    # On one line; the XML that follows is the answer of the store.
+    message, _, _ = str(error).partition("\n\nDebug source")
+    text, _, answer = " ".join(message.split()).partition("<")
+    parts = [text]
+    for tag in ("Code", "Message"):
+        match = re.search(f"<{tag}>([^<]*)", answer)
+        if match:
+            parts.append(match[1])
+    text = " ".join([_QUERY.sub("", part).strip() for part in parts])
     for name, value in os.environ.items():
         if value and _CREDENTIAL.match(name):
             text = text.replace(value, "...")
@@ -290,33 +298,34 @@ def _format_error(error: BaseException) -> str:
 
 
 def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[StoredObject]:
-    """Yield the objects below a URL, of which ``store`` is, or in a folder there, in the order of
-    their names.
+    """Yield the objects below a URL, or in a folder there, in the order of their names.
 
-    With ``after``, only those whose names in the folder sort after it. Raises OSError.
+    ``store`` is that of the URL. With ``after``, only those whose names in the folder sort after
+    it. Raises OSError.
     """
     import obstore
 
-    last = f"{folder}/{after}".lstrip("/") if after else None
+    last_name = f"{folder}/{after}".lstrip("/") if after else None
     pages: Any = None
 
-    def page() -> Any:
+    def next_page() -> Any:
+        """Return the next objects; none at the end."""
         nonlocal pages
         try:
             pages = pages or iter(
-                obstore.list(store, folder or None, offset=last, chunk_size=_PAGE)
+                obstore.list(store, folder or None, offset=last_name, chunk_size=_PAGE)
             )
             return next(pages, [])
         except BaseException:
-            pages = None  # the next attempt begins behind what is known
+            pages = None  # the next attempt begins behind ``last_name``
             raise
 
-    while objects := send("list", page):
-        for each in objects:
-            yield StoredObject.of(f"{url}/{each['path']}", each)
+    while objects := send("list", next_page):
+        for meta in objects:
+            yield StoredObject.of(f"{url}/{meta['path']}", meta)
         if len(objects) < _PAGE:
             break
-        last = objects[-1]["path"]
+        last_name = objects[-1]["path"]
 
 
 def find_object(url: str) -> StoredObject | None:
@@ -355,10 +364,10 @@ def local_path(path: str | os.PathLike[str]) -> str:
         if ":" in text:
             return os.path.abspath(text)
         return text
-    there = find_object(text)
-    if there is None:
+    stored = find_object(text)
+    if stored is None:
         raise FileNotFoundError(errno.ENOENT, "no such object", text)
-    return str(_local_copy(there))
+    return str(_local_copy(stored))
 
 
 def cache_folder(name: str) -> Path:
@@ -373,9 +382,9 @@ def cache_folder(name: str) -> Path:
     )
     folder = Path(os.environ.get("KEPLER_CACHE_DIR") or default).absolute()
     try:
-        for each in (folder, folder / name):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
-            require_private(each.resolve())
+        for path in (folder, folder / name):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            require_private(path.resolve())
     except OSError as error:
         raise InputError(
             f"{folder}: the folder for copies of objects cannot be made: "
@@ -384,21 +393,21 @@ def cache_folder(name: str) -> Path:
     return folder / name
 
 
-def _local_copy(wanted: StoredObject) -> Path:
+def _local_copy(stored: StoredObject) -> Path:
     """Return the file of a stored object in the cache, which is fetched once by all processes."""
-    key = hashlib.sha256("\n".join(map(str, wanted)).encode()).hexdigest()[:32]
-    path = cache_folder("objects") / f"{key}{_ENDING.search(wanted.url)[0]}"  # type: ignore[index]
+    key = hashlib.sha256("\n".join(map(str, stored)).encode()).hexdigest()[:32]
+    path = cache_folder("objects") / f"{key}{_ENDING.search(stored.url)[0]}"  # type: ignore[index]
     if path.exists():
         return path
-    folder, _, name = wanted.url.rpartition("/")
-    with alone(path.with_suffix(".lock")):
+    folder, _, name = stored.url.rpartition("/")
+    with hold_lock(path.with_suffix(".lock")):
         if not path.exists():
-            fetch(open_store(folder), name, path, wanted)
+            fetch(open_store(folder), name, path, stored)
     return path
 
 
 @contextlib.contextmanager
-def alone(lock: Path) -> Iterator[None]:
+def hold_lock(lock: Path) -> Iterator[None]:
     """Hold a lock of this host; wait for it if another process has it. Raises OSError."""
     file = open_lock(lock)
     try:
@@ -416,13 +425,13 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
     """
     import obstore
 
-    options: Any = (
-        {"if_match": version.e_tag}
-        if version is not None and version.e_tag.startswith('"')
-        else None
-    )
+    options: Any = None
+    # else it is the time of its last change
+    if version is not None and version.e_tag.startswith('"'):
+        options = {"if_match": version.e_tag}
 
     def read() -> int:
+        """Write the object to the file. Return its size."""
         answer = obstore.get(store, name, options=options)
         with open(partial, "wb") as file:
             for piece in answer.stream():

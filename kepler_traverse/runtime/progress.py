@@ -33,7 +33,8 @@ class Meter:
         self._total = total
         self._device = device
         self._done = 0
-        self._seconds = self._since = 0.0
+        self._seconds = 0.0  # of work, up to ``_since``
+        self._since = 0.0
         if report is not None:
             compile_clock.listen()
 
@@ -54,7 +55,7 @@ class Meter:
     def begin(self) -> None:
         """Report that no source is done."""
         if self._report is not None:
-            self._tell(0.0)
+            self._report_progress(0.0)
 
     def advance(self, n_sources: int) -> None:
         """Report further sources as done; called within ``running``."""
@@ -66,10 +67,13 @@ class Meter:
         self._seconds = self._seconds + now - self._since
         self._since = now
         self._done += n_sources
-        self._tell(self._done / self._seconds if self._seconds > 0 else 0.0)
-        self._since = _clock()
+        rate = 0.0
+        if self._seconds > 0:
+            rate = self._done / self._seconds
+        self._report_progress(rate)
+        self._since = _clock()  # what the function took is no work
 
-    def _tell(self, rate: float) -> None:
+    def _report_progress(self, rate: float) -> None:
         """Call the function with what is done. Its StopIteration would end a loop over results, as
         if these were all.
         """
@@ -94,7 +98,9 @@ class Meter:
 
 
 def _clock() -> float:
-    """Seconds, which stand still while this thread compiles or waits for another that compiles."""
+    """Return seconds, which stand still while this thread compiles or waits for another that
+    compiles.
+    """
     return time.perf_counter() - compile_clock.thread_seconds()
 
 
@@ -109,7 +115,8 @@ def make_meter(progress: Any, total: int, device: str) -> Meter:
             "progress must be True, False or a function of done, total and "
             f"rate, not {arguments.describe(progress)}"
         )
-    return Meter(_display() if progress else None, total, device)
+    report = _make_display() if progress else None
+    return Meter(report, total, device)
 
 
 class _Bar:
@@ -134,7 +141,7 @@ class _Bar:
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("searching", total=total, rate="")
-        self._bar.update(self._task, completed=done, rate=_left(done, total, rate))
+        self._bar.update(self._task, completed=done, rate=_rate_and_time_left(done, total, rate))
 
     def close(self) -> None:
         self._bar.stop()
@@ -158,7 +165,7 @@ class _Lines:
         self._last = time.monotonic()
         self._is_silent = False
         if sys.stderr is not None:  # as under pythonw and some servers
-            line = f"{self._before}{done:,} of {total:,} sources {_left(done, total, rate)}"
+            line = f"{self._before}{done:,} of {total:,} sources {_rate_and_time_left(done, total, rate)}"
             sys.stderr.write(line.rstrip() + "\n")
 
 
@@ -169,20 +176,24 @@ def late_lines(name: str) -> Report:
     return _Lines(name, is_late=True)
 
 
-def _left(done: int, total: int, rate: float) -> str:
-    """Describe a rate and the time that is left."""
+def _rate_and_time_left(done: int, total: int, rate: float) -> str:
+    """Describe a rate and the time that is left; nothing without a rate."""
     if not rate:
         return ""
     speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
     seconds = round((total - done) / rate)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{speed} per second" + (
-        f", {hours}:{minutes:02}:{seconds:02} left" if done < total else ""
-    )
+    text = f"{speed} per second"
+    if done < total:
+        text += f", {hours}:{minutes:02}:{seconds:02} left"
+    return text
 
 
-def _display() -> _Bar | _Lines:
+def _make_display() -> _Bar | _Lines:
+    """Return what shows progress: a bar on a terminal or in a notebook, if rich is installed, else
+    lines.
+    """
     try:
         from rich.console import Console
     except ImportError:

@@ -51,11 +51,10 @@ def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO
     what = irregular(path, follow)
     if not what:
         # Without waiting, and without following: it may have been exchanged meanwhile.
-        if follow:
-            no_link = 0
-        else:
-            no_link = os.O_NOFOLLOW
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | no_link | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        if not follow:
+            flags |= os.O_NOFOLLOW
+        descriptor = os.open(path, flags)
         what = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "")
         if not what:
             return os.fdopen(descriptor, "rb")
@@ -147,26 +146,28 @@ def deny_others(folder: Path) -> None:
 def size_and_digest(path: Path) -> tuple[int, str]:
     """Return the bytes and the SHA-256 of a regular file; raises OSError as ``open_regular``."""
     with open_regular(path) as file:
-        return os.fstat(file.fileno()).st_size, hashlib.file_digest(
-            cast(Any, file), "sha256"
-        ).hexdigest()
+        size = os.fstat(file.fileno()).st_size
+        return size, hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
 
 
 def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of files in a folder, by name; raises OSError as ``open_regular``."""
-    digests = map_on_threads(
-        lambda name: size_and_digest(folder / name)[1], names, os.cpu_count() or 1
-    )
+
+    def compute_digest(name: str) -> str:
+        _, digest = size_and_digest(folder / name)
+        return digest
+
+    digests = map_on_threads(compute_digest, names, os.cpu_count() or 1)
     return dict(zip(names, digests, strict=True))
 
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
     """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
     actual = compute_digests(folder, list(digests))
-    return next(
-        (f"{name} differs from its checksum" for name in digests if actual[name] != digests[name]),
-        "",
-    )
+    for name, digest in digests.items():
+        if actual[name] != digest:
+            return f"{name} differs from its checksum"
+    return ""
 
 
 def sealed(facts: dict[str, Any]) -> bytes:
@@ -198,12 +199,14 @@ def read_json(data: bytes) -> object:
     try:
         value = json.loads(
             data.decode("utf-8"),
-            object_pairs_hook=_once_each,
-            parse_constant=_no_number,
-            parse_float=_finite,
+            object_pairs_hook=_refuse_repeated_keys,
+            parse_constant=_refuse_constant,
+            parse_float=_read_finite,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+
+    # One level of lists and objects after the other, without recursion.
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [
@@ -218,6 +221,7 @@ _TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
 
 
 def _contents(value: Any) -> Any:
+    """Return the values in a list or an object; none in other values."""
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, list):
@@ -225,7 +229,8 @@ def _contents(value: Any) -> Any:
     return ()
 
 
-def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object of JSON from its keys and values; ValueError if a key occurs twice."""
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -234,11 +239,13 @@ def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def _no_number(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
+    """Raise ValueError for NaN and infinity, which JSON does not have."""
     raise ValueError(f"{text} is no number")
 
 
-def _finite(text: str) -> float:
+def _read_finite(text: str) -> float:
+    """Return a float; ValueError if it is beyond those of 64 bits."""
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text[:40]} is beyond the numbers of 64 bits")
@@ -252,19 +259,19 @@ def require_private(path: Path) -> None:
     InputError if the path is a link, belongs to another user, or its mode lets others write.
     """
     try:
-        facts = os.lstat(path)
+        status = os.lstat(path)
     except OSError as error:
         raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
-    if stat.S_ISLNK(facts.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise InputError(
             f"{path}: it is a symbolic link, which may lead to a graph of "
             "another user; name the folder itself"
         )
-    if facts.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         raise InputError(
             f"{path}: it belongs to another user, who chooses the graph; take a folder of your own"
         )
-    if facts.st_mode & OTHERS_WRITE:
+    if status.st_mode & OTHERS_WRITE:
         raise InputError(
             f"{path}: others can write to it, and so choose the graph; run chmod go-w on it if its content is yours"
         )

@@ -24,9 +24,9 @@ from ..errors import CapacityError, OutputError, option_text
 from .display import in_units
 from .file_locks import open_lock, take_lock
 
-_PROBE = 2**20
-_PREFIX = "kepler-"
-_LOCK = "_lock"
+_PROBE = 2**20  # bytes that a folder must have space for, unless a caller says how many
+_PREFIX = "kepler-"  # of the names of folders
+_LOCK = "_lock"  # file of a folder that its process has locked
 _held: dict[str, int] = {}  # folders of this process, and the descriptors of their locks
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
 
@@ -43,7 +43,10 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
         ) from None
 
 
-def _place() -> str:
+def _temporary_place() -> str:
+    """Return the place for temporary files, for messages, also where Python finds none that it can
+    write to.
+    """
     try:
         return tempfile.gettempdir()
     except OSError:  # of all places that Python looks for
@@ -57,7 +60,7 @@ def make_folder() -> str:
     A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
     """
     with contextlib.suppress(OSError):
-        _sweep(Path(tempfile.gettempdir()))
+        _delete_abandoned(Path(tempfile.gettempdir()))
     folder = tempfile.mkdtemp(prefix=_PREFIX)
     with contextlib.suppress(OSError):  # without locks, it stays
         lock = open_lock(Path(folder, f"{_LOCK}.new"))
@@ -74,14 +77,14 @@ def delete_folder(folder: str | os.PathLike[str]) -> None:
         os.close(_held.pop(os.fspath(folder)))
 
 
-def _sweep(place: Path) -> None:
-    """Delete the folders of processes that have ended, and are this user's."""
+def _delete_abandoned(place: Path) -> None:
+    """Delete this user's folders of processes that have ended, so that their locks can be taken."""
     for folder in place.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            facts = folder.lstat()
+            status = folder.lstat()
             if (
-                not stat.S_ISDIR(facts.st_mode)
-                or facts.st_uid != os.geteuid()
+                not stat.S_ISDIR(status.st_mode)
+                or status.st_uid != os.geteuid()
                 or not (folder / _LOCK).is_file()
             ):
                 continue
@@ -109,7 +112,7 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
                 os.posix_fallocate(probe.fileno(), 0, n_bytes)
         except OSError as error:
             raise OutputError(
-                f"{_place()}: temporary files cannot be kept there: {error.strerror}; free space "
+                f"{_temporary_place()}: temporary files cannot be kept there: {error.strerror}; free space "
                 "there, or name another folder by TMPDIR"
             ) from None
         yield folder

@@ -33,21 +33,22 @@ _OWN = (
 )
 
 
-def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the parameters of NetworkX's function; ``own`` takes their values in
-    this order.
+def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the parameters of NetworkX's function.
+
+    ``answer`` takes their values, in this order and with NetworkX's defaults.
     """
     if name == "newman_betweenness_centrality":
-        theirs = nx.load_centrality
+        networkx_function = nx.load_centrality
     else:
-        theirs = getattr(nx, name)
-    signature = inspect.signature(theirs.orig_func)
+        networkx_function = getattr(nx, name)
+    signature = inspect.signature(networkx_function.orig_func)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         try:
-            return own(*bound.args)
+            return answer(*bound.args)
         except (PrecisionError, CapacityError) as error:
             # NetworkX answers what this library refuses
             raise NotImplementedError(str(error)) from error

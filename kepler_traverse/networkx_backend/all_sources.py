@@ -41,7 +41,7 @@ class _Summary(NamedTuple):
 
 
 def searched_where_fast(graph: KeplerGraph, weight: Weight, n_sources: int) -> Graph:
-    """The graph to search, on a GPU if that takes less time."""
+    """Return the graph to search, on a GPU if that takes less time."""
     searched = graph.searched(weight)
     if n_sources * searched.n_edges >= _EDGES_FOR_GPU and cuda.available():
         return searched.to("cuda")
@@ -51,6 +51,7 @@ def searched_where_fast(graph: KeplerGraph, weight: Weight, n_sources: int) -> G
 def _summary(
     graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out"
 ) -> _Summary:
+    """Return the summary of the distances from some vertices, or with ``"in"`` to them."""
     searched = searched_where_fast(graph, weight, sources.size)
     search: Any = bfs_many if weight is None else sssp_many
     table = search(
@@ -66,22 +67,25 @@ def _summary(
     )
 
 
-def _all(graph: KeplerGraph) -> np.ndarray:
+def _all_vertices(graph: KeplerGraph) -> np.ndarray:
+    """Return the numbers of all vertices."""
     return np.arange(len(graph))
 
 
 def _is_strongly_connected(graph: KeplerGraph) -> bool:
-    """Whether each node reaches every other one. The graph has nodes."""
+    """Return whether each node reaches every other one. The graph has nodes."""
     directions = (graph.outgoing, graph.incoming) if graph.directed else (graph.outgoing,)
+    # if the first node reaches all others, and all others reach it
     first = np.zeros(1, np.int64)
-    return all(
-        kernels.bfs(*edges, first, np.iinfo(np.int32).max)[0].size == len(graph)
-        for edges in directions
-    )
+    for edges in directions:
+        order, _, _ = kernels.bfs(*edges, first, np.iinfo(np.int32).max)
+        if order.size < len(graph):
+            return False
+    return True
 
 
 def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: bool) -> Any:
-    """Closeness by the distances to a node."""
+    """Return the closeness by the distances to a node, or of each node."""
     n = len(G)
     if u is not None:
         if distance is None:
@@ -90,12 +94,13 @@ def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: 
             missing = f"Node {u} not found in graph"
         vertex = G.to_number(u, lambda: nx.NodeNotFound(missing))
         if distance is None:
-            by = search_levels(G, vertex, None, True)
+            search = search_levels(G, vertex, None, True)
         else:
-            by = search_dijkstra(G, vertex, None, distance, True)
-        lengths = by.distances()
+            search = search_dijkstra(G, vertex, None, distance, True)
+        lengths = search.distances()
         return _closeness(len(lengths), sum(lengths.values()), n, wf_improved)
-    summary = _summary(G, _all(G), distance, "in")
+
+    summary = _summary(G, _all_vertices(G), distance, "in")
     return {
         node: _closeness(reached, total, n, wf_improved)
         for node, reached, total in zip(G.nodes, summary.reached, summary.total, strict=True)
@@ -103,6 +108,9 @@ def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: 
 
 
 def _closeness(reached: int, total: float, n: int, wf_improved: bool) -> float:
+    """Return NetworkX's closeness of a node to which ``reached`` nodes have distances of sum
+    ``total``.
+    """
     if total <= 0 or n <= 1:
         return 0.0
     closeness = (reached - 1.0) / total
@@ -112,7 +120,7 @@ def _closeness(reached: int, total: float, n: int, wf_improved: bool) -> float:
 
 
 def harmonic_centrality(G: KeplerGraph, nbunch: Any, distance: Weight, _: None) -> dict[Any, Any]:
-    """Sum of the reciprocal distances to each node of ``nbunch``."""
+    """Return the sum of the reciprocal distances to each node of ``nbunch``."""
     names = list(set(G.nbunch_iter(nbunch)))
     if not names:
         return {}
@@ -121,7 +129,7 @@ def harmonic_centrality(G: KeplerGraph, nbunch: Any, distance: Weight, _: None) 
 
 
 def eccentricity(G: KeplerGraph, v: Any, _: None, weight: Weight) -> Any:
-    """Largest distance from each node."""
+    """Return the largest distance from each node."""
     names = list(G.nbunch_iter(v))
     if not names:
         return {}
@@ -142,13 +150,14 @@ def _extreme(name: str) -> Callable[..., Any]:
             _refuse_no_tree(G, weight)
         if not len(G):
             # raises what NetworkX raises
-            return (max if name in ("diameter", "periphery") else min)([])
+            largest_or_smallest = max if name in ("diameter", "periphery") else min
+            return largest_or_smallest([])
         if not _is_strongly_connected(G):  # before all sources are searched in vain
             raise _infinite_path(G)
-        made = extremes(
+        found = extremes(
             G.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,)
         )
-        extreme = getattr(made, name)
+        extreme = getattr(found, name)
         if name in ("center", "periphery"):
             return G.names(extreme)
         return extreme or 0
@@ -166,14 +175,16 @@ def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:
 
 
 def _infinite_path(graph: KeplerGraph) -> Exception:
-    kind, connected = (
-        ("digraph", "strongly connected") if graph.directed else ("graph", "connected")
-    )
-    return nx.NetworkXError(f"Found infinite path length because the {kind} is not {connected}")
+    """Return NetworkX's error for a graph that is not connected."""
+    if graph.directed:
+        what = "digraph is not strongly connected"
+    else:
+        what = "graph is not connected"
+    return nx.NetworkXError(f"Found infinite path length because the {what}")
 
 
 def barycenter(G: KeplerGraph, weight: Weight, *_: None) -> list[Any]:
-    """Nodes of the smallest sum of distances."""
+    """Return the nodes of the smallest sum of distances."""
     _refuse_no_tree(G, weight)
     if not len(G):
         return []
@@ -182,13 +193,13 @@ def barycenter(G: KeplerGraph, weight: Weight, *_: None) -> list[Any]:
             f"Input graph {G} is disconnected, so every induced "
             "subgraph has infinite barycentricity."
         )
-    totals = _summary(G, _all(G), weight).total
+    totals = _summary(G, _all_vertices(G), weight).total
     smallest = min(totals)
     return [node for node, total in zip(G.nodes, totals, strict=True) if total == smallest]
 
 
 def average_shortest_path_length(G: KeplerGraph, weight: Weight, method: str | None) -> float:
-    """Mean distance of all ordered pairs."""
+    """Return the mean distance of all ordered pairs."""
     n = len(G)
     if n == 0:
         raise nx.NetworkXPointlessConcept(
@@ -200,27 +211,27 @@ def average_shortest_path_length(G: KeplerGraph, weight: Weight, method: str | N
         raise nx.NetworkXError(
             "Graph is not strongly connected." if G.directed else "Graph is not connected."
         )
-    total = sum(_summary(G, _all(G), None if method == "unweighted" else weight).total)
+    total = sum(_summary(G, _all_vertices(G), None if method == "unweighted" else weight).total)
     return total / (n * (n - 1))
 
 
 def wiener_index(G: KeplerGraph, weight: Weight) -> Any:
-    """Sum of the distances of all pairs."""
+    """Return the sum of the distances of all pairs."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     if not _is_strongly_connected(G):
         return float("inf")
     # the integer, also where weights are floats
     if len(G) > 1:
-        total = sum(_summary(G, _all(G), weight).total)
+        total = sum(_summary(G, _all_vertices(G), weight).total)
     else:
         total = 0
     return total if G.directed else total / 2
 
 
 def global_efficiency(G: KeplerGraph) -> float:
-    """Mean of the reciprocal distances of all pairs."""
+    """Return the mean of the reciprocal distances of all pairs."""
     n = len(G)
     if n < 2:
         return 0
-    return sum(_summary(G, _all(G), None).harmonic) / (n * (n - 1))
+    return sum(_summary(G, _all_vertices(G), None).harmonic) / (n * (n - 1))

@@ -31,13 +31,13 @@ class Adjacency(NamedTuple):
 
 
 def is_view(graph: Any) -> bool:
-    """Whether a graph of NetworkX shows another one, which may change below it."""
+    """Return whether a graph of NetworkX shows another one, which may change below it."""
     return getattr(graph, "_graph", None) is not None
 
 
 def may_be_uneven(graph: Any) -> bool:
-    """Whether the edges of an undirected graph of NetworkX may differ by direction: those of a view
-    are computed.
+    """Return whether the edges of an undirected graph of NetworkX may differ by direction: those of
+    a view are computed.
     """
     return is_view(graph) or type(graph._adj) is not dict
 
@@ -86,20 +86,22 @@ class KeplerGraph:
             if outgoing.problem:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
+        # by attribute, None for hops: graphs that were searched, and what ``is_even`` has found
         self._searched: dict[Hashable, Graph] = {}
         self._may_be_uneven = not self.directed and may_be_uneven(graph)
         self._even: dict[Hashable, bool] = {}
 
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
+        """Return NetworkX's adjacency as arrays, in its order."""
         n = len(self.nodes)
         neighbors: list[Any] = list(adjacency.values())
         # a view, whose len may count what it hides
-        if any(type(each) is not dict for each in neighbors):
+        if any(type(neighbors_of_node) is not dict for neighbors_of_node in neighbors):
             neighbors = list(map(list, neighbors))
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(np.fromiter(map(len, neighbors), np.int64, n), out=offsets[1:])
-        ends = map(self._adj.__getitem__, chain.from_iterable(neighbors))
-        return Adjacency(offsets, np.fromiter(ends, index_dtype(n), int(offsets[-1])))
+        targets = map(self._adj.__getitem__, chain.from_iterable(neighbors))
+        return Adjacency(offsets, np.fromiter(targets, index_dtype(n), int(offsets[-1])))
 
     def is_directed(self) -> bool:
         return self.directed
@@ -125,7 +127,7 @@ class KeplerGraph:
     order = number_of_nodes
 
     def number_of_edges(self) -> int:
-        """Number of edges; parallel edges count once."""
+        """Return the number of edges; parallel edges count once."""
         if self.directed:
             return int(self.outgoing.targets.size)
         offsets, targets = self.outgoing
@@ -146,12 +148,12 @@ class KeplerGraph:
         return f"<KeplerGraph: {self}>"
 
     def has_weights(self, name: Hashable) -> bool:
-        """Whether an attribute was kept."""
+        """Return whether an attribute was kept."""
         return name in self._weights
 
     def weights(self, name: Hashable | None, incoming: bool = False) -> Weights:
-        """Weights of an attribute in the order of ``outgoing`` or ``incoming``; 1 without an
-        attribute.
+        """Return the weights of an attribute in the order of ``outgoing`` or ``incoming``; 1
+        without an attribute.
         """
         if name is None:
             return self._unit_weights
@@ -167,22 +169,22 @@ class KeplerGraph:
         return Weights(values=ones, floats=_NO_FLAGS, kind="int", has_negative=False, problem="")
 
     def to_number(self, node: Any, error: Callable[[], Exception]) -> int:
-        """Vertex number of a node, or raise the error."""
+        """Return the vertex number of a node, or raise what ``error`` makes."""
         try:
             return self._adj[node]
         except (KeyError, TypeError):
             raise error() from None
 
     def names(self, vertices: np.ndarray) -> list[Any]:
-        """Nodes of vertex numbers."""
+        """Return the nodes of vertex numbers."""
         numbers = vertices.tolist()
         if self.numbered:
             return numbers
         return list(map(self.nodes.__getitem__, numbers))
 
     def is_even(self, weight: Hashable | None) -> bool:
-        """Whether an edge of an undirected graph is there, and has the same weight, in both
-        directions.
+        """Return whether each edge of an undirected graph is there, and has the same weight, in
+        both directions.
 
         A view of a directed graph may say otherwise, and so may a view with a filter of edges.
         NetworkX then searches each direction as it is.
@@ -194,22 +196,26 @@ class KeplerGraph:
         return self._even[weight]
 
     def _compare_directions(self, weight: Hashable | None) -> bool:
+        """Compute ``is_even``."""
         offsets, targets = self.outgoing
         src = np.repeat(np.arange(len(self)), np.diff(offsets))
         dst = targets.astype(np.int64)
-        there = src * len(self) + dst
-        back = dst * len(self) + src
-        by_there = np.argsort(there)
-        by_back = np.argsort(back)
-        if not np.array_equal(there[by_there], back[by_back]):
+        # One number per edge, and that of the edge in the other direction.
+        keys = src * len(self) + dst
+        reversed_keys = dst * len(self) + src
+        order = np.argsort(keys)
+        reversed_order = np.argsort(reversed_keys)
+        if not np.array_equal(keys[order], reversed_keys[reversed_order]):
             return False
         weights = self.weights(weight)
-        columns = [weights.values, *([weights.floats] if weights.floats.size else [])]
-        return all(np.array_equal(column[by_there], column[by_back]) for column in columns)
+        columns = [weights.values]
+        if weights.floats.size:
+            columns.append(weights.floats)
+        return all(np.array_equal(column[order], column[reversed_order]) for column in columns)
 
     def searched(self, weight: Hashable | None) -> Graph:
-        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is
-        kept.
+        """Return the graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids.
+        It is kept.
 
         Raises NotImplementedError: the graph is undirected, and its directions differ
         (``is_even``).
@@ -219,15 +225,15 @@ class KeplerGraph:
         if weight not in self._searched:
             offsets, targets = self.outgoing
             src = np.repeat(np.arange(len(self), dtype=targets.dtype), np.diff(offsets))
-            if weight is None:
-                values = None
-            else:
+            values = None
+            if weight is not None:
                 values = self.weights(weight).values
-            if not self.directed:
-                once = src <= targets
-                src = src[once]
-                targets = targets[once]
-                values = None if values is None else values[once]
+            if not self.directed:  # each edge is there in both directions
+                is_first = src <= targets
+                src = src[is_first]
+                targets = targets[is_first]
+                if values is not None:
+                    values = values[is_first]
             ids = np.arange(len(self), dtype=np.int64)
             self._searched[weight] = graph_from_numbers(
                 src, targets, values, ids=ids, directed=self.directed
@@ -235,7 +241,8 @@ class KeplerGraph:
         return self._searched[weight]
 
     def labels(self, weight: Hashable | None) -> HubLabels:
-        """The hub labels that answer the distance of two nodes from then on; see ``Graph.labels``.
+        """Return the hub labels that answer the distance of two nodes from then on; see
+        ``Graph.labels``.
 
         Raises NotImplementedError (as ``searched``) or HierarchyError (there are none that pay).
         """
@@ -244,7 +251,7 @@ class KeplerGraph:
     def distance_by_labels(
         self, weight: Hashable | None, source: int, target: int
     ) -> int | float | None:
-        """The distance of two vertices by the labels, infinite without a path.
+        """Return the distance of two vertices by the labels, infinite without a path.
 
         None if there are no labels, or if some weights are floats: NetworkX returns the type of the
         sum along a path, which labels do not know.
@@ -262,6 +269,7 @@ class KeplerGraph:
 
 
 def _metric(weight: Hashable | None) -> str:
+    """Return the metric of ``Graph.hierarchy`` for an attribute of edges, None for hops."""
     return "hops" if weight is None else "weights"
 
 
@@ -305,23 +313,24 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
             raise NotImplementedError(UNEVEN)
     if result.multigraph:
         raise NotImplementedError("parallel edges were merged; call NetworkX with its own graph")
-    made = nx.DiGraph() if result.directed else nx.Graph()
-    made.add_nodes_from(result.nodes)
+    converted = nx.DiGraph() if result.directed else nx.Graph()
+    converted.add_nodes_from(result.nodes)
     offsets, targets = result.outgoing
     src = np.repeat(np.arange(len(result)), np.diff(offsets))
-    made.add_edges_from(zip(result.names(src), result.names(targets), strict=True))
+    converted.add_edges_from(zip(result.names(src), result.names(targets), strict=True))
     for weight, (outgoing, _) in result._weights.items():
-        listed = to_numbers(outgoing.values, outgoing.floats, np.arange(outgoing.values.size))
-        for u, v, value in zip(result.names(src), result.names(targets), listed, strict=True):
-            made[u][v][weight] = value
-    return made
+        all_edges = np.arange(outgoing.values.size)
+        values = to_numbers(outgoing.values, outgoing.floats, all_edges)
+        for u, v, value in zip(result.names(src), result.names(targets), values, strict=True):
+            converted[u][v][weight] = value
+    return converted
 
 
 def find_vertices(
     graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]
 ) -> np.ndarray:
-    """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the
-    graph.
+    """Return the vertex numbers of several nodes, int64; ``error`` makes what is raised for a node
+    that is not in the graph.
     """
     numbers = [graph.to_number(node, partial(error, node)) for node in nodes]
     return np.array(numbers, np.int64)

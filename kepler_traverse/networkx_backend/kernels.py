@@ -37,6 +37,7 @@ class WeightedEdges(NamedTuple):
 
     @classmethod
     def of(cls, adjacency: Any, weights: Any) -> WeightedEdges:
+        """Return the edges of an ``Adjacency`` with their ``Weights``."""
         return cls(adjacency.offsets, adjacency.targets, weights.values, weights.floats)
 
 
@@ -57,14 +58,14 @@ def bfs(offsets, targets, sources, max_level):
             level[source] = 0
             order[n_reached] = source
             n_reached += 1
-    begin = 0
-    while begin < n_reached:
-        v = order[begin]
-        begin += 1
+    head = 0
+    while head < n_reached:
+        v = order[head]
+        head += 1
         if level[v] == max_level:
             break
-        for at in range(offsets[v], offsets[v + 1]):
-            u = targets[at]
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = targets[edge]
             if level[u] == NONE:
                 level[u] = level[v] + 1
                 parent[u] = v
@@ -75,19 +76,22 @@ def bfs(offsets, targets, sources, max_level):
 
 @njit(cache=True, nogil=True)
 def bfs_predecessors(offsets, targets, order, level):
-    """All predecessors on shortest paths, by vertex in the given order.
+    """Find all predecessors on shortest paths, by vertex in the given order.
 
-    Return the begin of the list of each vertex of ``order``, and the end of the last, as int64; and
-    the predecessors, in the order in which the search meets them.
+    Return where the list of each vertex of ``order`` begins, and the end of the last, as int64; and
+    the predecessors, in the order in which the search meets them. ``level`` is that of each vertex,
+    -1 where unreached.
     """
     n = offsets.size - 1
     place = np.full(n, NONE, np.int64)
     starts = np.zeros(order.size + 1, np.int64)
     for i in range(order.size):
         place[order[i]] = i
+
+    # Count, add up, and write.
     for v in order:
-        for at in range(offsets[v], offsets[v + 1]):
-            u = targets[at]
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = targets[edge]
             if level[u] == level[v] + 1:
                 starts[place[u] + 1] += 1
     for i in range(order.size):
@@ -95,8 +99,8 @@ def bfs_predecessors(offsets, targets, order, level):
     cursor = starts[:-1].copy()
     predecessors = np.empty(starts[-1], targets.dtype)
     for v in order:
-        for at in range(offsets[v], offsets[v + 1]):
-            u = targets[at]
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = targets[edge]
             if level[u] == level[v] + 1:
                 predecessors[cursor[place[u]]] = v
                 cursor[place[u]] += 1
@@ -105,12 +109,14 @@ def bfs_predecessors(offsets, targets, order, level):
 
 @njit(cache=True, nogil=True)
 def components(offsets, targets):
-    """The vertices of an undirected graph by component, and where each component begins in them."""
+    """Return the vertices of an undirected graph by component, and where each component begins in
+    them, and the end.
+    """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
     seen = np.zeros(n, np.uint8)
     starts = np.zeros(n + 1, np.int64)
-    n_seen = begin = n_components = 0
+    n_seen = head = n_components = 0
     for root in range(n):
         if seen[root]:
             continue
@@ -119,11 +125,11 @@ def components(offsets, targets):
         seen[root] = 1
         order[n_seen] = root
         n_seen += 1
-        while begin < n_seen:
-            v = order[begin]
-            begin += 1
-            for at in range(offsets[v], offsets[v + 1]):
-                u = targets[at]
+        while head < n_seen:
+            v = order[head]
+            head += 1
+            for edge in range(offsets[v], offsets[v + 1]):
+                u = targets[edge]
                 if not seen[u]:
                     seen[u] = 1
                     order[n_seen] = u
@@ -151,6 +157,7 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
         seen[side, end] = 1
     meeting = source if source == target else NONE
     while meeting == NONE and begins[0] < ends[0] and begins[1] < ends[1]:
+        # One level from the side whose frontier is smaller.
         if ends[0] - begins[0] <= ends[1] - begins[1]:
             side = 0
         else:
@@ -161,8 +168,8 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
             begin, end = (
                 (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
             )
-            for at in range(begin, end):
-                u = targets[at] if side == 0 else targets_in[at]
+            for edge in range(begin, end):
+                u = targets[edge] if side == 0 else targets_in[edge]
                 if not seen[side, u]:
                     parent[side, u] = v
                     seen[side, u] = 1
@@ -176,20 +183,25 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
 
 @njit(cache=True, nogil=True)
 def _precedes(distance, stamp, u, v):
-    """Whether u leaves the heap before v: by distance, then by the time of its last improvement."""
+    """Return whether u leaves the heap before v: by distance, then by the time of its last
+    improvement.
+    """
     return distance[u] < distance[v] or (distance[u] == distance[v] and stamp[u] < stamp[v])
 
 
 @njit(cache=True, nogil=True)
 def _rise(heap, place, distance, stamp, i):
+    """Move the vertex at position ``i`` of a heap up to where it belongs; ``place`` has the
+    position of each vertex.
+    """
     v = heap[i]
     while i > 0:
-        above = (i - 1) >> 1
-        if not _precedes(distance, stamp, v, heap[above]):
+        parent = (i - 1) >> 1
+        if not _precedes(distance, stamp, v, heap[parent]):
             break
-        heap[i] = heap[above]
+        heap[i] = heap[parent]
         place[heap[i]] = i
-        i = above
+        i = parent
     heap[i] = v
     place[v] = i
 
@@ -197,30 +209,30 @@ def _rise(heap, place, distance, stamp, i):
 @njit(cache=True, nogil=True)
 def _pop(heap, place, distance, stamp, size):
     """Remove the first vertex of a heap of ``size`` vertices and return it."""
-    top = heap[0]
+    first = heap[0]
     v = heap[size - 1]
     size -= 1
     i = 0
     while True:
-        below = 2 * i + 1
-        if below >= size:
+        child = 2 * i + 1
+        if child >= size:
             break
-        if below + 1 < size and _precedes(distance, stamp, heap[below + 1], heap[below]):
-            below += 1
-        if not _precedes(distance, stamp, heap[below], v):
+        if child + 1 < size and _precedes(distance, stamp, heap[child + 1], heap[child]):
+            child += 1
+        if not _precedes(distance, stamp, heap[child], v):
             break
-        heap[i] = heap[below]
+        heap[i] = heap[child]
         place[heap[i]] = i
-        i = below
+        i = child
     heap[i] = v
     place[v] = i
-    return top
+    return first
 
 
 @njit(cache=True, nogil=True)
 def dijkstra(edges, sources, limit, target, all_predecessors):
-    """Dijkstra's algorithm from all sources together, up to a target, -1 for none; distances above
-    the limit are dropped.
+    """Search by Dijkstra's algorithm from all sources together, up to a target, -1 for none;
+    distances above the limit are dropped.
 
     Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices;
     distances and parents of shape (n_vertices,); which distances are floats, or empty like
@@ -241,6 +253,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     discovered = np.empty(n, targets.dtype)
     heap = np.empty(n, targets.dtype)
     place = np.empty(n, targets.dtype)
+
     # A vertex is settled once, so each edge is in at most one list of predecessors: ``following``
     # links its elements.
     n_lists = 0
@@ -254,6 +267,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     origin = np.empty(n_elements, targets.dtype)
     starts = np.zeros(1, np.int64)
     predecessors = np.empty(0, targets.dtype)
+
     n_settled = n_discovered = 0
     size = clock = np.int64(0)
     for source in sources:
@@ -266,6 +280,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
             size += 1
             discovered[n_discovered] = source
             n_discovered += 1
+
     while size:
         v = _pop(heap, place, distance, stamp, size)
         size -= 1
@@ -274,9 +289,10 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
         n_settled += 1
         if v == target:
             break
-        for at in range(offsets[v], offsets[v + 1]):
-            u = targets[at]
-            candidate = distance[v] + weights[at]
+
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = targets[edge]
+            candidate = distance[v] + weights[edge]
             if candidate > limit:
                 continue
             if state[u] == SETTLED:
@@ -300,7 +316,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
                 clock += 1
                 stamp[u] = clock
                 if floats.size:
-                    is_float[u] = is_float[v] | floats[at]
+                    is_float[u] = is_float[v] | floats[edge]
                 if state[u] == UNSEEN:
                     state[u] = QUEUED
                     heap[size] = u
@@ -309,13 +325,14 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
                     discovered[n_discovered] = u
                     n_discovered += 1
                 _rise(heap, place, distance, stamp, np.int64(place[u]))
+            # An improvement begins a new list of predecessors.
             if all_predecessors and candidate == distance[u]:
-                origin[at] = v
+                origin[edge] = v
                 if improves or first[u] == NONE:
-                    first[u] = at
+                    first[u] = edge
                 else:
-                    following[last[u]] = at
-                last[u] = at
+                    following[last[u]] = edge
+                last[u] = edge
     discovered = discovered[:n_discovered]
     if all_predecessors:
         starts, predecessors = _flatten(discovered, first, following, origin)
@@ -324,28 +341,34 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
 
 @njit(cache=True, nogil=True)
 def _flatten(vertices, first, following, origin):
+    """Return lists of predecessors one after the other: where that of each of ``vertices`` begins,
+    and the predecessors.
+
+    ``first`` has the first element of the list of each vertex, ``following`` the next element, and
+    ``origin`` the predecessor of each.
+    """
     starts = np.zeros(vertices.size + 1, np.int64)
     for i in range(vertices.size):
-        count = 0
-        at = first[vertices[i]]
-        while at != NONE:
-            count += 1
-            at = following[at]
-        starts[i + 1] = starts[i] + count
+        size = 0
+        element = first[vertices[i]]
+        while element != NONE:
+            size += 1
+            element = following[element]
+        starts[i + 1] = starts[i] + size
     flat = np.empty(starts[-1], origin.dtype)
     for i in range(vertices.size):
-        to = starts[i]
-        at = first[vertices[i]]
-        while at != NONE:
-            flat[to] = origin[at]
-            to += 1
-            at = following[at]
+        end = starts[i]
+        element = first[vertices[i]]
+        while element != NONE:
+            flat[end] = origin[element]
+            end += 1
+            element = following[element]
     return starts, flat
 
 
 @njit(cache=True, nogil=True)
 def bidirectional_dijkstra(outgoing, incoming, source, target):
-    """Dijkstra's algorithm from both ends, one settled vertex from each in turn.
+    """Search by Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
     Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and
     whether it is a float to Python, where integers and floats are mixed; and a vertex, parents and
@@ -382,14 +405,14 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
         v = _pop(heap[side], place[side], distance[side], stamp[side], sizes[side])
         sizes[side] -= 1
         state[side, v] = SETTLED
-        if state[1 - side, v] == SETTLED:
+        if state[1 - side, v] == SETTLED:  # settled from both ends: no shorter path is left
             return DONE, length, length_is_float, meeting, parent[0], parent[1]
         begin, end = (
             (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
         )
-        for at in range(begin, end):
-            u = targets[at] if side == 0 else targets_in[at]
-            candidate = distance[side, v] + (weights[at] if side == 0 else weights_in[at])
+        for edge in range(begin, end):
+            u = targets[edge] if side == 0 else targets_in[edge]
+            candidate = distance[side, v] + (weights[edge] if side == 0 else weights_in[edge])
             if state[side, u] == SETTLED:
                 if candidate < distance[side, u]:
                     return CONTRADICTION, length, False, NONE, parent[0], parent[1]
@@ -400,7 +423,7 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
                 stamp[side, u] = clock
                 if floats.size:
                     is_float[side, u] = is_float[side, v] | (
-                        floats[at] if side == 0 else floats_in[at]
+                        floats[edge] if side == 0 else floats_in[edge]
                     )
                 if state[side, u] == UNSEEN:
                     state[side, u] = QUEUED
@@ -410,6 +433,7 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
                 _rise(
                     heap[side], place[side], distance[side], stamp[side], np.int64(place[side, u])
                 )
+                # the best path so far over a vertex that both searches have seen
                 if state[1 - side, u] != UNSEEN:
                     whole = candidate + distance[1 - side, u]
                     if meeting == NONE or length > whole:
@@ -420,12 +444,14 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
 
 
 @njit(cache=True, nogil=True)
-def _is_waiting(at, following, origin, queued):
-    """Return whether a vertex of a list of predecessors is in the queue."""
-    while at != NONE:
-        if queued[origin[at]]:
+def _is_waiting(element, following, origin, queued):
+    """Return whether a vertex of a list of predecessors is in the queue; ``element`` is the first
+    of the list.
+    """
+    while element != NONE:
+        if queued[origin[element]]:
             return True
-        at = following[at]
+        element = following[element]
     return False
 
 
@@ -433,18 +459,18 @@ def _is_waiting(at, following, origin, queued):
 def _lengthen(following, origin):
     """Return the lists of predecessors with space for as many more elements."""
     n = origin.size
-    more = np.full(2 * n, NONE, np.int64)
-    more_origin = np.empty(2 * n, origin.dtype)
+    longer_following = np.full(2 * n, NONE, np.int64)
+    longer_origin = np.empty(2 * n, origin.dtype)
     # the assignment of a slice would take seconds to compile, for its error message
     for i in range(n):
-        more[i] = following[i]
-        more_origin[i] = origin[i]
-    return more, more_origin
+        longer_following[i] = following[i]
+        longer_origin[i] = origin[i]
+    return longer_following, longer_origin
 
 
 @njit(cache=True, nogil=True)
 def bellman_ford(edges, source, heuristic):
-    """The Bellman-Ford algorithm with a queue of vertices.
+    """Search by the Bellman-Ford algorithm with a queue of vertices, as NetworkX does.
 
     With ``heuristic`` a negative cycle is looked for at each improvement.
 
@@ -463,6 +489,8 @@ def bellman_ford(edges, source, heuristic):
     queued = np.zeros(n, np.uint8)
     times_queued = np.zeros(n, np.int64)
     parent = np.full(n, NONE, targets.dtype)
+    # Of each vertex the ends of the edge on its path that was improved last: if one of them is
+    # improved by way of the vertex, the path closes a negative cycle.
     recent_src = np.full(n, NONE, targets.dtype)
     recent_dst = np.full(n, NONE, targets.dtype)
     discovered = np.empty(n, targets.dtype)
@@ -473,6 +501,7 @@ def bellman_ford(edges, source, heuristic):
     following = np.full(n + 1, NONE, np.int64)
     origin = np.empty(n + 1, targets.dtype)
     n_elements = 0
+
     queue = np.empty(n + 1, targets.dtype)  # circular: no vertex is in it twice
     head = 0
     tail = 1
@@ -481,12 +510,14 @@ def bellman_ford(edges, source, heuristic):
     reached[source] = 1
     discovered[0] = source
     status = DONE
+
     while head != tail and status == DONE:
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
         if _is_waiting(first[u], following, origin, queued):
             continue
+
         for edge in range(offsets[u], offsets[u + 1]):
             v = targets[edge]
             candidate = distance[u] + weights[edge]
@@ -524,6 +555,8 @@ def bellman_ford(edges, source, heuristic):
                     is_float[v] = is_float[u] | floats[edge]
                 distance[v] = candidate
                 parent[v] = u
+
+            # u is a predecessor of v, the first of a new list if it has improved v.
             if n_elements == origin.size:
                 following, origin = _lengthen(following, origin)
             origin[n_elements] = u
@@ -539,7 +572,7 @@ def bellman_ford(edges, source, heuristic):
 
 
 @njit(cache=True, nogil=True)
-def claim(order, parent, owner):
+def spread_owners(order, parent, owner):
     """Give each vertex without an owner that of its parent, which precedes it in the order."""
     for v in order:
         if owner[v] == NONE:
@@ -557,26 +590,32 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
     if a vertex has too many paths.
     """
     paths, carried = np.zeros((2, distance.size))
+
+    # Forward: the number of shortest paths to each vertex.
     paths[order[0]] = 1.0
     for v in order[1:]:
-        for at in range(offsets[v], offsets[v + 1]):
-            u = sources[at]
-            if 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]:
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = sources[edge]
+            if 0 <= distance[u] < distance[v] and distance[u] + lengths[edge] == distance[v]:
                 paths[v] += paths[u]
         if paths[v] >= 2.0**1000:
             return False
+
+    # Backward: what each vertex carries, divided among the edges that lead to it.
     for v in order[:0:-1]:
-        own = np.int64(0)
-        for at in range(offsets[v], offsets[v + 1]):
-            u = sources[at]
-            own += 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]
-        for at in range(offsets[v], offsets[v + 1]):
-            u = sources[at]
-            if 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]:
+        n_predecessors = np.int64(0)
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = sources[edge]
+            n_predecessors += (
+                0 <= distance[u] < distance[v] and distance[u] + lengths[edge] == distance[v]
+            )
+        for edge in range(offsets[v], offsets[v + 1]):
+            u = sources[edge]
+            if 0 <= distance[u] < distance[v] and distance[u] + lengths[edge] == distance[v]:
                 if is_target[v]:
                     share = paths[u] / paths[v] * (1.0 + carried[v])
                 else:
-                    share = carried[v] / own
-                loads[at] += share
+                    share = carried[v] / n_predecessors
+                loads[edge] += share
                 carried[u] += share
     return True

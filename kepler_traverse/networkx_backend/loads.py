@@ -33,7 +33,7 @@ from .graph import KeplerGraph
 def betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
-    """Share of shortest paths through each node."""
+    """Return the share of shortest paths through each node."""
     if k is None or k == len(G):
         sample = None
     else:
@@ -44,14 +44,14 @@ def betweenness_centrality(
 def betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
-    """Share of the shortest paths from some nodes to some others through each node."""
+    """Return the share of the shortest paths from some nodes to some others through each node."""
     return _of_nodes(G, weight, sources, targets, normalized, False)
 
 
 def edge_betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, seed: Any
 ) -> dict[Any, float]:
-    """Share of shortest paths over each edge."""
+    """Return the share of shortest paths over each edge."""
     sample = None if k is None else _sample(G, k, seed, True)
     table = _sums(G, weight, sample, None, of="edges")
     if table is None:
@@ -65,8 +65,8 @@ def edge_betweenness_centrality(
 def edge_betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
-    """Share of the shortest paths from some nodes to some others over each edge, as NetworkX
-    divides them.
+    """Return the share of the shortest paths from some nodes to some others over each edge, as
+    NetworkX divides them.
     """
     n = len(G)
     graph = G.searched(weight)
@@ -75,9 +75,10 @@ def edge_betweenness_centrality_subset(
     starts = np.array([G._adj[node] for node in sources], np.int64)
     is_target = np.zeros(n, np.bool_)
     is_target[[G._adj[node] for node in set(targets) if node in G]] = True
+
     make_plan = plan_bfs_many if weight is None else plan_sssp_many
     plan = make_plan(graph, n_sources=max(starts.size, 1))
-    for group in _shown(plan, starts):
+    for group in _iter_with_progress(plan, starts):
         rows = to_host(group.as_rows().distance)
         lengths = np.ones(graph.n_edges, rows.dtype)
         if not is_hops(rows.dtype):
@@ -90,6 +91,8 @@ def edge_betweenness_centrality_subset(
                 raise PrecisionError(
                     "a node has 2**1000 shortest paths or more, which this function does not count"
                 )
+
+    # Add up both directions of each edge of an undirected graph.
     tails = reverse.targets.astype(np.int64)
     heads = np.repeat(np.arange(n), np.diff(reverse.offsets))
     if G.directed:
@@ -116,17 +119,20 @@ def newman_betweenness_centrality(
     options = BetweennessOptions().checked(kind, graph, "bfs")
     asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
     loads = Betweenness(asked, is_even=True)
-    for group in _shown(plan, np.arange(n)):
+    for group in _iter_with_progress(plan, np.arange(n)):
         loads.add(group)
     if normalized and n > 2:
         scale = 1.0 / ((n - 1) * (n - 2))
     else:
         scale = 1.0
-    by_node = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
-    return by_node if v is None else by_node.get(v, 0.0)
+    values = loads.sums.floats(np.arange(n)) * scale
+    by_node = dict(zip(G.nodes, values.tolist(), strict=True))
+    if v is None:
+        return by_node
+    return by_node.get(v, 0.0)
 
 
-def _shown(plan: MultiSourcePlan, sources: np.ndarray) -> Iterator[Traversals]:
+def _iter_with_progress(plan: MultiSourcePlan, sources: np.ndarray) -> Iterator[Traversals]:
     """Yield the groups of a plan, with lines of progress if they take long."""
     meter = make_meter(late_lines(PROGRESS_NAME), int(sources.size), plan.graph.device)
     with meter.running():
@@ -134,6 +140,10 @@ def _shown(plan: MultiSourcePlan, sources: np.ndarray) -> Iterator[Traversals]:
 
 
 def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[Any]:
+    """Return k nodes, those that NetworkX draws from the seed.
+
+    ``counts_ends``: whether the ends of paths count, too.
+    """
     nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
     if not nodes and len(graph) > 2 - counts_ends:
         # as NetworkX, which divides by the size of the sample
@@ -144,7 +154,9 @@ def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[An
 def _sums(
     graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any
 ) -> Any:
-    """Return the table of sums over ordered pairs; None if there is no pair."""
+    """Return the table of sums over ordered pairs, a row per node or edge; None if there is no
+    pair.
+    """
     if sources is None:
         starts = np.arange(len(graph))
     else:
@@ -182,14 +194,14 @@ def _of_nodes(
     normalized: bool,
     endpoints: bool,
 ) -> dict[Any, float]:
-    """Betweenness by node; with sources but no targets, the sources are a sample."""
+    """Return betweenness by node; with sources but no targets, the sources are a sample."""
     table = _sums(graph, weight, sources, targets, endpoints=endpoints)
     if table is None:
         return dict.fromkeys(graph.nodes, 0.0)
-    scales = _scales(
-        graph, "vertices", normalized, endpoints, None if targets is not None else sources
-    )
-    return dict(zip(graph.nodes, (table["betweenness"].to_numpy() * scales).tolist(), strict=True))
+    sample = sources if targets is None else None
+    scales = _scales(graph, "vertices", normalized, endpoints, sample)
+    values = table["betweenness"].to_numpy() * scales
+    return dict(zip(graph.nodes, values.tolist(), strict=True))
 
 
 def _scales(
@@ -199,37 +211,36 @@ def _scales(
     endpoints: bool,
     sample: Iterable[Any] | None = None,
 ) -> np.ndarray | float:
-    """What sums over ordered pairs are multiplied by, per node or for all edges."""
+    """Return what sums over ordered pairs are multiplied by, per node or for all edges."""
     options = BetweennessOptions(of=of, normalized=normalized, endpoints=endpoints)  # type: ignore[arg-type]
     if sample is None:
-        chosen = None
+        sample_of_vertices = None
     else:
-        chosen = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
+        sample_of_vertices = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
     scales: np.ndarray | float = find_scales(
-        options, chosen, len(graph), graph.directed, np.arange(len(graph))
+        options, sample_of_vertices, len(graph), graph.directed, np.arange(len(graph))
     )
     return scales
 
 
 def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any, float]:
-    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries
-    nothing.
+    """Return sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself
+    carries nothing.
 
     Keys are ``src * n + dst`` in ascending order, and ``src < dst`` if the graph is undirected.
     """
     offsets, dst = graph.outgoing
     src = np.repeat(np.arange(len(graph)), np.diff(offsets))
     if graph.directed:
-        listed = np.ones(src.size, bool)
+        is_listed = np.ones(src.size, bool)
     else:
-        listed = src <= dst
-    src = src[listed]
-    dst = dst[listed].astype(np.int64)
-    own = src * len(graph) + dst
+        is_listed = src <= dst
+    src = src[is_listed]
+    dst = dst[is_listed].astype(np.int64)
+    edge_keys = src * len(graph) + dst
     loads = np.zeros(src.size)
-    at = np.searchsorted(keys, own)
-    is_there = np.isin(own, keys)
-    loads[is_there] = sums[at[is_there]]
-    return dict(
-        zip(zip(graph.names(src), graph.names(dst), strict=True), loads.tolist(), strict=True)
-    )
+    places = np.searchsorted(keys, edge_keys)
+    has_sum = np.isin(edge_keys, keys)
+    loads[has_sum] = sums[places[has_sum]]
+    edges = zip(graph.names(src), graph.names(dst), strict=True)
+    return dict(zip(edges, loads.tolist(), strict=True))

@@ -73,12 +73,12 @@ def can_run(
     except TypeError as error:
         return f"{error}"
     bound.apply_defaults()
-    given = bound.arguments
+    arguments = bound.arguments
     return (
-        _handed_over_problem(name, given)
-        or _limits_problem(name, given)
-        or _method_problem(name, given)
-        or _graph_problem(name, given)
+        _handed_over_problem(name, arguments)
+        or _limits_problem(name, arguments)
+        or _method_problem(name, arguments)
+        or _graph_problem(name, arguments)
         or True
     )
 
@@ -102,49 +102,54 @@ def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
     warnings.warn(f"kepler leaves {name} to NetworkX, as {problem}", stacklevel=2)
 
 
-def _handed_over_problem(name: str, given: dict[str, Any]) -> str:
-    """Refuse arguments that hand over what distances do not give."""
+def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:
+    """Say which argument hands over what distances do not give; ``""`` if none does.
+
+    ``arguments`` are those of a call by name, here and below.
+    """
     for argument, harmless in _HANDED_OVER.items():
         is_served = argument == "sources" and name in _WITH_SOURCES
-        if argument not in given or is_served:
+        if argument not in arguments or is_served:
             continue
-        if not any(given[argument] is each for each in harmless):
+        if not any(arguments[argument] is value for value in harmless):
             return f"{argument} is given"
     return ""
 
 
-def _limits_problem(name: str, given: dict[str, Any]) -> str:
-    """Refuse limits of a search that are no numbers, or too large ones."""
+def _limits_problem(name: str, arguments: dict[str, Any]) -> str:
+    """Say which limit of a search is no number, or too large; ``""`` if none is."""
     limits = ["cutoff", "depth_limit"]
     if name == "descendants_at_distance":  # to others it is the name of weights
         limits.append("distance")
     for argument in limits:
-        if argument in given:
-            problem = _limit_problem(argument, given[argument])
+        if argument in arguments:
+            problem = _limit_problem(argument, arguments[argument])
             if problem:
                 return problem
     return ""
 
 
-def _method_problem(name: str, given: dict[str, Any]) -> str:
-    """Refuse methods that NetworkX has and this backend has not."""
+def _method_problem(name: str, arguments: dict[str, Any]) -> str:
+    """Say which method NetworkX has and this backend has not; ``""`` if it has it."""
     methods = _METHODS if name == "average_shortest_path_length" else _METHODS[2:]
-    if "method" in given and given["method"] not in methods:
-        return f"method {given['method']!r} is not served"
+    if "method" in arguments and arguments["method"] not in methods:
+        return f"method {arguments['method']!r} is not served"
     return ""
 
 
-def _graph_problem(name: str, given: dict[str, Any]) -> str:
-    """Refuse graphs, and weights of them, of which this backend would return something else."""
-    graph = given["G"]
+def _graph_problem(name: str, arguments: dict[str, Any]) -> str:
+    """Say why this backend would return something else of a graph and its weights; ``""`` if it
+    would not.
+    """
+    graph = arguments["G"]
     _forget_view(graph)
-    if _may_be_tree(graph, name, given):
+    if _may_be_tree(graph, name, arguments):
         return "the graph may be a tree, for which NetworkX takes linear time"
     if name in _LOADS:
-        problem = _load_problem(graph, name, given)
+        problem = _load_problem(graph, name, arguments)
         if problem:
             return problem
-    weight = _weight_of_call(name, given)
+    weight = _weight_of_call(name, arguments)
     problem = ""
     if weight is not None:
         problem = _weight_problem(graph, name, weight)
@@ -161,27 +166,27 @@ def _forget_view(graph: Any) -> None:
         graph.__networkx_cache__ = None
 
 
-def _may_be_tree(graph: Any, name: str, given: dict[str, Any]) -> bool:
-    """Whether NetworkX may know a faster way, since the graph has as many edges as a tree."""
+def _may_be_tree(graph: Any, name: str, arguments: dict[str, Any]) -> bool:
+    """Return whether NetworkX may know a faster way, since the graph has as many edges as a tree."""
     if name not in ("center", "barycenter"):
         return False
-    if given["weight"] is not None or graph.is_directed():
+    if arguments["weight"] is not None or graph.is_directed():
         return False
     return bool(graph.number_of_edges() == len(graph) - 1)
 
 
-def _weight_of_call(name: str, given: dict[str, Any]) -> Any:
+def _weight_of_call(name: str, arguments: dict[str, Any]) -> Any:
     """Return the weights of a call, None for hops."""
-    if given.get("method") == "unweighted":
+    if arguments.get("method") == "unweighted":
         return None
     if name in ("closeness_centrality", "harmonic_centrality"):
-        return given.get("distance")
-    return given.get("weight")
+        return arguments.get("distance")
+    return arguments.get("weight")
 
 
 def _direction_problem(graph: Any, name: str, weight: Any) -> str:
-    """Refuse undirected views whose directions differ where each edge is searched as one edge of
-    both directions.
+    """Refuse undirected views whose directions differ, where each edge is searched as one edge of
+    both directions; ``""`` for others.
     """
     if name not in _OF_BOTH_DIRECTIONS or graph.is_directed():
         return ""
@@ -189,10 +194,13 @@ def _direction_problem(graph: Any, name: str, weight: Any) -> str:
         if not may_be_uneven(graph):
             return ""
         graph = KeplerGraph(graph, None if weight is None else {weight: 1})
-    return "" if graph.is_even(weight) else UNEVEN
+    if graph.is_even(weight):
+        return ""
+    return UNEVEN
 
 
 def _limit_problem(argument: str, value: Any) -> str:
+    """Say why a value is no limit that this backend serves; ``""`` if it is one."""
     if value is None or type(value) in (int, bool):
         if value is None or abs(value) < 2**53:
             return ""
@@ -204,23 +212,22 @@ def _limit_problem(argument: str, value: Any) -> str:
     return f"{argument} is of type {type(value).__name__}"
 
 
-def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
+def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
+    """Say why betweenness or load is left to NetworkX, but for weights; ``""`` if it is not."""
     if name.startswith("edge_") and graph.is_multigraph():
         return "edges of multigraphs have keys"
-    if name == "newman_betweenness_centrality" and given["weight"] is not None:
-        return "NetworkX leaves out predecessors after the source, in the order of its search"
-    if (
-        name == "newman_betweenness_centrality"
-        and given["cutoff"]
-        and not (type(given["cutoff"]) is int and given["cutoff"] > 0)
-    ):
-        return "cutoff is not a whole number above 0"
-    if name == "newman_betweenness_centrality" and not _compare(graph):
-        return "nodes do not compare, and NetworkX sorts those at equal distances"
+    if name == "newman_betweenness_centrality":
+        if arguments["weight"] is not None:
+            return "NetworkX leaves out predecessors after the source, in the order of its search"
+        cutoff = arguments["cutoff"]
+        if cutoff and not (type(cutoff) is int and cutoff > 0):
+            return "cutoff is not a whole number above 0"
+        if not _can_be_sorted(graph):
+            return "nodes do not compare, and NetworkX sorts those at equal distances"
     if name in _SUBSETS:
         try:
-            sources = list(given["sources"])
-            _ = set(given["targets"])
+            sources = list(arguments["sources"])
+            _ = set(arguments["targets"])
             if len(set(sources)) < len(sources) or not all(node in graph for node in sources):
                 return "a source is given twice, or is not in the graph"
         except TypeError:
@@ -228,8 +235,8 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
     return ""
 
 
-def _compare(graph: Any) -> bool:
-    """Whether nodes can be sorted."""
+def _can_be_sorted(graph: Any) -> bool:
+    """Return whether nodes can be sorted."""
     try:
         sorted(graph)
     except TypeError:
@@ -238,6 +245,7 @@ def _compare(graph: Any) -> bool:
 
 
 def _weight_problem(graph: Any, name: str, weight: Any) -> str:
+    """Say why the weights of a call are left to NetworkX; ``""`` if they are not."""
     if callable(weight):
         return "weights are a function"
     try:
@@ -246,7 +254,7 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
         return "weight is not the name of an edge attribute"
     if isinstance(graph, KeplerGraph) and not graph.has_weights(weight):
         return f"the graph was converted without edge attribute {weight!r}; give it as edge_attrs"
-    weights = _checked_weights(graph, weight)
+    weights = _read_once(graph, weight)
     if weights.problem:
         return weights.problem
     if name in _LOADS and weights.values.size:
@@ -263,24 +271,27 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
 
 
 def _counting_problem(graph: Any, weights: Weights) -> str:
-    """Refuse weights with which NetworkX's numbers of shortest paths depend on the order of its
-    search.
+    """Say which weight makes NetworkX's numbers of shortest paths depend on the order of its
+    search; ``""`` if none does.
     """
-    least = weights.values.min()
+    lightest = weights.values.min()
     heaviest = weights.values.max()
-    if not least > 0:
-        edge = _describe_edge(graph, int(weights.values.argmin()))
-        return f"{edge} has the weight {least}, and paths are counted where all weights are above 0"
-    if weights.kind != "int" and least < np.spacing(heaviest * len(graph)):
+    if not lightest > 0:
         edge = _describe_edge(graph, int(weights.values.argmin()))
         return (
-            f"{edge} has the weight {least}, which is too small "
+            f"{edge} has the weight {lightest}, and paths are counted where all weights are above 0"
+        )
+    if weights.kind != "int" and lightest < np.spacing(heaviest * len(graph)):
+        edge = _describe_edge(graph, int(weights.values.argmin()))
+        return (
+            f"{edge} has the weight {lightest}, which is too small "
             f"beside {heaviest} for sums of floats"
         )
     return ""
 
 
 def _describe_edge(graph: Any, position: int) -> str:
+    """Name the edge at a position of an array of weights, by its ends."""
     source, target = map(reprlib.repr, _edge_at(graph, position))
     return f"the edge from {source} to {target}"
 
@@ -292,23 +303,23 @@ def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
         src = int(np.searchsorted(offsets, position, side="right")) - 1
         return graph.nodes[src], graph.nodes[int(targets[position])]
     for u, neighbors in graph._adj.items():
-        listed = list(neighbors)
-        if position < len(listed):
-            return u, listed[position]
-        position -= len(listed)
+        ends = list(neighbors)
+        if position < len(ends):
+            return u, ends[position]
+        position -= len(ends)
     raise IndexError(position)
 
 
-def _checked_weights(graph: Any, weight: Any) -> Weights:
-    """Return what is known of the weights of a graph; that of a NetworkX graph is read once, where
+def _read_once(graph: Any, weight: Any) -> Weights:
+    """Return what is known of the weights of a graph. Those of a NetworkX graph are read once, if
     NetworkX keeps what is converted.
     """
     if isinstance(graph, KeplerGraph):
         return graph.weights(weight)
     known: dict[Any, Weights] = {}
-    kept = getattr(graph, "__networkx_cache__", None)
-    if nx.config.cache_converted_graphs and kept is not None:
-        known = kept.setdefault(_MEMORY, {})
+    cache = getattr(graph, "__networkx_cache__", None)
+    if nx.config.cache_converted_graphs and cache is not None:
+        known = cache.setdefault(_MEMORY, {})
     if weight not in known:
         known[weight] = read_weights(graph._adj, weight, 1, graph.is_multigraph())
     return known[weight]
@@ -318,38 +329,40 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes
     longer than the search.
     """
-    given = dict(zip(("G", "source", "target"), args, strict=False)) | kwargs
-    graph = given["G"]
+    arguments = dict(zip(("G", "source", "target"), args, strict=False)) | kwargs
+    graph = arguments["G"]
     if isinstance(graph, KeplerGraph) or _is_converted(graph):
         return True
-    has_both_ends = given.get("source") is not None and given.get("target") is not None
+    has_both_ends = arguments.get("source") is not None and arguments.get("target") is not None
     may_take_one_pair = name.startswith(("dijkstra_path", "shortest_path"))
     if name in _ONE_PAIR or (may_take_one_pair and has_both_ends):
         return "one pair is searched faster than the graph is converted"
     if _is_small(name, graph):
         size = _count_nodes_and_edges(graph)
-        least = _least_size(name)
-        return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
+        min_size = _min_size(name)
+        return f"the graph has {size} nodes and edges, and the conversion pays from {min_size} on"
     return True
 
 
 def _is_converted(graph: Any) -> bool:
-    """Whether an earlier call has converted the graph, and NetworkX has kept what it became."""
+    """Return whether an earlier call has converted the graph, and NetworkX has kept what it became."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
-    kept = cache.get("backends", {}).get("kepler", {})
-    return any(isinstance(each, KeplerGraph) for each in kept.values())
+    conversions = cache.get("backends", {}).get("kepler", {})
+    return any(isinstance(converted, KeplerGraph) for converted in conversions.values())
 
 
 def _is_small(name: str, graph: Any) -> bool:
-    """Whether NetworkX is over before the graph would be converted."""
-    return _count_nodes_and_edges(graph) < _least_size(name)
+    """Return whether NetworkX is over before the graph would be converted."""
+    return _count_nodes_and_edges(graph) < _min_size(name)
 
 
 def _count_nodes_and_edges(graph: Any) -> int:
+    """Return the number of nodes and edges together."""
     return len(graph) + int(graph.number_of_edges())
 
 
-def _least_size(name: str) -> int:
+def _min_size(name: str) -> int:
+    """Return the nodes and edges together from which on converting a graph pays."""
     if name in _ALL_SOURCES or name.startswith("all_pairs"):
         return MIN_SIZE_FOR_ALL_SOURCES
     return MIN_SIZE_FOR_ONE_SEARCH

@@ -105,8 +105,8 @@ class Search:
     parent: np.ndarray
 
     def distances(self) -> dict[Any, Any]:
-        """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among
-        floats.
+        """Return NetworkX's dictionary of distances. The distance of a source is the integer 0,
+        also among floats.
         """
         lengths = to_numbers(self.distance, self.floats, self.order)
         by_node = dict(zip(self.graph.names(self.order), lengths, strict=True))
@@ -115,7 +115,7 @@ class Search:
         return by_node
 
     def paths(self, reverse: bool = False) -> Paths:
-        """NetworkX's dictionary of paths, computed as they are read."""
+        """Return NetworkX's dictionary of paths, computed as they are read."""
         return Paths(self.graph, self.order, walk_to_parents(self.parent), reverse)
 
 
@@ -128,6 +128,9 @@ class BellmanFord(Search):
     starts: np.ndarray
 
     def paths(self, reverse: bool = False) -> Paths:
+        """Return NetworkX's dictionary of paths, by the first parent of each vertex, computed as
+        they are read.
+        """
         source = int(self.sources[0])
         n = len(self.graph)
         place = np.full(n, NONE, np.int64)
@@ -137,6 +140,7 @@ class BellmanFord(Search):
         places = place.tolist()
 
         def walk(vertex: int) -> list[int]:
+            """Return the path to a vertex."""
             path = [vertex]
             last = vertex
             while last != source and len(path) <= n:
@@ -154,24 +158,26 @@ class BellmanFord(Search):
 
 
 def max_level(cutoff: float | None) -> int:
-    """The last level of a search that expands every level below ``cutoff``."""
+    """Return the last level of a search that expands every level below ``cutoff``."""
     if cutoff is None or cutoff >= _NO_LEVEL:
         return _NO_LEVEL
     return math.ceil(cutoff) if cutoff > 0 else 0
 
 
 def _missing(text: str) -> Callable[[], Exception]:
+    """Return what makes NetworkX's error for a node that is not in the graph."""
     return lambda: nx.NodeNotFound(text)
 
 
 def _both(search: Search) -> tuple[dict[Any, Any], Paths]:
+    """Return NetworkX's dictionaries of distances and of paths."""
     return search.distances(), search.paths()
 
 
 def search_levels(
     graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False
 ) -> Search:
-    """Breadth-first search from a vertex."""
+    """Search breadth-first from a vertex."""
     edges = graph.incoming if incoming else graph.outgoing
     sources = np.array([source], np.int64)
     order, parent, level = kernels.bfs(*edges, sources, max_level(cutoff))
@@ -186,7 +192,7 @@ def search_weighted(
     target: int = NONE,
     incoming: bool = False,
 ) -> Search:
-    """Dijkstra's algorithm from all sources together."""
+    """Search by Dijkstra's algorithm from all sources together."""
     edges = _weighted_edges(graph, weight, incoming)
     limit = find_limit(cutoff, edges.weights.dtype)
     status, order, distance, parent, floats, *_ = kernels.dijkstra(
@@ -203,14 +209,14 @@ def search_dijkstra(
     weight: Weight = "weight",
     incoming: bool = False,
 ) -> Search:
-    """Dijkstra's algorithm from a vertex."""
+    """Search by Dijkstra's algorithm from a vertex."""
     return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
 
 
 def search_bellman_ford(
     graph: KeplerGraph, source: int, weight: Weight, heuristic: bool = True, incoming: bool = False
 ) -> BellmanFord:
-    """The Bellman-Ford algorithm from a vertex."""
+    """Search by the Bellman-Ford algorithm from a vertex."""
     edges = _weighted_edges(graph, weight, incoming)
     status, distance, floats, discovered, starts, parents = kernels.bellman_ford(
         edges, source, heuristic
@@ -228,7 +234,7 @@ def _weighted_edges(
 
 
 def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
-    """The largest distance of a type that a cutoff admits."""
+    """Return the largest distance of a type that a cutoff admits."""
     if dtype.kind == "f":
         return dtype.type(np.inf if cutoff is None else cutoff)
     largest = np.iinfo(dtype).max
@@ -238,6 +244,7 @@ def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
 
 
 def _check(status: int) -> None:
+    """Raise NetworkX's error for the status of a search that is not done."""
     if status == kernels.CONTRADICTION:
         raise ValueError("Contradictory paths found:", "negative weights?")
     if status == kernels.NEGATIVE_CYCLE:
@@ -247,53 +254,57 @@ def _check(status: int) -> None:
 def _from_each(graph: KeplerGraph, search: Callable[[int], Search]) -> Iterator[tuple[Any, Search]]:
     """Yield each node and the result of ``search(vertex)``. Threads search a few sources ahead."""
     n = len(graph)
-    size = min(
-        threads.count() * _SEARCHES_PER_THREAD,
-        max(_GROUP_BYTES // (32 * max(n, 1)), threads.count()),
-    )
-    for begin in range(0, n, size):
-        ahead: list[Any] = [None] * min(size, n - begin)
+    # a result has up to 32 bytes per vertex
+    n_in_memory = max(_GROUP_BYTES // (32 * max(n, 1)), threads.count())
+    n_ahead = min(threads.count() * _SEARCHES_PER_THREAD, n_in_memory)
+    for begin in range(0, n, n_ahead):
+        results: list[Any] = [None] * min(n_ahead, n - begin)
 
-        def search_one(i: int, thread: int, begin: int = begin, ahead: list[Any] = ahead) -> None:  # noqa: ARG001
-            ahead[i] = search(begin + i)
+        # begin and results as defaults: those of this group
+        def search_one(
+            i: int, _thread: int, begin: int = begin, results: list[Any] = results
+        ) -> None:
+            results[i] = search(begin + i)
 
-        threads.for_each(search_one, len(ahead))
-        for i in range(len(ahead)):
-            yield graph.nodes[begin + i], ahead[i]
-            ahead[i] = None
+        threads.for_each(search_one, len(results))
+        for i in range(len(results)):
+            yield graph.nodes[begin + i], results[i]
+            results[i] = None
 
 
 # Functions that search between nodes
 
 
 def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> list[Any]:
-    """One path of fewest hops."""
+    """Return one path of fewest hops."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
     meeting, parents, children = kernels.bidirectional_bfs(*G.outgoing, *G.incoming, begin, end)
     if meeting == NONE:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    return _joined(G, int(meeting), parents, children)
+    return _join_halves(G, int(meeting), parents, children)
 
 
 def _hops(G: KeplerGraph, source: Any, target: Any) -> int | float:
-    """The hops between two nodes."""
+    """Return the number of hops between two nodes."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
-    known = G.distance_by_labels(None, begin, end)
-    if known == math.inf:
+    by_labels = G.distance_by_labels(None, begin, end)
+    if by_labels == math.inf:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    if known is not None:
-        return known
+    if by_labels is not None:
+        return by_labels
     return len(bidirectional_shortest_path(G, source, target)) - 1
 
 
-def _joined(
+def _join_halves(
     graph: KeplerGraph, meeting: int, parents: np.ndarray, children: np.ndarray
 ) -> list[Any]:
-    before = walk_to_parents(parents)(meeting)
-    after = walk_to_parents(children)(meeting)
-    return [graph.nodes[vertex] for vertex in before + after[-2::-1]]
+    """Return the path of a search from both ends, as nodes, by the vertex where the ends met."""
+    to_meeting = walk_to_parents(parents)(meeting)
+    from_target = walk_to_parents(children)(meeting)
+    path = to_meeting + from_target[-2::-1]  # without the vertex that both halves have
+    return [graph.nodes[vertex] for vertex in path]
 
 
 def predecessor(
@@ -303,18 +314,17 @@ def predecessor(
     cutoff: float | None = None,
     return_seen: bool | None = None,
 ) -> Any:
-    """All predecessors on paths of fewest hops."""
+    """Return all predecessors on paths of fewest hops, by node or of one target."""
     vertex = G.to_number(source, _missing(f"Source {source} not in G"))
     # NetworkX reads a cutoff after each level, and 0 as none.
     search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
-    lists = _lists(
-        G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance)
-    )
+    starts, flat = kernels.bfs_predecessors(*G.outgoing, search.order, search.distance)
+    lists = _lists(G, search.order, starts, flat)
     if target is not None:
-        own = lists.get(target, [])
+        of_target = lists.get(target, [])
         if return_seen:
-            return (own, search.distances().get(target, -1))
-        return own
+            return (of_target, search.distances().get(target, -1))
+        return of_target
     if return_seen:
         return (lists, search.distances())
     return lists
@@ -323,6 +333,9 @@ def predecessor(
 def _lists(
     graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: np.ndarray
 ) -> dict[Any, list[Any]]:
+    """Return lists of nodes by node; that of ``vertices[i]`` is ``flat[starts[i] : starts[i +
+    1]]``, as vertex numbers.
+    """
     names = graph.names(flat)
     bounds = starts.tolist()
     return {
@@ -332,6 +345,9 @@ def _lists(
 
 
 def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
+    """Return the vertex numbers of sources; NetworkX's error if there are none, or one is not in
+    the graph.
+    """
     if not sources:
         raise ValueError("sources must not be empty")
     return find_vertices(
@@ -340,13 +356,14 @@ def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
 
 
 def _from_nearest(graph: KeplerGraph, sources: Any, cutoff: float | None, weight: Weight) -> Search:
+    """Search from the nearest of several sources."""
     return search_weighted(graph, _find_sources(graph, sources), weight, cutoff)
 
 
 def multi_source_dijkstra(
     G: KeplerGraph, sources: Any, target: Any, cutoff: float | None, weight: Weight
 ) -> tuple[Any, Any]:
-    """Distances and paths from the nearest source, or those of one target."""
+    """Return distances and paths from the nearest source, or those of one target."""
     vertices = _find_sources(G, sources)
     if target is None:
         return _both(search_weighted(G, vertices, weight, cutoff))
@@ -358,23 +375,25 @@ def multi_source_dijkstra(
 
 
 def _length_of_last(search: Search, end: int, error: str) -> Any:
-    """The distance of the vertex at which a search should have ended, or raise NetworkX's error."""
+    """Return the distance of the vertex ``end``, at which a search should have ended; else raise
+    NetworkX's error.
+    """
     if end == NONE or not search.order.size or search.order[-1] != end:
         raise nx.NetworkXNoPath(error)
     return to_numbers(search.distance, search.floats, search.order[-1:])[0]
 
 
 def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
-    """The distance of a target."""
+    """Return the distance of a target."""
     begin = G.to_number(source, _missing(f"Node {source} not found in graph"))
     if source == target:
         return 0
     end = G._adj.get(target, NONE)
-    known = None if end == NONE else G.distance_by_labels(weight, begin, end)
-    if known == math.inf:
+    by_labels = None if end == NONE else G.distance_by_labels(weight, begin, end)
+    if by_labels == math.inf:
         raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
-    if known is not None:
-        return known
+    if by_labels is not None:
+        return by_labels
     search = search_weighted(G, np.array([begin]), weight, target=end)
     return _length_of_last(search, end, f"Node {target} not reachable from {source}")
 
@@ -382,7 +401,7 @@ def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weigh
 def dijkstra_predecessor_and_distance(
     G: KeplerGraph, source: Any, cutoff: float | None, weight: Weight
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
-    """All predecessors on shortest paths, and distances."""
+    """Return all predecessors on shortest paths, and distances."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
     edges = _weighted_edges(G, weight)
     sources = np.array([vertex])
@@ -398,7 +417,7 @@ def dijkstra_predecessor_and_distance(
 def bidirectional_dijkstra(
     G: KeplerGraph, source: Any, target: Any, weight: Weight
 ) -> tuple[Any, list[Any]]:
-    """The distance of a target and a shortest path."""
+    """Return the distance of a target and a shortest path."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
     if begin == end:
@@ -412,28 +431,29 @@ def bidirectional_dijkstra(
         raise ValueError("Contradictory paths found: negative weights?")
     if status == kernels.NO_PATH:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    is_integer = G.weights(weight).kind == "mixed" and not is_float
-    return int(length) if is_integer else np.asarray(length).item(), _joined(
-        G, int(meeting), parents, children
-    )
+    path = _join_halves(G, int(meeting), parents, children)
+    if G.weights(weight).kind == "mixed" and not is_float:
+        return int(length), path
+    return np.asarray(length).item(), path
 
 
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any, set[Any]]:
-    """The nodes nearest to each center."""
+    """Return the nodes nearest to each center."""
     search = _from_nearest(G, center_nodes, None, weight)
     owner = np.full(len(G), NONE, np.int64)
     owner[search.sources] = search.sources
-    kernels.claim(search.order, search.parent, owner)
-    cells: dict[Any, set[Any]] = {}
+    kernels.spread_owners(search.order, search.parent, owner)
+
+    # Sorted by their centers, the vertices of a cell follow each other.
     by_owner = search.order[np.argsort(owner[search.order], kind="stable")]
     begins = np.flatnonzero(np.diff(owner[by_owner], prepend=NONE))
-    members = {
-        int(owner[group[0]]): set(G.names(group))
-        for group in np.split(by_owner, begins[1:])
-        if group.size
+    members = {}
+    for cell in np.split(by_owner, begins[1:]):
+        if cell.size:
+            members[int(owner[cell[0]])] = set(G.names(cell))
+    cells: dict[Any, set[Any]] = {
+        G.nodes[vertex]: members[vertex] for vertex in search.sources.tolist()
     }
-    for vertex in search.sources.tolist():
-        cells[G.nodes[vertex]] = members[vertex]
     unreachable = np.flatnonzero(owner == NONE)
     if unreachable.size:
         cells["unreachable"] = set(G.names(unreachable))
@@ -443,10 +463,10 @@ def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any
 def bellman_ford_predecessor_and_distance(
     G: KeplerGraph, source: Any, _target: Any, weight: Weight, heuristic: bool = False
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
-    """All predecessors on shortest paths, and distances; weights may be negative."""
+    """Return all predecessors on shortest paths, and distances; weights may be negative."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
-    loops = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
-    if (G.weights(weight).values[loops] < 0).any():
+    is_loop = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
+    if (G.weights(weight).values[is_loop] < 0).any():
         raise nx.NetworkXUnbounded("Negative cycle detected.")
     if len(G) == 1:
         return {source: []}, {source: 0}
@@ -457,7 +477,7 @@ def bellman_ford_predecessor_and_distance(
 def single_source_bellman_ford(
     G: KeplerGraph, source: Any, target: Any, weight: Weight
 ) -> tuple[Any, Any]:
-    """Distances and paths from a source, or those of one target; weights may be negative."""
+    """Return distances and paths from a source, or those of one target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} is not found in the graph"))
         return 0, [source]
@@ -471,7 +491,7 @@ def single_source_bellman_ford(
 
 
 def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
-    """The distance of a target; weights may be negative."""
+    """Return the distance of a target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} not found in graph"))
         return 0
@@ -483,12 +503,24 @@ def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: W
 
 
 def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
-    """Whether a path leads from the source to the target."""
+    """Return whether a path leads from the source to the target."""
     try:
         bidirectional_shortest_path(G, source, target)
     except nx.NetworkXNoPath:
         return False
     return True
+
+
+def _dijkstra_path(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> list[Any]:
+    """Return a shortest path between two nodes, by a search from both."""
+    _, path = bidirectional_dijkstra(G, source, target, weight)
+    return path
+
+
+def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
+    """Return a shortest path to a target; weights may be negative."""
+    _, path = single_source_bellman_ford(G, source, target, weight)
+    return path
 
 
 # By method: how to search from a vertex, and the functions of a path and of a distance between two
@@ -509,21 +541,25 @@ _BETWEEN_TWO: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda G, source, target, _: bidirectional_shortest_path(G, source, target),
         lambda G, source, target, _: _hops(G, source, target),
     ),
-    "dijkstra": (lambda *pair: bidirectional_dijkstra(*pair)[1], dijkstra_path_length),
-    "bellman-ford": (lambda *pair: single_source_bellman_ford(*pair)[1], bellman_ford_path_length),
+    "dijkstra": (_dijkstra_path, dijkstra_path_length),
+    "bellman-ford": (bellman_ford_path, bellman_ford_path_length),
 }
 
 
 def _shortest(
     is_length: bool, graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str
 ) -> Any:
-    """Paths, or distances, between nodes, from one, to one, or between all."""
+    """Return paths, or distances if ``is_length``, between two nodes, from one, to one, or between
+    all.
+    """
     if method not in ("dijkstra", "bellman-ford"):
         raise ValueError(f"method not supported: {method}")
-    method = "unweighted" if weight is None else method
-    ends = [end for end in (source, target) if end is not None]
-    if len(ends) == 2:
-        return _BETWEEN_TWO[method][is_length](graph, *ends, weight)
+    if weight is None:
+        method = "unweighted"
+    if source is not None and target is not None:
+        find_path, find_length = _BETWEEN_TWO[method]
+        return (find_length if is_length else find_path)(graph, source, target, weight)
+
     incoming = source is None and target is not None
 
     def search(vertex: int) -> Search:
@@ -534,33 +570,39 @@ def _shortest(
             return search.distances()
         return search.paths(incoming)
 
-    if not ends:
-        return ((node, result(each)) for node, each in _from_each(graph, search))
-    if is_length and weight is None:
-        missing = f"Source {ends[0]} is not in G"
-    else:
-        missing = f"Source {ends[0]} not in G"
+    if source is None and target is None:
+        return ((node, result(found)) for node, found in _from_each(graph, search))
+
+    # NetworkX has another message for each function.
+    end = target if incoming else source
     if method == "dijkstra":
-        missing = f"Node {ends[0]} not found in graph"
-    return result(search(graph.to_number(ends[0], _missing(missing))))
+        missing = f"Node {end} not found in graph"
+    elif is_length and weight is None:
+        missing = f"Source {end} is not in G"
+    else:
+        missing = f"Source {end} not in G"
+    return result(search(graph.to_number(end, _missing(missing))))
 
 
 def _predecessors_by(
     graph: KeplerGraph, source: Any, weight: Weight, method: str
 ) -> dict[Any, list[Any]]:
+    """Return all predecessors on shortest paths by node, by a method of NetworkX."""
     if weight is None:
         return predecessor(graph, source)
     if method == "dijkstra":
-        return dijkstra_predecessor_and_distance(graph, source, None, weight)[0]
-    if method == "bellman-ford":
-        return bellman_ford_predecessor_and_distance(graph, source, None, weight)[0]
-    raise ValueError(f"method not supported: {method}")
+        predecessors, _ = dijkstra_predecessor_and_distance(graph, source, None, weight)
+    elif method == "bellman-ford":
+        predecessors, _ = bellman_ford_predecessor_and_distance(graph, source, None, weight)
+    else:
+        raise ValueError(f"method not supported: {method}")
+    return predecessors
 
 
 def all_shortest_paths(
     G: KeplerGraph, source: Any, target: Any, weight: Weight, method: str
 ) -> Iterator[list[Any]]:
-    """All shortest paths between two nodes."""
+    """Yield all shortest paths between two nodes."""
     return _build_paths_from_predecessors(
         {source}, target, _predecessors_by(G, source, weight, method)
     )
@@ -569,7 +611,7 @@ def all_shortest_paths(
 def single_source_all_shortest_paths(
     G: KeplerGraph, source: Any, weight: Weight, method: str
 ) -> Iterator[tuple[Any, list[list[Any]]]]:
-    """All shortest paths from a source."""
+    """Yield each node with all shortest paths to it from a source."""
     lists = _predecessors_by(G, source, weight, method)
     for node in lists:
         yield node, list(_build_paths_from_predecessors({source}, node, lists))
@@ -578,7 +620,7 @@ def single_source_all_shortest_paths(
 def all_pairs_all_shortest_paths(
     G: KeplerGraph, weight: Weight, method: str
 ) -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
-    """All shortest paths between all nodes."""
+    """Yield each node with all shortest paths from it, by their ends."""
     for node in G:
         yield node, dict(single_source_all_shortest_paths(G, node, weight, method))
 
@@ -589,20 +631,26 @@ def all_pairs_all_shortest_paths(
 def _from_one(
     search: Callable[..., Search], result: Callable[[Search], Any], missing: str
 ) -> Callable[..., Any]:
-    """Return the answer of a function of one node; ``missing`` is said of a node that is not there."""
-    return lambda graph, node, *options: result(
-        search(graph, graph.to_number(node, _missing(missing.format(node))), *options)
-    )
+    """Return the function of one node that searches from it and returns a result of the search.
+
+    ``missing`` is said of a node that is not there.
+    """
+
+    def answer(graph: KeplerGraph, node: Any, *options: Any) -> Any:
+        vertex = graph.to_number(node, _missing(missing.format(node)))
+        return result(search(graph, vertex, *options))
+
+    return answer
 
 
 def _from_all(search: Callable[..., Search], result: Callable[[Search], Any]) -> Callable[..., Any]:
-    """Return the answer of a function of all nodes, an iterator of nodes and results."""
+    """Return the function of all nodes that searches from each, an iterator of nodes and results."""
 
     def answer(graph: KeplerGraph, *options: Any) -> Iterator[tuple[Any, Any]]:
-        return (
-            (node, result(each))
-            for node, each in _from_each(graph, lambda vertex: search(graph, vertex, *options))
-        )
+        def search_one(vertex: int) -> Search:
+            return search(graph, vertex, *options)
+
+        return ((node, result(found)) for node, found in _from_each(graph, search_one))
 
     return answer
 
@@ -641,7 +689,7 @@ FROM_TABLE: dict[str, Callable[..., Any]] = {
     "dijkstra_path": lambda G, source, target, weight: multi_source_dijkstra(
         G, [source], target, None, weight
     )[1],
-    "bellman_ford_path": lambda *pair: single_source_bellman_ford(*pair)[1],
+    "bellman_ford_path": bellman_ford_path,
     "shortest_path": partial(_shortest, False),
     "shortest_path_length": partial(_shortest, True),
 }

@@ -14,13 +14,13 @@ from .graph import KeplerGraph, find_vertices
 from .single_source import max_level
 
 
-def _edges(
+def _tree_edges(
     graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float | None
 ) -> tuple[list[Any], list[Any]]:
-    """Parents and children of the tree of a search, in the order of discovery."""
-    kind = "digraph" if graph.directed else "graph"
+    """Return parents and children of the tree of a search, in the order of discovery."""
+    graph_kind = "digraph" if graph.directed else "graph"
     vertex = graph.to_number(
-        source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}.")
+        source, lambda: nx.NetworkXError(f"The node {source} is not in the {graph_kind}.")
     )
     edges = graph.incoming if incoming else graph.outgoing
     order, parent, _ = kernels.bfs(*edges, np.array([vertex]), max_level(depth_limit))
@@ -30,14 +30,14 @@ def _edges(
 def bfs_edges(
     G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, Any]]:
-    """Edges of the tree of a search."""
-    yield from zip(*_edges(G, source, reverse, depth_limit), strict=True)
+    """Yield the edges of the tree of a search."""
+    yield from zip(*_tree_edges(G, source, reverse, depth_limit), strict=True)
 
 
 def bfs_tree(
     G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
 ) -> nx.DiGraph:
-    """The tree of a search, as a graph of NetworkX."""
+    """Return the tree of a search, as a graph of NetworkX."""
     tree = nx.DiGraph()
     tree.add_node(source)
     tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit, None))
@@ -47,16 +47,16 @@ def bfs_tree(
 def bfs_predecessors(
     G: KeplerGraph, source: Any, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, Any]]:
-    """Each node that is reached and its parent."""
-    parents, children = _edges(G, source, False, depth_limit)
+    """Yield each node that is reached and its parent."""
+    parents, children = _tree_edges(G, source, False, depth_limit)
     yield from zip(children, parents, strict=True)
 
 
 def bfs_successors(
     G: KeplerGraph, source: Any, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """Each node with children, and its children."""
-    pairs = zip(*_edges(G, source, False, depth_limit), strict=True)
+    """Yield each node with children, and its children."""
+    pairs = zip(*_tree_edges(G, source, False, depth_limit), strict=True)
     has_children = False
     for parent, group in groupby(pairs, key=lambda pair: pair[0]):
         has_children = True
@@ -66,12 +66,13 @@ def bfs_successors(
 
 
 def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
-    """Nodes by their number of hops from the nearest source."""
-    first = [sources] if sources in G else list(set(sources))
+    """Yield the nodes by their number of hops from the nearest source."""
+    nodes = [sources] if sources in G else list(set(sources))
     vertices = find_vertices(
-        G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph.")
+        G, nodes, lambda node: nx.NetworkXError(f"The node {node} is not in the graph.")
     )
     order, _, level = kernels.bfs(*G.outgoing, vertices, max_level(None))
+    # levels ascend in the order of discovery
     begins = np.flatnonzero(np.diff(level[order], prepend=-1))
     for layer in np.split(order, begins[1:]):
         if layer.size:
@@ -79,7 +80,7 @@ def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
 
 
 def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set[Any]:
-    """Nodes at a number of hops."""
+    """Return the nodes at a number of hops."""
     vertex = G.to_number(
         source, lambda: nx.NetworkXError(f"The node {source} is not in the graph.")
     )
@@ -88,35 +89,40 @@ def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set
 
 
 def descendants(G: KeplerGraph, source: Any) -> set[Any]:
-    """Nodes that the source reaches, without it."""
-    return set(_edges(G, source, False, None)[1])
+    """Return the nodes that the source reaches, without it."""
+    _, children = _tree_edges(G, source, False, None)
+    return set(children)
 
 
 def ancestors(G: KeplerGraph, source: Any) -> set[Any]:
-    """Nodes that reach the source, without it."""
-    return set(_edges(G, source, True, None)[1])
+    """Return the nodes that reach the source, without it."""
+    _, children = _tree_edges(G, source, True, None)
+    return set(children)
 
 
 def connected_components(G: KeplerGraph) -> Iterator[set[Any]]:
-    """Nodes by component."""
+    """Yield the nodes of each component."""
     order, starts = kernels.components(*G.outgoing)
     for begin, end in pairwise(starts.tolist()):
         yield set(G.names(order[begin:end]))
 
 
 def number_connected_components(G: KeplerGraph) -> int:
-    """Number of components."""
-    return int(kernels.components(*G.outgoing)[1].size - 1)
+    """Return the number of components."""
+    _, starts = kernels.components(*G.outgoing)
+    return int(starts.size - 1)
 
 
 def is_connected(G: KeplerGraph) -> bool:
-    """Whether there is one component."""
+    """Return whether there is one component."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return bool(kernels.bfs(*G.outgoing, np.zeros(1, np.int64), max_level(None))[0].size == len(G))
+    order, _, _ = kernels.bfs(*G.outgoing, np.zeros(1, np.int64), max_level(None))
+    return bool(order.size == len(G))
 
 
 def node_connected_component(G: KeplerGraph, n: Any) -> set[Any]:
-    """Nodes of the component of a node."""
+    """Return the nodes of the component of a node."""
     vertex = G.to_number(n, lambda: KeyError(n))
-    return set(G.names(kernels.bfs(*G.outgoing, np.array([vertex]), max_level(None))[0]))
+    order, _, _ = kernels.bfs(*G.outgoing, np.array([vertex]), max_level(None))
+    return set(G.names(order))

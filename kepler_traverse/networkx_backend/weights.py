@@ -30,48 +30,51 @@ class Weights:
     problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
 
 
-def to_numbers(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
-    """Values at some positions as Python's integers and floats; ``floats`` says which are floats,
-    if they are mixed.
+def to_numbers(values: np.ndarray, floats: np.ndarray, positions: np.ndarray) -> list[Any]:
+    """Return values at some positions as Python's integers and floats; ``floats`` says which are
+    floats, if they are mixed.
     """
-    listed: list[Any] = values[at].tolist()
+    numbers: list[Any] = values[positions].tolist()
     if not floats.size:
-        return listed
+        return numbers
     return [
-        value if flag else int(value)
-        for value, flag in zip(listed, floats[at].tolist(), strict=True)
+        value if is_float else int(value)
+        for value, is_float in zip(numbers, floats[positions].tolist(), strict=True)
     ]
 
 
 def read_weights(
     adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool
 ) -> Weights:
-    """Weights of the edges of NetworkX's adjacency, in its order; the smallest of parallel edges.
+    """Return the weights of the edges of NetworkX's adjacency, in its order; the smallest of
+    parallel edges.
 
     The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers
     could exceed int64.
     """
+    edges = (data for neighbors in adjacency.values() for data in neighbors.values())
     if is_multigraph:
-        listed = [
-            min_weight(data, name, default) for nbrs in adjacency.values() for data in nbrs.values()
-        ]
+        values = [min_weight(data, name, default) for data in edges]
     else:
-        listed = [data.get(name, default) for nbrs in adjacency.values() for data in nbrs.values()]
-    kinds = set(map(type, listed))
-    wrong = kinds - _INTEGERS - _FLOATS
-    if wrong:
-        value = next(value for value in listed if type(value) in wrong)
-        what = f"the value {reprlib.repr(value)} of type {type(value).__name__}"
-        return _refused(f"edge attribute {name!r} has {what}; weights must be integers or floats")
+        values = [data.get(name, default) for data in edges]
+
+    types = set(map(type, values))
+    wrong_types = types - _INTEGERS - _FLOATS
+    if wrong_types:
+        value = next(value for value in values if type(value) in wrong_types)
+        description = f"the value {reprlib.repr(value)} of type {type(value).__name__}"
+        return _with_problem(
+            f"edge attribute {name!r} has {description}; weights must be integers or floats"
+        )
     try:
-        return _as_arrays(listed, kinds, name, len(adjacency))
+        return _as_arrays(values, types, name, len(adjacency))
     except OverflowError:
-        return _refused(f"edge attribute {name!r} has integers beyond int64")
+        return _with_problem(f"edge attribute {name!r} has integers beyond int64")
 
 
 def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: Any) -> Any:
-    """The smallest weight of parallel edges, the first of equal ones; a value that is no number if
-    there is one.
+    """Return the smallest weight of parallel edges, the first of equal ones; a value that is no
+    number if there is one.
     """
     values = [attributes.get(name, default) for attributes in data.values()]
     if len(values) == 1:
@@ -84,21 +87,27 @@ def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: A
     return min(values)
 
 
-def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int) -> Weights:
-    flags = _NO_FLAGS
-    if kinds <= _INTEGERS:
+def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: int) -> Weights:
+    """Return numbers as arrays, or the problem that their sums would have.
+
+    ``types`` are their types. OverflowError: an integer is beyond int64.
+    """
+    are_floats = _NO_FLAGS
+    if types <= _INTEGERS:
         kind = "int"
-        values = np.array(listed, np.int64)
+        values = np.array(numbers, np.int64)
     else:
         kind = "float"
-        values = np.array(listed, np.float64)
+        values = np.array(numbers, np.float64)
         if not np.isfinite(values).all():
-            return _refused(
+            return _with_problem(
                 f"edge attribute {name!r} has a weight that is infinite or not a number"
             )
-        if kinds & _INTEGERS:
+        if types & _INTEGERS:
             kind = "mixed"
-            flags = np.array([type(value) in _FLOATS for value in listed], np.uint8)
+            are_floats = np.array([type(value) in _FLOATS for value in numbers], np.uint8)
+
+    # Sums along the longest walk that a search may try.
     if values.size:
         heaviest = max(abs(values.min().item()), abs(values.max().item()))
     else:
@@ -106,23 +115,28 @@ def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int
     # a Bellman-Ford search may try walks of n^2 edges before it reports a cycle
     longest = (n_nodes + 1) ** 2
     if kind == "int" and heaviest * longest >= _MAX_SUM:
-        return _refused(f"sums of the integers of edge attribute {name!r} may exceed int64")
+        return _with_problem(f"sums of the integers of edge attribute {name!r} may exceed int64")
     if kind != "int" and heaviest * float(longest) >= np.finfo(np.float64).max:
-        return _refused(
+        return _with_problem(
             f"sums of edge attribute {name!r} may exceed float64, where "
             "NetworkX has infinite distances"
         )
-    integers = (abs(int(value)) for value in listed if type(value) in _INTEGERS)
+    integers = (abs(int(value)) for value in numbers if type(value) in _INTEGERS)
     if kind == "mixed" and max(integers, default=0) * longest >= FLOAT64_EXACT:
-        return _refused(
+        return _with_problem(
             f"edge attribute {name!r} mixes floats with integers whose sums float64 may round"
         )
     return Weights(
-        values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem=""
+        values=values,
+        floats=are_floats,
+        kind=kind,
+        has_negative=bool((values < 0).any()),
+        problem="",
     )
 
 
-def _refused(problem: str) -> Weights:
+def _with_problem(problem: str) -> Weights:
+    """Return weights with a problem."""
     return Weights(
         values=np.zeros(0), floats=_NO_FLAGS, kind="", has_negative=False, problem=problem
     )

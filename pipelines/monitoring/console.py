@@ -18,8 +18,8 @@ from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import show
-from ..output.choice_text import sentence
-from ..output.load_tables import explained
+from ..output.choice_text import describe_choice
+from ..output.load_tables import describe_result
 from ..output.manifest_types import Manifest
 
 if TYPE_CHECKING:  # these modules import this one
@@ -126,7 +126,7 @@ def _lines_of_plan(
     lines.append(("columns", columns_text(built.facts(), settings.columns, settings.along)))
     lines += [("note", note) for note in notes_on_edges(settings, built.facts())]
     lines += [
-        ("result", explained(settings.result)),
+        ("result", describe_result(settings.result)),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
     ]
     if settings.direction == "in":
@@ -143,7 +143,7 @@ def _lines_of_plan(
         ("why", chosen.why),
     ]
     if prepared.choice is not None:
-        choice = sentence(prepared.choice.record)
+        choice = describe_choice(prepared.choice.record)
         lines.append(("choice", f"{choice}; corrected during the run"))
     lines += _sources_and_batches(settings, prepared)
     threads = f"{sizing.threads} thread{'s' if sizing.threads > 1 else ''}"
@@ -355,7 +355,7 @@ def _facts_of_run(
         "rows": sum(part["rows"] for part in manifest["parts"]),
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "digest": manifest["digest"],
-        "why": sentence(manifest.get("choice")),
+        "why": describe_choice(manifest.get("choice")),
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in phases.items()},
     }
@@ -401,7 +401,7 @@ def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
     lines = []
     is_done = not failed and not is_shard
     if settings.result != "distances" and (is_done or not settings.kind.adds_up):
-        lines.append(explained(settings.result))
+        lines.append(describe_result(settings.result))
     if failed:
         again = "the same command" if is_shard else "see _manifest.json; --resume"
         lines.append(

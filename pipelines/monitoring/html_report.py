@@ -9,11 +9,11 @@ from typing import Any
 from kepler_traverse.runtime.display import in_units
 
 from ..cli.steps import STEPS
-from ..output.choice_text import sentence
+from ..output.choice_text import describe_choice
 from ..output.layout import part_number
-from ..output.load_tables import explained
+from ..output.load_tables import describe_result
 from ..output.manifest_types import Failure, Manifest
-from ..output.part_stats import merged
+from ..output.part_stats import sum_histograms
 from ..output.schemas import OUTPUT_SCHEMAS
 from . import html_fragments
 from .console import bound_text, columns_text, read_estimate
@@ -97,7 +97,7 @@ def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
     retried = [{**each, "part": part_number(each["file"])} for each in manifest["retried"]]
     stats.take({"batches": batches, "failed": failed, "retried": retried})
     for part in manifest["parts"]:
-        stats.distances = merged(stats.distances, part.get("distances"))
+        stats.distances = sum_histograms(stats.distances, part.get("distances"))
     return stats
 
 
@@ -167,7 +167,7 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
         ),
         *(("note", hint) for hint in built.get("hints", [])),
         ("columns", columns_text(built, settings.get("columns"), settings.get("along"))),
-        ("result", explained(manifest["result"])),
+        ("result", describe_result(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *(
             [("direction", "in: distances to the sources")]
@@ -175,7 +175,11 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
             else []
         ),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
-        *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
+        *(
+            [("choice of strategy", describe_choice(manifest["choice"]))]
+            if manifest.get("choice")
+            else []
+        ),
         (
             "sources",
             f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else ""),

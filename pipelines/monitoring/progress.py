@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ..cli.terminal import printable, say
 from ..output.manifest_types import Histogram, Manifest, PartEntry
-from ..output.part_stats import merged
+from ..output.part_stats import sum_histograms
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, summarize_batch
 
@@ -95,7 +95,7 @@ class Progress:
         """Take an item into the statistics of this process, and send it to the page."""
         with self._lock:
             self._stats.take({what: [item]})
-            self._stats.distances = merged(self._stats.distances, distances)
+            self._stats.distances = sum_histograms(self._stats.distances, distances)
         if self._page is not None:
             self._page.add(what, item, self._stats.distances)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kepler_traverse import cuda
 
-_LEAST = 2**10  # bytes
+_MIN_BYTES = 2**10  # of the memory of an array
 
 
 class Buffers:
@@ -32,15 +32,23 @@ class Buffers:
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """Return an uninitialized array, as ``numpy.empty`` does."""
         dtype = np.dtype(dtype)
-        nbytes = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
-        size = max(_LEAST, 1 << max(nbytes - 1, 1).bit_length())
+        if not isinstance(shape, tuple):
+            shape = (shape,)
+        nbytes = dtype.itemsize * math.prod(shape)
+        # Sizes are powers of two, so that arrays of about one size use the same memory.
+        size = max(_MIN_BYTES, 1 << max(nbytes - 1, 1).bit_length())
+
         try:
-            memory = self._free[size].pop()
+            memory = self._free[size].pop()  # not looked at before: another thread may be faster
         except IndexError:
             memory = self._new(size)
-        return np.asarray(_Loan(self, memory))[:nbytes].view(dtype).reshape(shape)
+
+        # Each view keeps the loan alive, which gives the memory back at its end.
+        lent = np.asarray(_Loan(self, memory))
+        return lent[:nbytes].view(dtype).reshape(shape)
 
     def take_back(self, memory: np.ndarray) -> None:
+        """Keep memory of a loan that has ended, for a next array of its size."""
         self._free[memory.size].append(memory)
 
     def clear(self) -> None:
@@ -62,19 +70,20 @@ class _Loan:
         self._owner.take_back(self._memory)
 
 
-def _pageable(size: int) -> np.ndarray:
+def _allocate_pageable(size: int) -> np.ndarray:
+    """Allocate bytes of ordinary memory."""
     return np.empty(size, np.uint8)
 
 
-def _pinned(size: int) -> np.ndarray:
-    """Allocate memory that a GPU writes to directly. A copy to other memory would use a core that
+def _allocate_pinned(size: int) -> np.ndarray:
+    """Allocate bytes that a GPU writes to directly. A copy to other memory would use a core that
     builds rows.
     """
     try:
         return np.frombuffer(cuda.cp.cuda.alloc_pinned_memory(size), np.uint8, size)
     except (MemoryError, cuda.cp.cuda.runtime.CUDARuntimeError):  # the system locks no more of it
-        return _pageable(size)
+        return _allocate_pageable(size)
 
 
-BUFFERS = Buffers(_pageable)
-FROM_GPU = Buffers(_pinned)
+BUFFERS = Buffers(_allocate_pageable)
+FROM_GPU = Buffers(_allocate_pinned)  # for copies from a GPU

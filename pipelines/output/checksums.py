@@ -27,51 +27,58 @@ from .matrix_file import is_matrix, to_array, unreached_of_schema
 MASK = 2**64 - 1
 
 
-def to_bits(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """Return the bits of numbers as uint64; all bits are ones where a number is missing."""
-    if values.dtype.kind == "i":  # so that an integer has the same bits in any type
+def to_bits(values: np.ndarray, is_null: np.ndarray | None = None) -> np.ndarray:
+    """Return the bits of numbers as uint64; all bits are ones where a number is null.
+
+    ``is_null``: bool, of the shape of the numbers; None if none is null.
+    """
+    if values.dtype.kind == "i":  # widened, so that an integer has the same bits in any type
         bits = values.astype(np.int64).view(np.uint64)
     else:
         bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
-    if missing is None:
+    if is_null is None:
         return bits
-    return np.where(missing, np.uint64(MASK), bits)
+    return np.where(is_null, np.uint64(MASK), bits)
 
 
 def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return 64 bits per text: the first ones of the SHA-256 of its UTF-8."""
     if texts.null_count:
         raise ValueError("a text is null")
-    distinct = pc.unique(texts)
-    hashed = [hashlib.sha256(text.encode()).digest()[:8] for text in distinct.to_pylist()]
-    return np.array([int.from_bytes(each) for each in hashed], np.uint64)[
-        pc.index_in(texts, value_set=distinct).to_numpy()
-    ]
+    distinct = pc.unique(texts)  # hashed once each, since texts repeat
+    hashes = [hashlib.sha256(text.encode()).digest() for text in distinct.to_pylist()]
+    bits = np.array([int.from_bytes(digest[:8]) for digest in hashes], np.uint64)
+    return bits[pc.index_in(texts, value_set=distinct).to_numpy()]
 
 
 def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
-    """Return what a checksum covers: the columns without the source, and without predecessors,
-    which depend on the rest.
+    """Return what a checksum covers, one uint64 array of shape (rows,) per column: all columns but
+    the source, and but predecessors, which depend on the rest.
     """
     bits = []
     for name, column in columns.items():
         if name in ("source", "predecessor"):
             continue
-        values = column.values if column.numbers is None else column.numbers
-        if hasattr(values, "dtype"):
-            missing = None if column.is_null is None else to_host(column.is_null)
-            bits.append(to_bits(to_host(values), missing))
-        else:
+        values = column.values
+        if column.numbers is not None:  # ids count by their vertex numbers
+            values = column.numbers
+        if not hasattr(values, "dtype"):  # texts of pyarrow
             bits.append(bits_of_texts(values))
+            continue
+        is_null = None
+        if column.is_null is not None:
+            is_null = to_host(column.is_null)
+        bits.append(to_bits(to_host(values), is_null))
     return bits
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return what each row adds to the checksum of its source.
+    """Return what each row adds to the checksum of its source: a uint64 array of shape (rows,).
 
     ``source``: vertex number, one or that of each row. ``columns``: arrays of shape (rows,) of all
-    columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
+    columns but the source's, as ``bits_of_columns`` returns them.
     """
+    # A column is mixed with those before it, so that rows which exchange values differ.
     first, *others = columns
     mixed = mix(first + ODD)
     for column in others:
@@ -87,6 +94,9 @@ def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
 def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
     """Return the checksum of loads. It is linear, so that parts have the same sum however the
     sources are divided.
+
+    ``cell``: number of each edge, vertex or pair with a load. ``low`` and ``high``: the halves of
+    its sum of 128 bits, as int64.
     """
     return int(linear_checksum(mix(cell.astype(np.uint64) + ODD), low.view(np.uint64), high))
 
@@ -94,12 +104,14 @@ def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> in
 def checksums_by_source(
     sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]
 ) -> list[int]:
-    """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order;
-    see ``sums_of_rows``.
+    """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order.
+
+    ``source``: that of each row. ``columns``: see ``sums_of_rows``.
     """
     order = np.argsort(sources)
+    positions = order[np.searchsorted(sources[order], source)]  # of the source of each row
     totals = np.zeros(sources.size, np.uint64)
-    np.add.at(totals, order[np.searchsorted(sources[order], source)], sums_of_rows(source, columns))
+    np.add.at(totals, positions, sums_of_rows(source, columns))  # sums wrap around at 2^64
     return totals.tolist()
 
 
@@ -113,16 +125,19 @@ def checksums_in(
     """
     totals = [0] * sources.size
     for table in tables:
+        # Loads are sums over all sources of the part, and in the name of the first one.
         if tuple(table.schema.names) == CELL_COLUMNS:
-            cells = [table[name].to_numpy() for name in CELL_COLUMNS[:3]]
-            totals[0] = (totals[0] + checksum_of_cells(*cells)) % PRIME
+            cell, low, high = (table[name].to_numpy() for name in CELL_COLUMNS[:3])
+            totals[0] = (totals[0] + checksum_of_cells(cell, low, high)) % PRIME
             continue
+
         # Rows about the whole graph belong to the one nominal source.
         source = np.full(table.num_rows, sources[0])
         if "source" in table.schema.names:
             source = numbers_in(graph, table["source"])
         if not np.isin(source, sources).all():
             raise ValueError("a row belongs to no source of its part")
+
         if is_matrix(table.schema):
             sums = _checksums_in_lists(table, source, sources)
         else:
@@ -133,7 +148,10 @@ def checksums_in(
 
 
 def _checksums_in_lists(table: pa.Table, source: np.ndarray, sources: np.ndarray) -> list[int]:
-    """Return the checksum of each of ``sources`` from lists of distances, of a ``source`` each."""
+    """Return the checksum of each of ``sources`` from a table with a list of distances per row.
+
+    ``source``: vertex number of each row. A list counts as the rows of the vertices that it reaches.
+    """
     unreached = unreached_of_schema(table.schema)
     sums = dict.fromkeys(sources.tolist(), 0)
     for number, distance in zip(source.tolist(), to_array(table["distance"]), strict=True):
@@ -158,9 +176,10 @@ def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
     if graph.has_string_ids:
         # A null among them is an error of to_numpy's integer type.
         return pc.index_in(column, value_set=graph.ids).to_numpy()
+    # A vertex number is the rank of an id.
     ids = to_host(graph.ids)
-    wanted = column.to_numpy()
-    at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
-    if not np.array_equal(ids[at], wanted):
+    values = column.to_numpy()
+    numbers = np.minimum(np.searchsorted(ids, values), ids.size - 1)
+    if not np.array_equal(ids[numbers], values):
         raise ValueError("an id is not in the graph")
-    return at
+    return numbers

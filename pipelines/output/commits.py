@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kepler_traverse.runtime.regular_files import read_json
 
-from .layout import in_order, part_number
+from .layout import part_number, part_order
 from .manifest_types import Commit, Failure, Manifest, PartEntry, ShardRecord, TableEntry, checked
 from .store import Store
 
@@ -73,20 +73,24 @@ class CommitLog:
         """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises
         as ``read``.
         """
-        data = _data({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
+        data = _to_json({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
         if "lost" in added:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
+
+        # Where the number is taken, the last commit is read: it may have closed the log. A writer
+        # that has read no commit begins with the number of the last, so that it reads that one, too.
         if self._next is None:
             self._next = max(0, self._count() - 1)
-        while not self._store.put_new(_name(self._next), data):
+        while not self._store.put_new(_commit_name(self._next), data):
             self._next = self._count(self._next + 1)
             if "closed" in self._commit(self._next - 1):
                 return False
         self._next += 1
+
         if self._next % _BLOCK == 0:
             first = self._next - _BLOCK
-            block = merged(map(self._commit, range(first, self._next)), self._writer)
-            self._store.put_new(_block(first), _data(block))
+            block = merge_commits(map(self._commit, range(first, self._next)), self._writer)
+            self._store.put_new(_block_name(first), _to_json(block))
         return True
 
     def find_record(self) -> None:
@@ -96,14 +100,14 @@ class CommitLog:
         if self.shard is None:
             return
         with contextlib.suppress(FileNotFoundError, ValueError):  # then the commits are read
-            record = self._get(_record(self.shard), ShardRecord)
+            record = self._get(_record_name(self.shard), ShardRecord)
             for name in self._store.names(COMMITS, after=_LOST):
                 if name.startswith(_LOST):
                     lost = self._get(f"{COMMITS}/{name}", Commit).get("lost", ())
-                    record["without"] += [
-                        part for part in map(part_number, lost) if part is not None
-                    ]
-            self.record, self._next = record, record["next"]
+                    numbers = map(part_number, lost)
+                    record["without"] += [number for number in numbers if number is not None]
+            self.record = record
+            self._next = record["next"]
 
     def put_record(self, done: set[int], choice: Any) -> None:
         """Replace the record of the shard, if it keeps one; its commits have all parts of ``done``.
@@ -111,7 +115,7 @@ class CommitLog:
         """
         if self.shard is None:
             return
-        until = max(done, default=-1) + 1
+        until = max(done, default=-1) + 1  # the parts below are listed by those that are missing
         without = [part for part in self.shard.parts(until) if part not in done]
         record: ShardRecord = {
             "until": until,
@@ -119,39 +123,42 @@ class CommitLog:
             "next": self._next or 0,
             "choice": choice,
         }
-        with self._store.new_file(_record(self.shard)) as file:
-            file.write(_data(record))
+        with self._store.new_file(_record_name(self.shard)) as file:
+            file.write(_to_json(record))
 
     def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
-        """Close the log, with tables and requests of its writer; False if there are commits that
-        were not read. OSError.
+        """Close the log, with tables and requests of its writer; return False, and close nothing,
+        if there are commits that were not read. Raises OSError.
         """
         assert self._next is not None  # it was read
-        closing = merged((), self._writer) | {"tables": tables, "traffic": traffic, "closed": True}
-        return self._store.put_new(_name(self._next), _data(closing))
+        own = {"tables": tables, "traffic": traffic, "closed": True}
+        closing = merge_commits((), self._writer) | own
+        return self._store.put_new(_commit_name(self._next), _to_json(closing))
 
     def _count(self, known: int = 0) -> int:
-        """Return the number of commits, if it is not less, by that of the last: each was created
-        after the one before.
+        """Return the number of commits, which is at least ``known``.
+
+        The last one has the largest number, since each was created after the one before.
         """
-        names = map(
-            _COMMIT.fullmatch,
-            self._store.names(COMMITS, after=f"{known - 1:08d}.json" if known else ""),
-        )
-        return max((int(name[1]) + 1 for name in names if name), default=known)
+        last_known = ""
+        if known:
+            last_known = f"{known - 1:08d}.json"
+        matches = map(_COMMIT.fullmatch, self._store.names(COMMITS, after=last_known))
+        return max((int(match[1]) + 1 for match in matches if match), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
         """Yield the commits below a number, whole blocks as one."""
         for first in range(0, count, _BLOCK):
             with contextlib.suppress(FileNotFoundError):
                 if first + _BLOCK <= count:
-                    yield self._get(_block(first), Commit)
+                    yield self._get(_block_name(first), Commit)
                     continue
             yield from map(self._commit, range(first, min(first + _BLOCK, count)))
 
     def _commit(self, number: int) -> Commit:
+        """Read a commit; raise ValueError if it is missing."""
         try:
-            return self._get(_name(number), Commit)
+            return self._get(_commit_name(number), Commit)
         except FileNotFoundError:
             raise ValueError(f"commit {number} of the run is missing") from None
 
@@ -163,24 +170,28 @@ class CommitLog:
             raise ValueError(f"{name} is damaged: {error}") from None
 
 
-def _name(number: int) -> str:
+def _commit_name(number: int) -> str:
     return f"{COMMITS}/{number:08d}.json"
 
 
-def _record(shard: Shard) -> str:
+def _record_name(shard: Shard) -> str:
     return f"{COMMITS}/shard-{shard.index}-of-{shard.count}.json"
 
 
-def _block(first: int) -> str:
+def _block_name(first: int) -> str:
+    """Return the name of the block of commits that begins with this number."""
     return f"{COMMITS}/{first:08d}-{first + _BLOCK - 1:08d}.json"
 
 
-def _data(commit: Any) -> bytes:
-    return json.dumps(commit).encode()
+def _to_json(content: Any) -> bytes:
+    return json.dumps(content).encode()
 
 
-def merged(commits: Iterable[Commit], writer: str) -> Commit:
-    """Return one commit that says what several say, one after the other."""
+def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
+    """Return one commit that says what several say, one after the other.
+
+    Lists and sums grow. Of a part, and of what a later commit says anew, the last entry counts.
+    """
     total: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
     for commit in commits:
@@ -208,27 +219,27 @@ def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     """Return the manifest of a run with what its commits add; the last entry of a part or of a
     failed source counts.
     """
-    kept = ("parts", "failed", "retried", "seconds", "tables", "traffic")
-    known: Any = {key: value for key, value in manifest.items() if key in kept}
-    added: Any = merged((known, *commits), "")
+    # The manifest is merged as if it were the first commit; keys of commits alone are left out.
+    common = ("parts", "failed", "retried", "seconds", "tables", "traffic")
+    known: Any = {key: value for key, value in manifest.items() if key in common}
+    merged: Any = merge_commits((known, *commits), "")
     for key in ("writer", "lost", "shards"):
-        added.pop(key, None)
-    parts = {part["file"]: part for part in added["parts"]}
+        merged.pop(key, None)
+
     # Of sources that no later attempt has computed, each once, with its last error.
-    last = {
-        (each["file"], source): each["error"]
-        for each in added["failed"]
-        for source in each["sources"]
+    parts = {part["file"]: part for part in merged["parts"]}
+    last_errors = {
+        (failure["file"], source): failure["error"]
+        for failure in merged["failed"]
+        for source in failure["sources"]
     }
-    failed: dict[tuple[str, str], Failure] = {}
-    for (file, source), error in last.items():
+    failures: dict[tuple[str, str], Failure] = {}  # by part and error
+    for (file, source), error in last_errors.items():
         if file not in parts or source not in parts[file]["sources"]:
-            failed.setdefault((file, error), {"file": file, "sources": [], "error": error})[
-                "sources"
-            ].append(source)
-    in_place = {
-        "parts": [parts[name] for name in sorted(parts, key=in_order)],
-        "failed": list(failed.values()),
-    }
-    whole: Any = {**manifest, **added, **in_place}
+            new: Failure = {"file": file, "sources": [], "error": error}
+            failures.setdefault((file, error), new)["sources"].append(source)
+
+    merged["parts"] = [parts[name] for name in sorted(parts, key=part_order)]
+    merged["failed"] = list(failures.values())
+    whole: Any = {**manifest, **merged}
     return whole

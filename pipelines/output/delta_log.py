@@ -45,7 +45,7 @@ _DELTA_TYPES = {
 _FILE = f"{DELTA_LOG}/{DELTA_COMMIT}"
 _ACTIONS = {"commitInfo", "protocol", "metaData", "add"}
 _BOUNDS = ("minValues", "maxValues", "nullCount")
-_SHORT = 32  # characters of a text that no format cuts short
+_UNCUT_LENGTH = 32  # characters of a text that no format cuts short in its statistics
 
 
 def compare_delta(store: Store, manifest: Manifest) -> None:
@@ -56,27 +56,31 @@ def compare_delta(store: Store, manifest: Manifest) -> None:
     actions = _read_actions(store)
     (protocol,) = actions["protocol"]
     (metadata,) = actions["metaData"]
-    writer = protocol.get("minWriterVersion")
-    right: dict[str, Any] = {
-        "minReaderVersion": 1,
-        "minWriterVersion": writer if type(writer) is int else 2,
-    }
-    refuse_difference(_FILE, "protocol.", _without_nulls(protocol), right)
+
+    # Readers go by minReaderVersion alone, so any version of a writer is right.
+    writer_version = protocol.get("minWriterVersion")
+    if type(writer_version) is not int:
+        writer_version = 2
+    expected = {"minReaderVersion": 1, "minWriterVersion": writer_version}
+    refuse_difference(_FILE, "protocol.", _without_nulls(protocol), expected)
+
     schema = read_schema(store.parquet_footer(manifest["parts"][0]["file"]))
     column, _ = layout.partition_values()
     _compare_metadata(metadata, schema, column)
+
+    # The files first: only of those that are parts the footers are read.
     added = [
-        _Added(unquote(str(add.get("path"))), add, _read_stats(add))
+        _AddedFile(unquote(str(add.get("path"))), add, _read_stats(add))
         for add in actions.get("add", ())
     ]
     named = [
-        NamedFile(each.file, each.fields.get("size"), each.stats.get("numRecords"))
-        for each in added
+        NamedFile(file.name, file.fields.get("size"), file.stats.get("numRecords"))
+        for file in added
     ]
     compare_files(named, manifest)
-    for each in added:
-        _compare_fields(each, layout)
-        _compare_stats(each, column_facts(store, each.file))
+    for file in added:
+        _compare_fields(file, layout)
+        _compare_stats(file, stats_by_column(store, file.name))
 
 
 def _read_actions(store: Store) -> dict[str, list[Any]]:
@@ -104,11 +108,13 @@ def _read_actions(store: Store) -> dict[str, list[Any]]:
     return actions
 
 
-def _without_nulls(fields: dict[str, Any], *without: str) -> dict[str, Any]:
-    """Return the other fields of an action that are set: in a log of Delta Lake null is the same as
-    none.
+def _without_nulls(fields: dict[str, Any], *excluded: str) -> dict[str, Any]:
+    """Return the fields of an action that are set, but for those of the excluded keys: in a log of
+    Delta Lake a null field is the same as none.
     """
-    return {key: value for key, value in fields.items() if value is not None and key not in without}
+    return {
+        key: value for key, value in fields.items() if value is not None and key not in excluded
+    }
 
 
 def _compare_metadata(metadata: dict[str, Any], schema: pa.Schema, column: str) -> None:
@@ -119,14 +125,14 @@ def _compare_metadata(metadata: dict[str, Any], schema: pa.Schema, column: str) 
         if type(metadata.get(key)) not in allowed:
             why = f"metaData.{key} is {shown(metadata.get(key))}, which is none"
             raise DifferenceError(_FILE, why)
-    said = _without_nulls(metadata, "id", "createdTime")
-    columns = _read_columns(said.pop("schemaString", None))
-    right = {
+    stated = _without_nulls(metadata, "id", "createdTime")
+    columns = _read_columns(stated.pop("schemaString", None))
+    expected = {
         "format": {"provider": "parquet", "options": {}},
         "partitionColumns": [column] if column else [],
         "configuration": {},
     }
-    refuse_difference(_FILE, "metaData.", said, right)
+    refuse_difference(_FILE, "metaData.", stated, expected)
     _compare_columns(columns, schema, column)
 
 
@@ -143,27 +149,35 @@ def _read_columns(text: Any) -> Any:
 
 
 def _compare_columns(columns: Any, schema: pa.Schema, partition: str) -> None:
-    """Compare the columns of a Delta table with those of the parts, and of their partitions."""
+    """Compare the columns of a Delta table with those of the parts, and of their partitions.
+
+    ``columns``: what the log has of the columns, of whatever type. ``partition``: name of the column
+    of the partitions, ``""`` if there are none.
+    """
     if not isinstance(columns, list):
         raise DifferenceError(_FILE, "metaData.schemaString is no schema of columns")
-    types: list[tuple[str, set[Any]]] = [
-        (each.name, {_DELTA_TYPES.get(each.type)}) for each in schema
+
+    allowed: list[tuple[str, list[Any]]] = [
+        (field.name, [_DELTA_TYPES.get(field.type)]) for field in schema
     ]
     if partition:
-        types.append((partition, {"long", "string"}))
-    if len(columns) != len(types) or not all(isinstance(each, dict) for each in columns):
-        why = f"metaData.schemaString has {len(columns)} columns, and the parts have {len(types)}"
+        allowed.append((partition, ["long", "string"]))  # as its values are
+    if len(columns) != len(allowed) or not all(isinstance(column, dict) for column in columns):
+        why = f"metaData.schemaString has {len(columns)} columns, and the parts have {len(allowed)}"
         raise DifferenceError(_FILE, why)
-    for given, (name, allowed) in zip(columns, types, strict=True):
-        kind = next((each for each in allowed if each == given.get("type")), min(allowed, key=str))
-        expected = {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        refuse_difference(_FILE, "metaData.schemaString: ", given, expected)
+
+    for column, (name, types) in zip(columns, allowed, strict=True):
+        right = types[0]
+        if column.get("type") in types:
+            right = column["type"]
+        expected = {"name": name, "type": right, "nullable": True, "metadata": {}}
+        refuse_difference(_FILE, "metaData.schemaString: ", column, expected)
 
 
-class _Added(NamedTuple):
+class _AddedFile(NamedTuple):
     """An action of a log of Delta Lake that adds a file."""
 
-    file: str
+    name: str
     fields: dict[str, Any]
     stats: dict[str, Any]
 
@@ -180,91 +194,106 @@ def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
     return stats
 
 
-def _compare_fields(added: _Added, layout: Layout) -> None:
+def _compare_fields(added: _AddedFile, layout: Layout) -> None:
     """Compare what a Delta table says of a part, beside its size and its statistics."""
-    name = added.file
     column, values = layout.partition_values()
-    right = {"dataChange": True, "partitionValues": {}}
+    expected = {"dataChange": True, "partitionValues": {}}
     if column:
-        folders = [f"{each}/" for each in layout.partitions]
-        right["partitionValues"] = {column: values[folders.index(name[: name.rindex("/") + 1])]}
-    said = _without_nulls(added.fields, "path", "size", "stats")
-    if type(said.pop("modificationTime", None)) is not int:
-        raise DifferenceError(_FILE, f"add of {name}: modificationTime is no time")
-    refuse_difference(_FILE, f"add of {name}: ", said, right)
+        folder = added.name.rpartition("/")[0]
+        expected["partitionValues"] = {column: values[list(layout.partitions).index(folder)]}
+
+    stated = _without_nulls(added.fields, "path", "size", "stats")
+    if type(stated.pop("modificationTime", None)) is not int:
+        raise DifferenceError(_FILE, f"add of {added.name}: modificationTime is no time")
+    refuse_difference(_FILE, f"add of {added.name}: ", stated, expected)
 
 
-def _compare_stats(added: _Added, facts: dict[str, _Facts]) -> None:
-    """Compare the statistics of a part, beside its number of rows, with those of its footer."""
-    where = f"add of {added.file}: stats."
+def _compare_stats(added: _AddedFile, columns: dict[str, _ColumnStats]) -> None:
+    """Compare the statistics of a part, beside its number of rows, with those of the columns in its
+    footer.
+    """
+    where = f"add of {added.name}: stats."
     others = _without_nulls(added.stats, "numRecords", *_BOUNDS)
-    right = {"tightBounds": True} if "tightBounds" in others else {}
-    refuse_difference(_FILE, where, others, right)
+    expected = {}
+    if "tightBounds" in others:
+        expected["tightBounds"] = True
+    refuse_difference(_FILE, where, others, expected)
+
     for key in _BOUNDS:
-        found = added.stats.get(key, MISSING)
-        if not isinstance(found, dict):
-            why = f"{where}{key} is {shown(found)}, and not one value per column"
+        values = added.stats.get(key, MISSING)
+        if not isinstance(values, dict):
+            why = f"{where}{key} is {shown(values)}, and not one value per column"
             raise DifferenceError(_FILE, why)
         # Also one that is left out: deltalake takes a bound without the other one for a file
         # without rows.
-        for column in dict.fromkeys([*facts, *found]):
-            if column not in facts:
-                why = f"{where}{key} names {shown(column)}, which is no column of the part"
+        for name in dict.fromkeys([*columns, *values]):
+            if name not in columns:
+                why = f"{where}{key} names {shown(name)}, which is no column of the part"
                 raise DifferenceError(_FILE, why)
-            if not facts[column].fits(key, found.get(column)):
-                value = shown(found.get(column, MISSING))
-                expected = shown(getattr(facts[column], key))
-                why = f"{where}{key}.{column} is {value}, and of the part it is {expected}"
+            if not columns[name].fits(key, values.get(name)):
+                value = shown(values.get(name, MISSING))
+                right = shown(getattr(columns[name], key))
+                why = f"{where}{key}.{name} is {value}, and of the part it is {right}"
                 raise DifferenceError(_FILE, why)
 
 
-class _Facts(NamedTuple):
+class _ColumnStats(NamedTuple):
     """What the footer of a part says of a column; None for bounds that it does not have."""
 
+    # named as the statistics of Delta Lake are
     minValues: Any
     maxValues: Any
     nullCount: int | None
     kind: pa.DataType
 
     def fits(self, key: str, value: Any) -> bool:
-        """Return whether a value of a log is the right one; a long text may be cut short, on the
-        safe side.
+        """Return whether a log may state a value as the one of ``key``.
+
+        A long text may be cut short, so that a least value is not above the right one, and a
+        largest value not below it.
         """
         right = getattr(self, key)
         if type(value) is bool or right is None:
             return value is None
+
         if isinstance(right, str):
-            if not isinstance(value, str) or len(right) <= _SHORT:
+            if not isinstance(value, str) or len(right) <= _UNCUT_LENGTH:
                 return bool(value == right)
-            same = right.startswith(value[: _SHORT - 1])
-            return same and (value <= right if key == "minValues" else value >= right)
+            # The last character may be another one: a cut largest value ends with a higher one.
+            begins_alike = right.startswith(value[: _UNCUT_LENGTH - 1])
+            is_safe = value <= right if key == "minValues" else value >= right
+            return begins_alike and is_safe
+
         if not isinstance(value, int | float):
             return False
-        if self.kind == pa.float32() and key != "nullCount":
+        if self.kind == pa.float32() and key != "nullCount":  # JSON has more digits than float32
             value = pa.scalar(value, pa.float32()).as_py()
         return bool(value == right)
 
 
-def column_facts(store: Store, name: str) -> dict[str, _Facts]:
+def stats_by_column(store: Store, name: str) -> dict[str, _ColumnStats]:
     """Return what the footer of a part says of its columns, by their names."""
     footer = store.parquet_footer(name)
-    groups = read_chunks(footer, lambda _: True)
+    chunks: dict[str, list[Chunk]] = {}
+    for group in read_chunks(footer, lambda _: True):
+        for chunk in group:
+            chunks.setdefault(chunk.name, []).append(chunk)
     return {
-        field.name: _facts_of(
-            [each for group in groups for each in group if each.name == field.name], field.type
-        )
+        field.name: _merge_stats(chunks.get(field.name, []), field.type)
         for field in read_schema(footer)
     }
 
 
-def _facts_of(chunks: list[Chunk], kind: pa.DataType) -> _Facts:
-    """Return what is stated of a column whose every row group states it."""
-    filled = [each for each in chunks if each.n_values > (each.n_nulls or 0)]
-    minima = [decode_bound(each.minimum, kind) for each in filled if each.minimum is not None]
-    maxima = [decode_bound(each.maximum, kind) for each in filled if each.maximum is not None]
-    nulls = [each.n_nulls for each in chunks if each.n_nulls is not None]
+def _merge_stats(chunks: list[Chunk], kind: pa.DataType) -> _ColumnStats:
+    """Return the statistics of a column from those of its chunks, one per row group; None for those
+    that not every chunk states.
+    """
+    filled = [chunk for chunk in chunks if chunk.n_values > (chunk.n_nulls or 0)]
+    minima = [decode_bound(chunk.minimum, kind) for chunk in filled if chunk.minimum is not None]
+    maxima = [decode_bound(chunk.maximum, kind) for chunk in filled if chunk.maximum is not None]
+    nulls = [chunk.n_nulls for chunk in chunks if chunk.n_nulls is not None]
     has_bounds = len(minima) == len(maxima) == len(filled) > 0
-    return _Facts(
+    return _ColumnStats(
         minValues=min(minima) if has_bounds else None,
         maxValues=max(maxima) if has_bounds else None,
         nullCount=sum(nulls) if filled and len(nulls) == len(chunks) else None,

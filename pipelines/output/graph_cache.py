@@ -35,7 +35,7 @@ from kepler_traverse.runtime.regular_files import require_private
 from .store import ObjectStore
 
 _FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
-_SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
+_NAMED_DIGITS = 16  # of the digest in names; the whole of it is in the stored graph
 
 
 class PlacedGraph(NamedTuple):
@@ -62,27 +62,30 @@ def cached_graph(
     Raises OutputError: the cache cannot be written to, or other users can write to it.
     """
     cache = local_cache(place)
-    folder = cache / _name(origin)
-    with _only_one(cache, folder.with_suffix(".lock"), say):
-        graph = found_graph(place, origin, device, say)
+    folder = cache / _folder_name(origin)
+    with _locked(cache, folder.with_suffix(".lock"), say):
+        graph = find_graph(place, origin, device, say)
         if graph is not None:
             return PlacedGraph(graph, folder, reused=True)
+
         graph = build()
-        for left in cache.glob(f"{folder.name}.*.tmp"):  # by a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in cache.glob(f"{folder.name}.*.tmp"):  # of a run that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
         try:
             write_graph(graph, folder, origin)
         except OSError as error:
-            raise _cannot_keep(cache, error) from None
-        if graph.report.in_files:  # of which the stored ones take the place
+            raise _cannot_write(cache, error) from None
+
+        # Arrays in files without names give their space back: the stored ones take their place.
+        if graph.report.in_files:
             graph = replace(load_graph(folder, device, verify=False), report=graph.report)
         if URL.match(str(place)):
             put_graph(str(place), folder, origin)
     return PlacedGraph(graph, folder)
 
 
-def _name(origin: str) -> str:
-    return f"graph-{origin[:_SHOWN]}"
+def _folder_name(origin: str) -> str:
+    return f"graph-{origin[:_NAMED_DIGITS]}"
 
 
 def local_cache(place: str | Path) -> Path:
@@ -93,35 +96,40 @@ def local_cache(place: str | Path) -> Path:
 
 
 def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
-    """Copy a stored graph, or a folder within it, to a cache in a store; metadata come last: what
-    has them is whole.
+    """Copy a stored graph, or a folder within it, to a cache in a store.
+
+    Metadata of a folder come after its other files, and those of the graph last: what has them is
+    whole.
     """
     files = [path for path in (folder / within).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path == folder / META, path.name == META, path))
     try:
-        store = ObjectStore(f"{place.rstrip('/')}/{_name(origin)}", folder)
+        store = ObjectStore(f"{place.rstrip('/')}/{_folder_name(origin)}", folder)
         for path in files:
             store.put(str(path.relative_to(folder)), path)
     except OSError as error:
-        raise _cannot_keep(place, error) from None
+        raise _cannot_write(place, error) from None
 
 
 def _fetch(place: str, folder: Path) -> None:
-    """Copy a graph from a store, if it is there."""
+    """Copy a graph from a store to a folder of this host, if the store has the whole graph."""
     url = f"{place.rstrip('/')}/{folder.name}"
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:
-        names = [each.url[len(url) + 1 :] for each in objects_below(url)]
+        names = [item.url[len(url) + 1 :] for item in objects_below(url)]
         if META not in names:
             return
+
         store = open_store(url)
         for name in filter(_FILE.fullmatch, names):
-            # another host still puts its hierarchy
+            # Without metadata, another host still puts this folder, such as a hierarchy.
             if os.path.join(os.path.dirname(name), META) not in names:
                 continue
-            (partial / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fetch(store, name, partial / name)
-            (partial / name).chmod(0o600)
+            copy = partial / name
+            copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fetch(store, name, copy)
+            copy.chmod(0o600)
+
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
     except OSError as error:
@@ -132,18 +140,18 @@ def _fetch(place: str, folder: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def found_graph(
+def find_graph(
     place: str | Path, origin: str, device: str, say: Callable[[str], None]
 ) -> Graph | None:
-    """Return a graph from the cache if it exists and is intact; of a cache in a store, it is copied
-    to this host.
+    """Return a graph from the cache; None if it does not exist, or is damaged. From a cache in a
+    store, it is copied to this host.
 
     Raises OutputError: other users can write to the cache, or the store cannot be read.
     """
     cache = local_cache(place)
     if os.path.lexists(cache):
         _require_private(cache)
-    folder = cache / _name(origin)
+    folder = cache / _folder_name(origin)
     if stored_origin(folder) != origin and URL.match(str(place)):
         _fetch(str(place), folder)
     if stored_origin(folder) != origin:
@@ -155,17 +163,17 @@ def found_graph(
         return None
 
 
-def copied_graph(place: str, origin: str) -> Path:
-    """Return the folder on this host with a graph of a cache in a store, which the first process
-    that asks copies.
+def copy_graph(place: str, origin: str) -> Path:
+    """Copy a graph of a cache in a store to this host, unless another process has; return its
+    folder.
 
     Raises OutputError: it is not in the cache, or it cannot be copied.
     """
     cache = local_cache(place)
-    folder = cache / _name(origin)
+    folder = cache / _folder_name(origin)
     say = lambda _: None  # noqa: E731
-    with _only_one(cache, folder.with_suffix(".lock"), say):
-        if stored_origin(folder) != origin and found_graph(place, origin, "cpu", say) is None:
+    with _locked(cache, folder.with_suffix(".lock"), say):
+        if stored_origin(folder) != origin and find_graph(place, origin, "cpu", say) is None:
             raise OutputError(
                 f"{place}: there is no whole graph {folder.name}; run again with --resume"
             )
@@ -173,14 +181,14 @@ def copied_graph(place: str, origin: str) -> Path:
 
 
 @contextlib.contextmanager
-def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a graph, which is waited for, in a cache that is made if need be."""
+def _locked(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a graph within the block; wait for it, and create the cache if there is none."""
     try:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_private(cache)
         file = open_lock(lock)
     except OSError as error:
-        raise _cannot_keep(cache, error) from None
+        raise _cannot_write(cache, error) from None
     try:
         try:
             if not take_lock(file):
@@ -192,7 +200,7 @@ def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[N
                 "exclude each other; take another folder"
             ) from None
         except OSError as error:
-            raise _cannot_keep(cache, error) from None
+            raise _cannot_write(cache, error) from None
         yield
     finally:
         os.close(file)  # releases the lock, too; the system does so if this process is killed
@@ -206,7 +214,8 @@ def _require_private(cache: Path) -> None:
         raise OutputError(f"--graph-cache {error}") from None
 
 
-def _cannot_keep(cache: Path | str, error: OSError) -> OutputError:
+def _cannot_write(cache: Path | str, error: OSError) -> OutputError:
+    """Return the error of a run whose graph the cache does not take."""
     return OutputError(
         f"--graph-cache {cache} cannot be written to: "
         f"{error.strerror or error}; take another folder"

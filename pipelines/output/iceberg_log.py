@@ -30,8 +30,9 @@ from .table_logs import (
 )
 
 Read = Callable[[str], bytes]  # the content of a file of the log, by its name
-_COUNTS = re.compile(r"\.summary\.|_count$")  # sums over the files, which are compared first
-_TIME = re.compile(r"metadata-log\.\d+\.timestamp-ms")
+# Keys of fields, as ``_flatten`` names them:
+_COUNTS = re.compile(r"\.summary\.|_count$")  # sums over the files, which are compared before
+_TIMES = re.compile(r"metadata-log\.\d+\.timestamp-ms")
 _UUIDS = re.compile("table-uuid")
 
 
@@ -52,25 +53,26 @@ def compare_iceberg(
             lambda name: store.get(f"{ICEBERG_LOG}/{name}", MAX_BYTES), f"{address}/_iceberg"
         ).describe()
         right = _Table(lambda name: again.get(f"metadata/{name}", MAX_BYTES), url).describe()
+
         for expected in right:
             # Only now: what is read next is named by what was found to be right.
-            there = next(found)
-            if there.named:
-                named = [
-                    each._replace(file=each.file.removeprefix(f"{address}/"))
-                    for each in there.named
+            actual = next(found)
+            if actual.data_files:
+                names = [
+                    data_file._replace(file=data_file.file.removeprefix(f"{address}/"))
+                    for data_file in actual.data_files
                 ]
-                compare_files(named, manifest)
-            refuse_difference(there.file, there.what, there.fields, expected.fields)
+                compare_files(names, manifest)
+            refuse_difference(actual.file, actual.section, actual.fields, expected.fields)
 
 
-class _Described(NamedTuple):
-    """Fields of a file of a log, by name, and the data files that it names, if it names any."""
+class _Description(NamedTuple):
+    """What a file of a log says, or a section of it."""
 
     file: str
-    what: str
-    fields: dict[str, Any]
-    named: list[NamedFile] | None = None
+    section: str  # begins the names of its fields in messages; "" for the whole file
+    fields: dict[str, Any]  # values by their keys
+    data_files: list[NamedFile] | None = None  # those that a manifest names
 
 
 class _Table:
@@ -82,36 +84,44 @@ class _Table:
         self._read = read
         self._location = location
         self._prefix = f"{location}/metadata/"  # of the addresses of files of the log
-        # What each table has of its own, as text, and what stands for it where tables are compared.
-        self._own: dict[str, str] = {}
+        # Values that each table has of its own, as text, with what stands for them in comparisons.
+        self._placeholders: dict[str, str] = {}
 
-    def describe(self) -> Iterator[_Described]:
+    def describe(self) -> Iterator[_Description]:
         """Yield what the files say, one after another; what differs from table to table is
         replaced.
+
+        They are the metadata, the list of manifests and the manifests. Counts over all files come
+        last: a file too many is named, rather than its count.
         """
         file, metadata = self._read_metadata()
-        self._own = {
+        self._placeholders = {
             str(metadata.get("current-snapshot-id")): "the present snapshot",
             str(metadata.get("last-updated-ms")): "the time of the table",
         }
-        fields = {key: self._replaced(key, value) for key, value in _flat(metadata)}
-        yield _Described(file, "", _without_counts(fields))
-        (listing,) = (self._name_of(each["manifest-list"]) for each in metadata["snapshots"])
+        fields = {key: self._replace_own(key, value) for key, value in _flatten(metadata)}
+        yield _Description(file, "", _without_counts(fields))
+
+        (snapshot,) = metadata["snapshots"]
+        listing = self._name_of(snapshot["manifest-list"])
         manifests: list[Any] = []
-        for described in self._describe_avro(listing, self._read(listing), manifests):
-            fields |= {f"{described.file}: {key}": value for key, value in described.fields.items()}
-            yield described._replace(fields=_without_counts(described.fields))
-        for each in manifests:
-            yield from self._describe_manifest(listing, each)
+        for description in self._describe_avro(listing, self._read(listing), manifests):
+            fields |= {f"{listing}: {key}": value for key, value in description.fields.items()}
+            yield description._replace(fields=_without_counts(description.fields))
+        for entry in manifests:
+            yield from self._describe_manifest(listing, entry)
+
         counts = {
             key.replace(listing, "manifest list"): value
             for key, value in fields.items()
             if _COUNTS.search(key)
         }
-        yield _Described(file, "", counts)
+        yield _Description(file, "", counts)
 
     def _read_metadata(self) -> tuple[str, dict[str, Any]]:
-        """Return the file of the metadata that count, and these, without the address of the table."""
+        """Return the file of the metadata that the hint names, and its fields without the address
+        of the table.
+        """
         hint = self._read(HINT).decode("ascii", "replace").strip()
         if not HINTED.fullmatch(hint):
             why = f"it names {shown(hint)}, which are no metadata"
@@ -129,14 +139,16 @@ class _Table:
         return file, metadata
 
     def _name_of(self, address: str) -> str:
-        """Return the name of a file of the log."""
+        """Return the name of a file of the log from its address."""
         return address[len(self._prefix) :]
 
-    def _replaced(self, key: str, value: Any) -> Any:
-        """Return a value without what each table has of its own: numbers, times and random names."""
-        if type(value) in (int, str) and str(value) in self._own:
-            return f"{self._own[str(value)]} as {type(value).__name__}"
-        if type(value) is int and _TIME.fullmatch(key) and value >= 0:
+    def _replace_own(self, key: str, value: Any) -> Any:
+        """Return a text in place of a value that each table has of its own (a number, a time or a
+        random name), and any other value as it is.
+        """
+        if type(value) in (int, str) and str(value) in self._placeholders:
+            return f"{self._placeholders[str(value)]} as {type(value).__name__}"
+        if type(value) is int and _TIMES.fullmatch(key) and value >= 0:
             return "a time"
         if not isinstance(value, str):
             return value
@@ -146,7 +158,7 @@ class _Table:
             return "a file of the log"
         return value
 
-    def _describe_manifest(self, listing: str, entry: Any) -> Iterator[_Described]:
+    def _describe_manifest(self, listing: str, entry: Any) -> Iterator[_Description]:
         """Yield what a manifest says that an entry of the list of manifests names."""
         name = self._name_of(entry["manifest_path"])
         data = self._read(name)
@@ -156,30 +168,33 @@ class _Table:
             raise DifferenceError(f"{ICEBERG_LOG}/{listing}", why)
         yield from self._describe_avro(name, data, [])
 
-    def _describe_avro(self, name: str, data: bytes, records: list[Any]) -> Iterator[_Described]:
-        """Yield the header of an Avro file, by which the rest is decoded, and its records, which
-        are added to a list.
+    def _describe_avro(self, name: str, data: bytes, records: list[Any]) -> Iterator[_Description]:
+        """Yield the header of an Avro file, and then its records, which are also added to
+        ``records``.
+
+        The header comes first, since the rest is decoded by it: only one that is right is used.
         """
         from pyiceberg.avro.file import AvroFile
 
         file = f"{ICEBERG_LOG}/{name}"
         with AvroFile(_InMemory(data)) as avro:  # type: ignore[arg-type, var-annotated]
-            header = {key: self._replaced(key, value) for key, value in avro.header.meta.items()}
-            yield _Described(file, "header: ", header)
+            header = {key: self._replace_own(key, value) for key, value in avro.header.meta.items()}
+            yield _Description(file, "header: ", header)
             records += [plain_record(record, avro.schema.as_struct()) for record in avro]
             if avro.decoder.tell() != len(data):
                 raise DifferenceError(file, "it holds more than its records")
+
         fields = {
-            f"{path}: {key}": self._replaced(key, value)
-            for path, each in _by_path(file, records).items()
-            for key, value in _flat(each)
+            f"{path}: {key}": self._replace_own(key, value)
+            for path, record in _by_path(file, records).items()
+            for key, value in _flatten(record)
         }
-        entries = [each["data_file"] for each in records if "data_file" in each]
-        named = [
-            NamedFile(each["file_path"], each["file_size_in_bytes"], each["record_count"])
-            for each in entries
+        entries = [record["data_file"] for record in records if "data_file" in record]
+        data_files = [
+            NamedFile(entry["file_path"], entry["file_size_in_bytes"], entry["record_count"])
+            for entry in entries
         ]
-        yield _Described(file, "", fields, named)
+        yield _Description(file, "", fields, data_files)
 
 
 def _without_counts(fields: dict[str, Any]) -> dict[str, Any]:
@@ -187,17 +202,19 @@ def _without_counts(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_path(file: str, records: list[Any]) -> dict[str, Any]:
-    """Return records of a file of the log by the data files, or the manifests, that they name."""
-    named: dict[str, Any] = {}
-    for number, each in enumerate(records):
-        if "data_file" in each:
-            path = each["data_file"]["file_path"]
+    """Return records of a file of the log by the data files that they name, or by the positions of
+    the manifests, whose names are random.
+    """
+    by_path: dict[str, Any] = {}
+    for number, record in enumerate(records):
+        if "data_file" in record:
+            path = record["data_file"]["file_path"]
         else:
             path = f"manifest {number}"
-        if path in named:
+        if path in by_path:
             raise DifferenceError(file, f"it names {shown(path)} twice")
-        named[path] = {key: value for key, value in each.items() if key != "manifest_length"}
-    return named
+        by_path[path] = {key: value for key, value in record.items() if key != "manifest_length"}
+    return by_path
 
 
 class _InMemory:
@@ -210,27 +227,29 @@ class _InMemory:
         return io.BytesIO(self._data)
 
 
-def plain_record(value: Any, kind: Any) -> Any:
-    """Return a record of pyiceberg as dicts and lists."""
-    if hasattr(value, "_data"):
+def plain_record(value: Any, struct: Any) -> Any:
+    """Return a record of pyiceberg as dicts of its fields; ``struct`` is its type."""
+    if hasattr(value, "_data"):  # a record, whose values are in the order of the fields
         return {
-            field.name: plain_record(each, field.field_type)
-            for field, each in zip(kind.fields, value._data, strict=True)
+            field.name: plain_record(inner, field.field_type)
+            for field, inner in zip(struct.fields, value._data, strict=True)
         }
     if isinstance(value, Mapping):
         return dict(value.items())
     return value
 
 
-def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in dicts and lists by their places, those that are empty, too."""
-    inner: Any = ()
+def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in nested dicts and lists with their keys, joined by dots. An empty dict or
+    list is a value, too.
+    """
+    items: Any = ()
     if isinstance(value, dict):
-        inner = value.items()
+        items = value.items()
     elif isinstance(value, list):
-        inner = enumerate(value)
-    if not inner or not value:
-        yield at, value
+        items = enumerate(value)
+    if not items or not value:  # an enumeration is true also without items
+        yield prefix, value
         return
-    for key, each in inner:
-        yield from _flat(each, f"{at}.{key}" if at else str(key))
+    for key, inner in items:
+        yield from _flatten(inner, f"{prefix}.{key}" if prefix else str(key))

@@ -26,9 +26,12 @@ from .run_folder import is_whole, mark_fits, read_manifest
 from .store import Store, open_store
 
 _RESULT = "labels"
-_MAX_NARROW = 2**29  # distances below have sums of 32 bits
-_MAX = 2**61
-_SAME = ("graph", "algorithm")  # of the identities of two runs that belong together
+_NARROW_BELOW = 2**29  # distances below have sums of 32 bits
+_DISTANCE_BELOW = 2**61  # distances below have sums of 64 bits
+_COMMON_KEYS = (
+    "graph",
+    "algorithm",
+)  # are equal in the identities of two runs that belong together
 
 
 class ReadLabels(NamedTuple):
@@ -41,11 +44,13 @@ class ReadLabels(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The labels of one direction, as they are in files."""
+    """The labels of one direction, as they are in files: rows ascend by source and hub."""
 
-    offsets: np.ndarray
-    hubs: np.ndarray
-    distances: np.ndarray
+    offsets: (
+        np.ndarray
+    )  # int64 array of shape (n_vertices + 1,): where the rows of each source begin
+    hubs: np.ndarray  # int32 array of shape (rows,): vertex numbers
+    distances: np.ndarray  # int32, int64 or float64 array of shape (rows,)
 
 
 def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> ReadLabels:
@@ -56,7 +61,7 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
     was written, or the two do not belong together.
     """
     store = open_store(folder)
-    manifest = _manifest(store, "out")
+    manifest = _read_label_manifest(store, "out")
     directed = manifest["graph"]["directed"]
     if directed and inward is None:
         raise InputError(
@@ -68,23 +73,28 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
             f"{store}: its graph is undirected, and its labels are those of both directions; "
             "leave --inward out"
         )
-    ids = _ids(store, manifest)
-    rows = [_rows(store, manifest, ids)]
+    ids = _read_ids(store, manifest)
+    rows = [_read_rows(store, manifest, ids)]  # of one direction or of two
     if inward is not None:
         other = open_store(inward)
-        second = _manifest(other, "in")
-        for key in _SAME:
+        second = _read_label_manifest(other, "in")
+        for key in _COMMON_KEYS:
             if dict(second["identity"])[key] != dict(manifest["identity"])[key]:
                 raise InputError(f"{other}: its labels are not those of {store} ({key} differs)")
-        rows.append(_rows(other, second, ids))
-    is_integer = all(each.distances.dtype.kind == "i" for each in rows)
+        rows.append(_read_rows(other, second, ids))
+
+    # Both directions have one unit and one type, so that their distances can be added.
+    is_integer = all(direction.distances.dtype.kind == "i" for direction in rows)
     unit = 1.0
     if not is_integer:
-        unit = min(_unit_of(each.distances) for each in rows)
-    places = [str(store), str(inward)]
-    lists = [_lists(place, each, unit) for place, each in zip(places, rows, strict=False)]
-    if len({each.distances.dtype for each in lists}) > 1:
-        lists = [each._replace(distances=each.distances.astype(np.int64)) for each in lists]
+        unit = min(_find_unit(direction.distances) for direction in rows)
+    lists = [_in_units(str(store), rows[0], unit)]
+    if inward is not None:
+        lists.append(_in_units(inward, rows[1], unit))
+    if len({labels.distances.dtype for labels in lists}) > 1:
+        lists = [labels._replace(distances=labels.distances.astype(np.int64)) for labels in lists]
+
+    # Hubs are vertex numbers in files, so ranks and vertex numbers are the same here.
     numbers = np.arange(len(ids), dtype=np.int32)
     metric = ALGORITHMS[manifest["algorithm"]].metric
     labels = HubLabels(
@@ -105,8 +115,10 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
     return ReadLabels(labels, ids, facts, is_integer)
 
 
-def _manifest(store: Store, direction: str) -> Manifest:
-    """Return the manifest of a finished run of labels in one direction."""
+def _read_label_manifest(store: Store, direction: str) -> Manifest:
+    """Read the manifest of a run; raise InputError unless it has finished, and its result are the
+    labels of all vertices in a direction.
+    """
     try:
         manifest = read_manifest(store)
     except (OSError, ValueError) as error:
@@ -117,9 +129,9 @@ def _manifest(store: Store, direction: str) -> Manifest:
         )
     if manifest["status"] != "done" or not mark_fits(store):
         raise InputError(f"{store}: its run is not complete; finish it by --resume")
-    said = manifest["identity"].get("direction", "out")
-    if said != direction and manifest["graph"]["directed"]:
-        raise InputError(f"{store}: its labels have --direction {said}, not {direction}")
+    stated = manifest["identity"].get("direction", "out")
+    if stated != direction and manifest["graph"]["directed"]:
+        raise InputError(f"{store}: its labels have --direction {stated}, not {direction}")
     n_vertices = manifest["graph"]["vertices"]
     if manifest["sources"] != n_vertices:
         raise InputError(
@@ -129,21 +141,23 @@ def _manifest(store: Store, direction: str) -> Manifest:
     return manifest
 
 
-def _ids(store: Store, manifest: Manifest) -> Any:
-    """Return the ids of all vertices."""
-    listed = [source for part in manifest["parts"] for source in part["sources"]]
-    if isinstance(listed[0], str):
-        ids: Any = pa.array(listed)
-        is_ascending = all(str(a).encode() < str(b).encode() for a, b in pairwise(listed))
+def _read_ids(store: Store, manifest: Manifest) -> Any:
+    """Return the ids of all vertices, which are the sources of the run; raise InputError unless they
+    ascend as vertex numbers do.
+    """
+    sources = [source for part in manifest["parts"] for source in part["sources"]]
+    if isinstance(sources[0], str):
+        ids: Any = pa.array(sources)
+        is_ascending = all(str(a).encode() < str(b).encode() for a, b in pairwise(sources))
     else:
-        ids = np.array(listed)
+        ids = np.array(sources)
         is_ascending = bool((ids[1:] > ids[:-1]).all())
     if not is_ascending:
         raise InputError(f"{store}: its sources do not ascend; write its labels without --sources")
     return ids
 
 
-def _rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
+def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
     """Read the parts of a run, one after the other."""
     sizes = []
     hubs = []
@@ -153,20 +167,21 @@ def _rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
         where = f"{store}/{entry['file']}"
         if not is_whole(store, entry):
             raise InputError(f"{where}: it is not as its run has written it; repair it by --resume")
-        own = ids[first : first + len(entry["sources"])]
-        first += len(own)
-        counts = np.zeros(len(own), np.int64)
-        last = -1
-        with store.local([entry["file"]]) as here, open_part(here / entry["file"]) as part:
+        sources = ids[first : first + len(entry["sources"])]
+        first += len(sources)
+
+        counts = np.zeros(len(sources), np.int64)  # rows per source
+        last_key = -1
+        with store.local([entry["file"]]) as folder, open_part(folder / entry["file"]) as part:
             for table in part.tables():
-                vertices = numbers_of_ids(where, table["source"].combine_chunks(), own)
-                heads = numbers_of_ids(where, table["hub"].combine_chunks(), ids)
-                keys = vertices.astype(np.int64) * len(ids) + heads
-                if bool((np.diff(keys, prepend=last) <= 0).any()):
+                positions = numbers_of_ids(where, table["source"].combine_chunks(), sources)
+                numbers = numbers_of_ids(where, table["hub"].combine_chunks(), ids)
+                keys = positions.astype(np.int64) * len(ids) + numbers
+                if bool((np.diff(keys, prepend=last_key) <= 0).any()):
                     raise InputError(f"{where}: its rows do not ascend by source and hub")
-                last = keys[-1]
-                counts += np.bincount(vertices, minlength=len(own))
-                hubs.append(heads)
+                last_key = keys[-1]
+                counts += np.bincount(positions, minlength=len(sources))
+                hubs.append(numbers)
                 distances.append(_checked_distances(where, table["distance"]))
         sizes.append(counts)
     return _Rows(
@@ -175,32 +190,38 @@ def _rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
 
 
 def _checked_distances(where: str, column: Any) -> np.ndarray:
-    """Return distances that are integers below 2^61, of 32 bits if they are small, or floats."""
+    """Return distances that are integers below 2^61, of 32 bits if they are small, or floats.
+
+    Raises InputError: they are none.
+    """
     distances = column.to_numpy()
     if column.null_count or distances.dtype.kind not in "if":
         raise InputError(f"{where}: a distance is no number")
-    if not bool(((distances >= 0) & (distances < _MAX)).all()):  # NaN is neither
+    if not bool(((distances >= 0) & (distances < _DISTANCE_BELOW)).all()):  # NaN is neither
         raise InputError(f"{where}: a distance is negative, or 2^61 or more")
     if distances.dtype.kind == "f":
         return distances.astype(np.float64)
-    return _narrowed(distances)
+    return _narrow_integers(distances)
 
 
-def _narrowed(distances: np.ndarray) -> np.ndarray:
-    """Return integers in 32 bits if sums of two fit."""
-    if distances.max(initial=0) < _MAX_NARROW:
+def _narrow_integers(distances: np.ndarray) -> np.ndarray:
+    """Return integers in 32 bits if the sum of any two fits, else in 64 bits."""
+    if distances.max(initial=0) < _NARROW_BELOW:
         return distances.astype(np.int32)
     return distances.astype(np.int64)
 
 
-def _unit_of(distances: np.ndarray) -> float:
+def _find_unit(distances: np.ndarray) -> float:
     """Return the largest power of two that floats are multiples of; 1 if all are 0."""
     fraction, exponent = np.frexp(distances[distances > 0])
     if not fraction.size:
         return 1.0
-    whole = (fraction * 2.0**53).astype(np.int64)
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # bits that are 0
-    return float(2.0 ** int((exponent - 53 + lowest).min()))
+    # A distance is its significand, an integer of 53 bits, times a power of two. Zeros at the end
+    # of the significand make that power larger.
+    significand = (fraction * 2.0**53).astype(np.int64)
+    lowest_bit = significand & -significand
+    n_zeros = np.frexp(lowest_bit.astype(np.float64))[1] - 1
+    return float(2.0 ** int((exponent - 53 + n_zeros).min()))
 
 
 def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -211,14 +232,16 @@ def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return np.minimum(np.searchsorted(ids, values), ids.size - 1)
 
 
-def _lists(place: str, rows: _Rows, unit: float) -> LabelLists:
-    """Return labels with distances as multiples of a unit."""
+def _in_units(place: str, rows: _Rows, unit: float) -> LabelLists:
+    """Return labels with distances as multiples of a unit; raise InputError if the multiples of
+    floats are too large. ``place``: the folder of the labels.
+    """
     distances = rows.distances
     if distances.dtype.kind == "f":
         distances = distances / unit
-        if not bool((distances < _MAX).all()):
+        if not bool((distances < _DISTANCE_BELOW).all()):
             raise InputError(f"{place}: its distances differ too much to be added exactly")
-        distances = _narrowed(distances)
+        distances = _narrow_integers(distances)
     return LabelLists(rows.offsets, rows.hubs, distances)
 
 
@@ -228,6 +251,7 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
     Raises InputError: an id is of another type, or has no label; ``where`` says where it stands.
     """
     column = plain_column(pa.chunked_array([column])).combine_chunks()
+
     has_integers = isinstance(ids, np.ndarray)
     if has_integers:
         kind = pa.from_numpy_dtype(ids.dtype)
@@ -241,19 +265,20 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
         column = column.cast(kind)
     except pa.ArrowInvalid:
         raise InputError(f"{where}: an id is beyond {kind}, and has no label") from None
+
     if not len(ids):
         is_known = np.zeros(len(column), bool)
-        at = np.zeros(len(column), np.int64)
+        positions = np.zeros(len(column), np.int64)
     elif has_integers:
         values = np.asarray(column)
-        at = _positions(values, ids)
-        is_known = ids[at] == values
+        positions = _positions(values, ids)
+        is_known = ids[positions] == values
     else:
-        found = pc.index_in(column, value_set=ids)
-        is_known = np.asarray(found.is_valid())
-        at = np.asarray(found.fill_null(0))
+        indices = pc.index_in(column, value_set=ids)
+        is_known = np.asarray(indices.is_valid())
+        positions = np.asarray(indices.fill_null(0))
     if not is_known.all():
         row = int(is_known.argmin())
         shown = str(column[row].as_py())[:100]
         raise InputError(f"{where}: row {row} has {shown!r}, which has no label")
-    return np.asarray(at, np.int32)
+    return np.asarray(positions, np.int32)

@@ -29,8 +29,8 @@ def part_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def in_order(name: str) -> tuple[int, str]:
-    """Return the key by which the names of parts are in their order."""
+def part_order(name: str) -> tuple[int, str]:
+    """Return the key by which names of part files are sorted: the number, then the name."""
     return part_number(name) or 0, name
 
 
@@ -38,9 +38,11 @@ def partition_name(column: str, value: object) -> str:
     """Return the name of the folder of the parts whose sources have a value in a column, as readers
     of Hive's layout do.
     """
-    return "=".join(
-        _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", str(each)) for each in (column, value)
-    )
+
+    def escape(text: str) -> str:
+        return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+    return f"{escape(column)}={escape(str(value))}"
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,16 @@ class Layout:
         """Yield for each part where its sources begin and end among those of the run."""
         begin = 0
         for count in self.partitions.values():
-            yield from (
-                (begin + at, begin + min(at + self.batch_size, count))
-                for at in range(0, count, self.batch_size)
-            )
-            begin += count
+            end = begin + count
+            for first in range(begin, end, self.batch_size):
+                yield first, min(first + self.batch_size, end)
+            begin = end
 
     def folder(self, number: int) -> str:
         """Return the folder of a part, with a slash, or ``""``."""
         if len(self._folders) > 1:
             name = self._folders[bisect_right(self._ends, number)]
-        else:
+        else:  # of one partition, or of none, whose ends need not be counted
             name = "".join(self._folders)
         return f"{name}/" if name else ""
 
@@ -104,10 +105,11 @@ class Layout:
         """Return the name of the column of the partitions and its values, as text; ``""`` and none
         without partitions.
         """
-        pairs = [[unquote(each) for each in name.split("=", 1)] for name in self.partitions if name]
-        if pairs:
-            return (pairs[0][0], [value for _, value in pairs])
-        return ("", [])
+        folders = [name for name in self.partitions if name]
+        if not folders:
+            return "", []
+        column = folders[0].partition("=")[0]  # all of them have the same one
+        return unquote(column), [unquote(name.partition("=")[2]) for name in folders]
 
     def names(self) -> list[str]:
         """Return the names of all part files, in their order."""

@@ -41,61 +41,69 @@ _BUSIEST = 10
 OF_GRAPH = b"kepler_traverse.graph"  # metadata of the cells: what the scale of loads follows from
 
 
-def explained(result: str) -> str:
-    """Say for people what the files of a result have: of loads the merged table, and not the rows
-    of the parts.
+def describe_result(result: str) -> str:
+    """Return a line for people on what the files of a result have.
+
+    Of loads it describes the merged table, and not the rows of the parts.
     """
     kind = OUTPUT_SCHEMAS[result]
-    of_loads = (
-        f"{LOADS} has what each edge, vertex or pair carries, parts and {CELLS} how it is made up"
-    )
-    return f"{result}: {of_loads if kind.adds_up else kind.means}"
+    text = kind.means
+    if kind.adds_up:
+        text = (
+            f"{LOADS} has what each edge, vertex or pair carries, parts and {CELLS} how it is "
+            "made up"
+        )
+    return f"{result}: {text}"
 
 
 def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Table:
-    """Return what the cells are, in their order: all edges, all vertices, or all pairs."""
+    """Return what the cells are, in their order: all edges, all vertices, or all pairs.
+
+    ``of``: "edges", "vertices" or "pairs".
+    """
     columns = columns_of_cells(graph, of, np.arange(count_cells(graph, of, pairs)), pairs)
     facts = {"n_vertices": graph.n_vertices, "directed": graph.directed}
     return arrow_table(columns).replace_schema_metadata({OF_GRAPH: json.dumps(facts)})
 
 
-def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
-    """Return the sums of all parts: a row per cell that carries something. ``options`` are those of
-    the kind.
+def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
+    """Return the sums of all parts in one table: a row per cell that carries something.
+    ``options`` are those of the kind.
 
     Raises ValueError: a part has a cell that ``_cells.pq`` lacks, or another unit.
     """
-    with open_regular(parts[0].parent / CELLS) as opened:
-        cells = pq.read_table(opened, page_checksum_verification=True)
-    sums = _sum_parts(kind, parts, len(cells) + EXTRA)
+    with open_regular(parts[0].parent / CELLS) as file:
+        cells = pq.read_table(file, page_checksum_verification=True)
+    n_cells = len(cells)
+    sums = _sum_parts(kind, parts, n_cells + EXTRA)
     rows = sums.nonzero()
-    rows = rows[rows < len(cells)]
+    rows = rows[rows < n_cells]  # without the sums of lost pairs, which come after the cells
     values = values_at(sums, rows, kind.load)
+
     facts = {}
     if kind.scaled is None:
-        lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
-        facts["lost"] = {"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost}
+        lost = values_at(sums, np.array([n_cells + LOST]), kind.load)[0].item()
+        facts["lost"] = {"pairs": int(sums.low[n_cells + LOST_PAIRS]), kind.load: lost}
     else:
         of_graph = json.loads((cells.schema.metadata or {})[OF_GRAPH])
-        scales, facts = kind.scaled(options, rows, len(cells), **of_graph)
+        scales, facts = kind.scaled(options, rows, n_cells, **of_graph)
         values = values * scales
+
     loads = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values))
-    facts["busiest"] = loads.take(
-        pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])
-    ).to_pylist()
-    return [
-        loads.replace_schema_metadata(
-            {LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()}
-        )
-    ]
+    busiest = np.argsort(-values, kind="stable")[:_BUSIEST]  # of equal loads the first rows
+    facts["busiest"] = loads.take(pa.array(busiest)).to_pylist()
+    metadata = {LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()}
+    return [loads.replace_schema_metadata(metadata)]
 
 
 def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSums:
-    """Return the sum of each cell over all parts."""
+    """Return the sum of each cell over all parts; they are in the unit of the first part."""
     sums: ExactSums | None = None
     for part in parts:
         with open_part(part) as file:
             for table in file.tables():
+                # Of each row the number of the cell, the halves of its sum, and the power of two
+                # that the sum is in.
                 cell, low, high, exponent = (table[name].to_numpy() for name in kind.columns)
                 if cell.size == 0:
                     continue
@@ -111,5 +119,5 @@ def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSu
 
 def read_facts(schema: pa.Schema) -> Facts:
     """Return what the metadata of a table of loads says; nothing of another table."""
-    there = schema.metadata or {}
-    return {name: json.loads(there[key]) for name, key in LOAD_FACTS.items() if key in there}  # type: ignore[return-value]
+    metadata = schema.metadata or {}
+    return {name: json.loads(metadata[key]) for name, key in LOAD_FACTS.items() if key in metadata}  # type: ignore[return-value]

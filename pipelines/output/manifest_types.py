@@ -82,7 +82,7 @@ Status = Literal["running", "done", "failed", "interrupted"]
 
 
 def _check_bins(histogram: Any) -> Any:
-    """Refuse bins for which ``part_stats.merged``, which doubles their width until they fit, would
+    """Refuse bins for which ``part_stats.sum_histograms``, which doubles their width until they fit, would
     not end.
     """
     half, exponent = math.frexp(histogram["width"])

@@ -2,7 +2,7 @@
 
 Histograms of different sources, part files and workers are added, although the largest distance is
 not known beforehand. Therefore the width of a bin is a power of two: a coarse bin consists of whole
-finer bins. See ``merged``.
+finer bins. See ``sum_histograms``.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class PartStats:
         self.rounds = max(self.rounds, rounds)
         self._histograms += [histogram for histogram in histograms if histogram is not None]
         if len(self._histograms) >= _MERGED_AT_ONCE:
-            together = merged(*self._histograms)
+            together = sum_histograms(*self._histograms)
             self._histograms = [] if together is None else [together]
 
     def summary(self) -> PartCounts:
         """Return the sums; there is no histogram if nothing is written."""
-        counts = merged(*self._histograms)
+        counts = sum_histograms(*self._histograms)
         return {
             "edges": self.edges,
             "rounds": self.rounds,
@@ -247,7 +247,7 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 
 
-def merged(*histograms: Histogram | None) -> Histogram | None:
+def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
     """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be
     exceeded.
     """

@@ -26,7 +26,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, read_json, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
-from .layout import PARTITION, Layout, in_order, part_number
+from .layout import PARTITION, Layout, part_number, part_order
 from .load_tables import read_facts
 from .manifest_types import (
     FORMAT,
@@ -524,7 +524,7 @@ class OutputFolder:
         self.manifest["status"] = status or self.manifest["status"]
         if status is not None and not self._is_shared:
             self.count_traffic()
-            self.manifest["parts"].sort(key=lambda part: in_order(part["file"]))
+            self.manifest["parts"].sort(key=lambda part: part_order(part["file"]))
             self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
@@ -555,7 +555,7 @@ class OutputFolder:
             self.manifest["graph"]["fingerprint"], parts, self.manifest["result"]
         )
         self.manifest["status"] = "done"
-        parts.sort(key=lambda part: in_order(part["file"]))
+        parts.sort(key=lambda part: part_order(part["file"]))
         text = _to_text(self.manifest)
         self.put(MANIFEST, text)
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")

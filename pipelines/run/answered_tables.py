@@ -25,7 +25,7 @@ from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
-from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, OF_GRAPH, cells_table, merged_loads
+from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, OF_GRAPH, cells_table, merge_loads
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part

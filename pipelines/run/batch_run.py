@@ -17,8 +17,8 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import render_page
 from ..monitoring.progress import Progress, collect_facts
-from ..output.choice_text import current
-from ..output.layout import in_order
+from ..output.choice_text import current_strategy
+from ..output.layout import part_order
 from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecord
 from ..output.part_file import checked_part
 from ..output.rows import Ids
@@ -308,7 +308,7 @@ class BatchRun:
             folder.save("done")
         else:
             # workers end parts in any order
-            names = sorted((part["file"] for part in manifest["parts"]), key=in_order)
+            names = sorted((part["file"] for part in manifest["parts"]), key=part_order)
             parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
@@ -372,7 +372,7 @@ class BatchRun:
                 yield
             finally:
                 if self.prepared.choice is not None:
-                    self.folder.manifest["strategy"] = current(self.prepared.choice.record)
+                    self.folder.manifest["strategy"] = current_strategy(self.prepared.choice.record)
 
 
 def _add_by_step(*times: dict[str, float]) -> dict[str, float]:

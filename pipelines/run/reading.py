@@ -32,7 +32,7 @@ from kepler_traverse.runtime.object_stores import URL
 from ..cli.constraints import has_effect
 from ..cli.options import FILES_OF_IDS, Settings, read_options
 from ..cli.terminal import say
-from ..output.graph_cache import PlacedGraph, cached_graph, found_graph, local_cache
+from ..output.graph_cache import PlacedGraph, cached_graph, find_graph, local_cache
 from ..output.tables_in_memory import ids_given
 from ..worker.host_limits import MEMORY_LIMIT
 from .question import with_advice
@@ -113,7 +113,7 @@ def _find_or_read(
                 "in a store, can be recognised later"
             )
         elif settings.plan:  # a plan writes nothing, so that a graph that it reads is not stored
-            graph = found_graph(settings.graph_cache, origin, device_of(settings), say)
+            graph = find_graph(settings.graph_cache, origin, device_of(settings), say)
             return PlacedGraph(graph or read(), reused=graph is not None)
         else:
             return cached_graph(settings.graph_cache, origin, device_of(settings), read, say)

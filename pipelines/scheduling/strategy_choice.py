@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.multi_source.candidates import Candidate
 
-from ..output.choice_text import current
+from ..output.choice_text import current_strategy
 from ..output.manifest_types import Measured, Measurement
 from ..output.manifest_types import StrategyChoice as Record
 
@@ -98,7 +98,7 @@ class StrategyChoice:
                 self._note(each["strategy"], each["sources"], each["seconds"])
         self.record["first"] = before["first"]
         self.record["switches"] = list(before["switches"])
-        self.strategy = current(self.record)
+        self.strategy = current_strategy(self.record)
 
     def note(self, reported: str, measured: Measured | None) -> None:
         """Record the time of a part's groups, if they ran the strategy that the task named."""

@@ -26,7 +26,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
 
 from ..monitoring.prometheus import watched
-from ..output.graph_cache import copied_graph
+from ..output.graph_cache import copy_graph
 from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import Answer, write_part
@@ -165,7 +165,7 @@ class TraversalWorker:
             )
         folder = self.work.graph_folder
         if self.work.graph_cache:
-            folder = copied_graph(self.work.graph_cache, self.work.origin)
+            folder = copy_graph(self.work.graph_cache, self.work.origin)
         graph = self.work.request.load(folder, self.work.device)
         return self._hold(graph, None, started)
 

@@ -19,7 +19,7 @@ from kepler_traverse.formats import parquet_fields as fields
 from kepler_traverse.formats.ids import read_ids, read_vertex_table
 from kepler_traverse.formats.parquet_footer import parse_footer, read_chunks, read_footer
 from kepler_traverse.formats.thrift import BINARY, DOUBLE, I32, I64, LIST, Items, Reader, encoded
-from pipelines.output.delta_log import column_facts
+from pipelines.output.delta_log import stats_by_column
 from pipelines.output.store import Store
 from pipelines.run.given_table import read_given_table
 
@@ -109,12 +109,12 @@ def test_facts_of_a_table_are_read_without_objects_of_pyarrow(tmp_path, damage):
     forged(tmp_path / "e.parquet", DAMAGES[damage])
     store = Store(tmp_path)
     if damage in READABLE:
-        facts = column_facts(store, "e.parquet")
+        facts = stats_by_column(store, "e.parquet")
         assert facts["weight"][:3] == (1, 4, 0)
         assert facts["vertex"][:3] == ("a", "d", 0)
     else:
         with pytest.raises(pa.ArrowInvalid, match="footer"):
-            column_facts(store, "e.parquet")
+            stats_by_column(store, "e.parquet")
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -15,7 +15,7 @@ from pipelines.output.part_stats import (
     histogram_of_levels,
     histogram_of_rows,
     make_histogram,
-    merged,
+    sum_histograms,
 )
 from tests.support import oracle
 
@@ -39,7 +39,7 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         stats = GroupStats()
         stats.add_group(graph, plan.query, group)
         assert stats.edges == [count_edges(graph, traversal) for traversal in group]
-        assert merged(*stats.histograms) == merged(
+        assert sum_histograms(*stats.histograms) == sum_histograms(
             *(make_histogram(traversal) for traversal in group)
         )
         histograms = [[make_histogram(traversal)] for traversal in group]
@@ -82,9 +82,9 @@ class Distances:
 def test_histograms_add_up_in_any_order(lists):
     one = other = None
     for values in lists:
-        one = merged(one, make_histogram(Distances(values)))
+        one = sum_histograms(one, make_histogram(Distances(values)))
     for values in lists[::-1]:
-        other = merged(make_histogram(Distances(values)), other)
+        other = sum_histograms(make_histogram(Distances(values)), other)
     assert sum(one["counts"]) == sum(map(len, lists)) == sum(other["counts"])
     for found in (one, other):
         assert len(found["counts"]) <= MAX_BINS
@@ -96,7 +96,7 @@ def test_histograms_add_up_in_any_order(lists):
 def test_histogram_is_none_if_nothing_is_reached():
     assert make_histogram(Distances([np.inf, np.inf])) is None
     assert make_histogram(Distances([-1, -1], "bfs")) is None
-    assert merged(None, None) is None
+    assert sum_histograms(None, None) is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from kepler_traverse.multi_source import planning, workload
 from kepler_traverse.multi_source.candidates import Candidate, Candidates
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines.batch_sources import main
-from pipelines.output.choice_text import current, sentence
+from pipelines.output.choice_text import current_strategy, describe_choice
 from pipelines.output.manifest_types import StrategyChoice as Schema
 from pipelines.output.manifest_types import checked
 from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
@@ -172,10 +172,10 @@ def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     assert choice.record["switches"] == [
         {"strategy": "fast", "measured_sources": choice.record["switches"][0]["measured_sources"]}
     ]
-    assert current(choice.record) == choice.strategy == "fast"
+    assert current_strategy(choice.record) == choice.strategy == "fast"
     assert any("one task tries strategy fast" in each for each in window.notices)
     assert any("strategy fast goes on" in each for each in window.notices)
-    text = sentence(choice.record)
+    text = describe_choice(choice.record)
     assert text.startswith(
         "slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow "
     )
@@ -383,14 +383,14 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
     assert [each["strategy"] for each in choice["switches"]] == [FAST]
     assert {each["strategy"] for each in choice["measured"]} == {SLOW, FAST}
     assert found.manifest["strategy"] == found.summary["strategy"] == FAST
-    assert found.summary["why"] == sentence(choice)
+    assert found.summary["why"] == describe_choice(choice)
     assert f"{FAST} went on after" in found.summary["why"]
     assert found.err.count("one task tries strategy") == 1
     assert found.err.count("goes on: it takes") == 1
     # With the one, then with the other; if a task of the first was queued after the trial, again with each.
     assert len(found.plans) <= 4 * workers
     assert all(len(set(names)) == 1 for names in found.plans)
-    assert sentence(choice).replace("(", "").split(";")[0] in (
+    assert describe_choice(choice).replace("(", "").split(";")[0] in (
         found.folder / "_report.html"
     ).read_text().replace("(", "")
 

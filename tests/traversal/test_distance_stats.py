@@ -22,7 +22,7 @@ from pipelines.output.part_stats import (
     histogram_of_group,
     histogram_of_levels,
     histogram_of_rows,
-    merged,
+    sum_histograms,
 )
 from pipelines.output.rows import make_rows as made
 from tests.conftest import HAS_GPU
@@ -54,7 +54,7 @@ def counted(rows, offsets, limit) -> tuple[DistanceStats, list]:
     found = summary_of_distances(rows, offsets, limit)
     each = [DistanceStats(*(column[i : i + 1] for column in found)) for i in range(len(rows))]
     histograms = [histogram_of_group(rows[i : i + 1], limit, own) for i, own in enumerate(each)]
-    assert histogram_of_group(rows, limit, found) == merged(*histograms)
+    assert histogram_of_group(rows, limit, found) == sum_histograms(*histograms)
     return found, histograms
 
 
@@ -265,9 +265,9 @@ def test_histograms_of_levels_are_those_of_the_hops():
         histogram_of_rows("bfs", np.repeat(np.arange(3000), row), np.array([row.sum()]))
         for row in counts
     ]
-    assert histogram_of_levels(counts, farthest) == merged(*expected)
+    assert histogram_of_levels(counts, farthest) == sum_histograms(*expected)
     with running(FIRST):
-        assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == merged(*expected)
+        assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == sum_histograms(*expected)
     for i, row in enumerate(counts):
         assert histogram_of_levels(row[None, : sizes[i]], farthest[i : i + 1]) == expected[i]
 

@@ -11,7 +11,7 @@ from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind, modules_with_kinds
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
-from pipelines.output.part_stats import merged
+from pipelines.output.part_stats import sum_histograms
 from pipelines.output.rows import make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.graphs import build, path
@@ -59,7 +59,7 @@ def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     (rows,) = make_rows(question, GRAPH, plan.query, plan.run([0, 3]))
     assert rows.answer.sources == [0, 3]
     assert rows.answer.table["median"].to_pylist() == [2.5, 1.5]
-    assert merged(*rows.counts[2])["counts"] == [2, 3, 3, 2, 1, 1]
+    assert sum_histograms(*rows.counts[2])["counts"] == [2, 3, 3, 2, 1, 1]
     stated = {"kepler_traverse.result": median.name, "kepler_traverse.means": median.means}
     assert unfit_columns(rows.answer.table.schema.with_metadata(stated), median, GRAPH) == ""
 

@@ -28,7 +28,7 @@ from kepler_traverse.sssp import REGISTRY as SSSP
 from pipelines.cli.command_line import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.job import run_job
-from pipelines.output.part_stats import merged
+from pipelines.output.part_stats import sum_histograms
 from pipelines.run.prepare import prepare, with_threads
 from tests.support import tiers
 from tests.support.devices import host, on_a_device, orders, planned_by_outline, running
@@ -570,7 +570,9 @@ LIMITED["bfs"]["within"] = LIMITED["sssp"]["within"] = {"cutoffs": [1, 2]}
 
 
 def totals(parts):
-    return sum(part["edges"] for part in parts), merged(*(part["distances"] for part in parts))
+    return sum(part["edges"] for part in parts), sum_histograms(
+        *(part["distances"] for part in parts)
+    )
 
 
 def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:

@@ -85,8 +85,9 @@ def _check_bins(histogram: Any) -> Any:
     """Refuse bins for which ``part_stats.sum_histograms``, which doubles their width until they fit, would
     not end.
     """
-    half, exponent = math.frexp(histogram["width"])
-    if half != 0.5 or histogram["first"].bit_length() + exponent > 1025:
+    # A width is a power of two, whose mantissa is 0.5. The first bin begins at a float, below 2^1024.
+    mantissa, exponent = math.frexp(histogram["width"])
+    if mantissa != 0.5 or histogram["first"].bit_length() + exponent > 1025:
         raise ValueError("its bins are not those of distances")
     return histogram
 
@@ -157,16 +158,18 @@ def _facts_of_columns() -> dict[str, Fact]:
     """
     facts = {}
     for kind in OUTPUT_SCHEMAS.values():
-        for each in fields(kind.options_class):
-            is_column = "column" in each.metadata and not kind.options_class.is_recorded_whole
-            if is_column and each.name not in FACTS:
-                table = each.metadata["table"]
-                named = f"{each.metadata['column']} of the {table}"
-                facts[each.name] = Fact(
-                    file=_FILES_OF_TABLES[table],
-                    differs=f"these are not the {named} of the run; give its table by --{table}",
-                    again=f"the table of the run's {table} by --{table}",
-                )
+        if kind.options_class.is_recorded_whole:
+            continue
+        for option in fields(kind.options_class):
+            if "column" not in option.metadata or option.name in FACTS:
+                continue
+            table = option.metadata["table"]
+            what = f"{option.metadata['column']} of the {table}"
+            facts[option.name] = Fact(
+                file=_FILES_OF_TABLES[table],
+                differs=f"these are not the {what} of the run; give its table by --{table}",
+                again=f"the table of the run's {table} by --{table}",
+            )
     return facts
 
 
@@ -175,10 +178,10 @@ FACTS |= _facts_of_columns()
 
 # The options of kinds that the identity records each by its name: type and default.
 NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
-    each.name: (get_type_hints(kind.options_class)[each.name], each.default)
+    option.name: (get_type_hints(kind.options_class)[option.name], option.default)
     for kind in OUTPUT_SCHEMAS.values()
-    for each in fields(kind.options_class)
-    if each.name in kind.options_of_job and not kind.options_class.is_recorded_whole
+    for option in fields(kind.options_class)
+    if option.name in kind.options_of_job and not kind.options_class.is_recorded_whole
 }
 # What an option is where the identity does not have it.
 DEFAULTS = {"direction": "out"} | {name: default for name, (_, default) in NAMED_OPTIONS.items()}
@@ -187,23 +190,25 @@ DEFAULTS = {"direction": "out"} | {name: default for name, (_, default) in NAMED
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
     kind = OUTPUT_SCHEMAS[identity["result"]]
+    is_recorded_whole = kind.options_class.is_recorded_whole
+
+    # An option is given if the identity has another value than the one of an option that is unset.
     unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | DEFAULTS
-    of_digest: set[str] = set()
-    if kind.options_class.is_recorded_whole:
-        of_digest = {each.name for each in fields(kind.options_class)}
+    if is_recorded_whole:  # in one digest, "reduction"
+        for option in fields(kind.options_class):
+            unset.pop(option.name, None)
     given = {
-        option: None if identity.get(option) in (None, value) else option
-        for option, value in unset.items()
-        if option not in of_digest
+        name: None if identity.get(name) in (None, value) else name for name, value in unset.items()
     }
     options = GivenOptions(kind=kind, algorithm=identity["algorithm"], written=given)
     for _, violation in rules.violations(options, OUTPUT_SCHEMAS):
         raise ValueError(violation.fact)
-    if given["limit"] and (
-        given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))
-    ):
-        raise ValueError("a limit of hops is an integer, and no run has two limits")
-    if ("reduction" in identity) != kind.options_class.is_recorded_whole:
+
+    if given["limit"]:
+        has_part_of_hop = identity["algorithm"] == "bfs" and isinstance(identity["limit"], float)
+        if given["limits"] or has_part_of_hop:
+            raise ValueError("a limit of hops is an integer, and no run has two limits")
+    if ("reduction" in identity) != is_recorded_whole:
         raise ValueError(
             f"result {kind.name!r} goes "
             f"{'without' if 'reduction' in identity else 'with'} options of its own"

@@ -25,12 +25,13 @@ from .store import HashedFile
 VERTICES = "_vertices.pq"
 # metadata of the schema: the distance of unreached vertices
 UNREACHED_KEY = b"kepler_traverse.unreached"
-_LISTED = pa.types.is_fixed_size_list
 
 
 def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
     """Return the distance of unreached vertices in a file: -1 for hops and for sums of integers,
     ``2**63 - 1`` for sums of integers that may be negative, and ``inf`` for other weights.
+
+    ``integers``: whether weights are integers; ``signed``: whether one is negative.
     """
     if counts_hops:
         return UNREACHED
@@ -52,18 +53,19 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
         distance = distance.copy()  # the array may belong to a plan
     elif is_hops(distance.dtype):
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
-    else:
+    else:  # sums of integers, in floats or int64, where ``reached`` alone tells the unreached
         sums = np.where(reached, distance, 0).astype(np.int64)
-        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(sums.max())
+        largest = int(sums.max())
+        if unreached == MAX_INTEGER:
+            largest = MAX_INTEGER
         distance = np.where(reached, sums, np.int64(unreached)).astype(_narrowest(largest))
     return pa.FixedSizeListArray.from_arrays(pa.array(distance), distance.size)
 
 
 def _narrowest(largest: int) -> np.dtype:
     """Return the narrowest type of integers, of 2 bytes or more, that holds a number."""
-    return next(
-        np.dtype(kind) for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max
-    )
+    dtypes = (np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.int64))
+    return next(dtype for dtype in dtypes if largest <= np.iinfo(dtype).max)
 
 
 def unreached_of_schema(schema: pa.Schema) -> Any:
@@ -83,19 +85,25 @@ def unreached_of_schema(schema: pa.Schema) -> Any:
 
 def is_matrix(schema: pa.Schema) -> bool:
     """Whether the column of distances holds lists."""
-    return "distance" in schema.names and _LISTED(schema.field("distance").type)
+    if "distance" not in schema.names:
+        return False
+    return pa.types.is_fixed_size_list(schema.field("distance").type)
 
 
 def to_array(column: pa.ChunkedArray) -> np.ndarray:
     """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
-    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if chunk.null_count or chunk.values.null_count:
+    if column.num_chunks == 1:
+        lists = column.chunk(0)
+    else:
+        lists = column.combine_chunks()
+    if lists.null_count or lists.values.null_count:
         raise ValueError("a distance is null")
-    return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), chunk.type.list_size)
+    distances = lists.flatten().to_numpy(zero_copy_only=False)
+    return distances.reshape(len(lists), lists.type.list_size)
 
 
-def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with lists of the type that a schema has.
+def cast_lists(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with lists of distances of the type that a schema has.
 
     Raises pyarrow.ArrowInvalid: a distance does not fit that type.
     """
@@ -110,13 +118,16 @@ def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
 class MatrixWriter:
     """Writes an Arrow file, with about ``ROWS_PER_PART`` distances per record batch.
 
+    Its lists have the widest type of a record. If a later record needs a wider type than the batches
+    that are written, the file begins anew.
+
     ``path`` must not exist. ``metadata`` is that of the schema.
     """
 
     def __init__(self, path: Path, metadata: dict[Any, Any]):
         self._path = path
         self._metadata = metadata
-        self._held: list[pa.Table] = []
+        self._pending: list[pa.Table] = []  # records that are not written yet
         self._raw: Any = None
         self._file: Any = None
         self._writer: Any = None
@@ -124,13 +135,16 @@ class MatrixWriter:
 
     def write(self, table: pa.Table) -> None:
         """Write the record of one source."""
-        self._held.append(table)
+        self._pending.append(table)
         size = table.schema.field("distance").type.list_size
-        if len(self._held) * size >= ROWS_PER_PART:
+        if len(self._pending) * size >= ROWS_PER_PART:
             self._flush()
 
     def close(self, metadata: dict[bytes, str]) -> str:
-        """Write what is held, and metadata of the file; return the SHA-256 of the file."""
+        """Write what is pending, and metadata of the file; return the SHA-256 of the file.
+
+        The metadata are those of an empty last batch: when the schema is written, they are not known.
+        """
         self._flush()
         assert self._schema is not None
         empty = pa.RecordBatch.from_arrays(
@@ -141,49 +155,53 @@ class MatrixWriter:
         return self._raw.digest.hexdigest()
 
     def _flush(self) -> None:
-        """Write what is held as one batch, in the widest type of lists so far."""
-        held = self._held
-        self._held = []
-        if not held:
+        """Write what is pending as one batch, in the widest type of lists so far."""
+        tables = self._pending
+        self._pending = []
+        if not tables:
             return
-        schemas = [table.schema for table in held]
+
+        schemas = [table.schema for table in tables]
         if self._schema is not None:
             schemas.append(self._schema)
-        lists = [schema.field("distance").type for schema in schemas]
-        widest = max(lists, key=lambda kind: kind.value_type.bit_width)
+        list_types = [schema.field("distance").type for schema in schemas]
+        widest = max(list_types, key=lambda list_type: list_type.value_type.bit_width)
         schema = self._schema
         if schema is None or widest != schema.field("distance").type:
-            columns = [held[0].schema.field("source"), pa.field("distance", widest)]
+            columns = [tables[0].schema.field("source"), pa.field("distance", widest)]
             schema = pa.schema(columns, self._metadata)
             self._begin(schema)
-        self._put(pa.concat_tables([widened(table, schema).cast(schema) for table in held]))
+        self._put(pa.concat_tables([cast_lists(table, schema).cast(schema) for table in tables]))
 
     def _put(self, table: pa.Table) -> None:
+        """Write a table as one batch."""
         (batch,) = table.combine_chunks().to_batches()
         self._writer.write_batch(batch)
 
     def _begin(self, schema: pa.Schema) -> None:
-        """Begin the file, again if there is one already, whose batches are written in the new type."""
-        before = None
+        """Begin the file; if there is one already, write its batches anew, in the new type."""
+        earlier = None
         if self._writer is not None:
             self._end()
             # swept if this process dies
-            before = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")
-            os.replace(self._path, before)
+            earlier = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")
+            os.replace(self._path, earlier)
+
         self._schema = schema
         self._raw = HashedFile(self._path, "xb")
         self._file = io.BufferedWriter(self._raw)
         self._writer = pa.ipc.new_file(self._file, schema)
-        if before is not None:
-            with pa.OSFile(str(before)) as source:
+
+        if earlier is not None:
+            with pa.OSFile(str(earlier)) as source:
                 reader = pa.ipc.open_file(source)
                 for i in range(reader.num_record_batches):
-                    self._put(
-                        widened(pa.Table.from_batches([reader.get_batch(i)]), schema).cast(schema)
-                    )
-            before.unlink()
+                    table = pa.Table.from_batches([reader.get_batch(i)])
+                    self._put(cast_lists(table, schema).cast(schema))
+            earlier.unlink()
 
     def _end(self) -> None:
+        """Complete the file."""
         self._writer.close()
         self._file.close()
         self._writer = None
@@ -199,16 +217,16 @@ def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, b
     rows: list[int] = []
     metadata: dict[bytes, bytes] = {}
     for i in range(file.num_record_batches):
-        batch, own = file.get_batch_with_custom_metadata(i)
+        batch, of_batch = file.get_batch_with_custom_metadata(i)
         rows.append(batch.num_rows)
-        metadata = dict(own or {})
+        metadata = dict(of_batch or {})  # those of the last batch remain
     return metadata, rows
 
 
 def unfit_lists(schema: pa.Schema, n_vertices: int) -> str:
     """Describe what is wrong with the column of distances; ``""`` if nothing is."""
     kind = schema.field("distance").type
-    if not _LISTED(kind) or kind.list_size != n_vertices:
+    if not is_matrix(schema) or kind.list_size != n_vertices:
         return f"its column 'distance' has type {kind}, not lists of {n_vertices}"
     value = kind.value_type
     if value not in (pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()):
@@ -219,4 +237,6 @@ def unfit_lists(schema: pa.Schema, n_vertices: int) -> str:
 def vertices_table(graph: Graph) -> pa.Table:
     """Return the ids of all vertices, in the order of the lists."""
     ids: Any = graph.ids
-    return pa.table({"vertex": ids if graph.has_string_ids else pa.array(to_host(ids))})
+    if not graph.has_string_ids:
+        ids = pa.array(to_host(ids))
+    return pa.table({"vertex": ids})

@@ -33,7 +33,7 @@ _FIELDS_OF_COLUMN = frozenset({*range(1, 8), 9, 11, 12, 13, 16})
 _BOUNDARY_ORDERS = {1: "ascend", 2: "descend"}
 
 
-class _Values(NamedTuple):
+class _Actual(NamedTuple):
     """What is true of the values of a page, or of a column of a row group."""
 
     least: Any
@@ -55,7 +55,8 @@ class _Page(NamedTuple):
 class Statements:
     """The statements of one Parquet file, which is read without pyarrow.
 
-    Raises ValueError: the footer cannot be read.
+    A fault is a text that says what is stated falsely, and where. Raises ValueError: the footer
+    cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,19 +64,20 @@ class Statements:
         with path.open("rb") as file:
             self._footer = parse_footer(read_footer(file))
 
-    def wrong(self, group: int, rows: pa.Table) -> str:
-        """Describe what the file states falsely of a row group with these rows; ``""`` if nothing."""
+    def first_fault(self, group: int, rows: pa.Table) -> str:
+        """Return the first fault of a row group, which has these rows; ``""`` if there is none."""
         try:
-            stated = _value(self._footer, parquet.FILE_GROUPS).values[group]
+            struct = _value(self._footer, parquet.FILE_GROUPS).values[group]
             with self._path.open("rb") as file:
-                return next(self._faults(file, stated, rows), "")
+                return next(self._faults(file, struct, rows), "")
         except MALFORMED as error:
             return f"what it states cannot be read ({type(error).__name__})"
 
     def _faults(self, file: BinaryIO, group: Struct, rows: pa.Table) -> Iterator[str]:
-        """Yield what a row group states falsely, the group first and then its columns."""
-        yield from _unknown("the footer", self._footer, _FIELDS_OF_FILE)
-        yield from _unknown("the row group", group, _FIELDS_OF_GROUP)
+        """Yield the faults of a row group, of the group first and then of its columns."""
+        yield from _unknown_fields("the footer", self._footer, _FIELDS_OF_FILE)
+        yield from _unknown_fields("the row group", group, _FIELDS_OF_GROUP)
+
         entries = _value(group, parquet.GROUP_COLUMNS).values
         columns = [_value(entry, parquet.ENTRY_METADATA) for entry in entries]
         begins = [_begin(column) for column in columns]
@@ -86,13 +88,14 @@ class Statements:
             "bytes": _value(group, parquet.GROUP_COMPRESSED),
             "number of columns": len(columns),
         }
-        right = {
+        actual = {
             "rows": rows.num_rows,
             "first byte": begins[0],
             "bytes": sum(sizes),
             "number of columns": rows.num_columns,
         }
-        yield from _differences(stated, right)
+        yield from _differences(stated, actual)
+
         for name, entry, column in zip(rows.column_names, entries, columns, strict=True):
             for fault in _faults_of_column(file, name, entry, column, rows[name]):
                 yield f"column {name!r}: {fault}"
@@ -102,105 +105,122 @@ class Statements:
 def _faults_of_column(
     file: BinaryIO, name: str, entry: Struct, column: Struct, values: pa.ChunkedArray
 ) -> Iterator[str]:
-    """Yield what is stated falsely of a column in a row group."""
-    yield from _unknown("it", entry, _FIELDS_OF_ENTRY)
-    yield from _unknown("it", column, _FIELDS_OF_COLUMN)
+    """Yield the faults of a column in a row group.
+
+    ``entry``: its struct ``ColumnChunk``, in which ``column`` is the struct ``ColumnMetaData``.
+    """
+    yield from _unknown_fields("it", entry, _FIELDS_OF_ENTRY)
+    yield from _unknown_fields("it", column, _FIELDS_OF_COLUMN)
     path = [part.decode() for part in _value(column, parquet.PATH).values]
     if path != [name]:
         yield f"it is called {'.'.join(path)!r:.60}"
-    pages, encodings = _pages(file, column)
+
+    # The pages, as the file has them.
+    pages, encodings = _read_pages(file, column)
     of_pages = [
-        _values_of(values.slice(page.first_row, page.n_rows), page.n_rows) for page in pages
+        _actual_values(values.slice(page.first_row, page.n_rows), page.n_rows) for page in pages
     ]
     n_rows = sum(page.n_rows for page in pages)
     yield from _differences({"values": _value(column, parquet.N_VALUES)}, {"values": n_rows})
     if n_rows != len(values):
         yield f"its pages hold {n_rows} values, and it has {len(values)}"
-    for page, known in zip(pages, of_pages, strict=True):
-        yield from _faults_of_statistics(page.statistics, known, values.type)
-    whole = _values_of(values, len(values))
+    for page, actual in zip(pages, of_pages, strict=True):
+        yield from _faults_of_statistics(page.statistics, actual, values.type)
+
+    # The column as a whole.
+    of_column = _actual_values(values, len(values))
     if parquet.STATISTICS in column:
         statistics = _value(column, parquet.STATISTICS)
-        yield from _faults_of_statistics(statistics, whole, values.type)
+        yield from _faults_of_statistics(statistics, of_column, values.type)
         if parquet.DISTINCT_COUNT in statistics:
             yield "a number of distinct values is stated, which this job does not write"
     if parquet.ENCODING_STATS in column:
-        stated = {
-            (_value(each, 1), _value(each, 2)): _value(each, 3)
-            for each in _value(column, parquet.ENCODING_STATS).values
+        stated = {  # number of pages by type and encoding, the fields 3, 1 and 2
+            (_value(struct, 1), _value(struct, 2)): _value(struct, 3)
+            for struct in _value(column, parquet.ENCODING_STATS).values
         }
         if stated != encodings:
             yield "other encodings of pages are stated than they have"
     if parquet.SIZE_STATISTICS in column:
         sizes = _value(column, parquet.SIZE_STATISTICS)
-        yield from _faults_of_levels(sizes, parquet.LEVELS, [whole])
+        yield from _faults_of_levels(sizes, parquet.LEVELS, [of_column])
+
     yield from _faults_of_indexes(file, entry, pages, of_pages, values.type)
 
 
 def _faults_of_indexes(
-    file: BinaryIO, entry: Struct, pages: list[_Page], of_pages: list[_Values], kind: pa.DataType
+    file: BinaryIO, entry: Struct, pages: list[_Page], of_pages: list[_Actual], kind: pa.DataType
 ) -> Iterator[str]:
-    """Yield what the page index of a column states falsely."""
-    offsets, values = [
-        Reader(_bytes_at(file, _value(entry, at), _value(entry, size))).struct()
-        if at in entry
-        else None
-        for at, size in parquet.INDEXES
-    ]
-    if offsets is not None:
+    """Yield the faults of the page index of a column: its structs ``OffsetIndex`` and
+    ``ColumnIndex``, each of which may be missing.
+    """
+    structs: list[Struct | None] = []
+    for offset, size in parquet.INDEXES:
+        struct = None
+        if offset in entry:
+            struct = Reader(_read_at(file, _value(entry, offset), _value(entry, size))).struct()
+        structs.append(struct)
+    offset_index, column_index = structs
+
+    if offset_index is not None:
         stated = [
-            tuple(value for _, value in place.values())
-            for place in _value(offsets, parquet.PAGES).values
+            tuple(value for _, value in location.values())
+            for location in _value(offset_index, parquet.PAGES).values
         ]
         if stated != [(page.offset, page.size, page.first_row) for page in pages]:
             yield "the index has other places of pages than they have"
-    if values is not None:
-        yield from _faults_of_values(values, of_pages, kind)
+    if column_index is not None:
+        yield from _faults_of_column_index(column_index, of_pages, kind)
 
 
-def _pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tuple[int, int]]]:
-    """Return the data pages as they stand in the file, and how many pages have which encoding.
+def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tuple[int, int]]]:
+    """Return the data pages as they stand in the file, and the number of all pages by their type and
+    encoding.
 
     Raises ValueError: they do not fill the bytes of the column.
     """
     pages: list[_Page] = []
     encodings: Counter[tuple[int, int]] = Counter()
-    at = _begin(column)
-    end = at + _value(column, parquet.COMPRESSED)
+    position = _begin(column)
+    end = position + _value(column, parquet.COMPRESSED)
     first_row = 0
-    while at < end:
-        reader = Reader(_bytes_at(file, at, _HEADER_BYTES))
+    while position < end:
+        # A page is a header of unknown length, and then as many bytes as the header says.
+        reader = Reader(_read_at(file, position, _HEADER_BYTES))
         header = reader.struct()
-        page_type = _value(header, parquet.PAGE_TYPE)
-        about = _value(header, parquet.PAGE_HEADERS[page_type])
-        encodings[page_type, _value(about, parquet.PAGE_ENCODING)] += 1
         size = reader.at + _value(header, parquet.PAGE_COMPRESSED)
         if size <= 0:
             raise ValueError("a page has no bytes")
-        is_first_data = page_type == parquet.DATA_PAGE_TYPE and not pages
-        if is_first_data and at != _value(column, parquet.DATA_PAGE):
-            raise ValueError("the first data page stands elsewhere")
+        page_type = _value(header, parquet.PAGE_TYPE)
+        header_of_type = _value(header, parquet.PAGE_HEADERS[page_type])
+        encodings[page_type, _value(header_of_type, parquet.PAGE_ENCODING)] += 1
+
         if page_type == parquet.DATA_PAGE_TYPE:
-            n_rows = _value(about, parquet.PAGE_VALUES)
-            statistics = about.get(parquet.PAGE_STATISTICS, (0, {}))[1]
-            pages.append(_Page(at, size, first_row, n_rows, statistics))
+            if not pages and position != _value(column, parquet.DATA_PAGE):
+                raise ValueError("the first data page stands elsewhere")
+            n_rows = _value(header_of_type, parquet.PAGE_VALUES)
+            statistics = header_of_type.get(parquet.PAGE_STATISTICS, (0, {}))[1]
+            pages.append(_Page(position, size, first_row, n_rows, statistics))
             first_row += n_rows
-        at += size
-    if at != end:
+        position += size
+    if position != end:
         raise ValueError("its pages do not fill its bytes")
     return pages, encodings
 
 
-def _bytes_at(file: BinaryIO, offset: int, size: int) -> bytes:
-    """Read bytes of a file; raise ValueError for a place outside of it."""
+def _read_at(file: BinaryIO, offset: int, size: int) -> bytes:
+    """Read so many bytes of a file, or those up to its end; raise ValueError for an offset outside of
+    it.
+    """
     end = file.seek(0, os.SEEK_END)
     if not 0 <= offset <= end or size < 0:
         raise ValueError("a place is outside the file")
     file.seek(offset)
-    return file.read(min(size, end - offset))  # which allocates as much as it is asked for
+    return file.read(min(size, end - offset))  # it allocates as much as it is asked for
 
 
 def _value(struct: Struct, field: int) -> Any:
+    """Return the value of a field, which a struct has beside its type."""
     return struct[field][1]
 
 
@@ -211,119 +231,119 @@ def _begin(column: Struct) -> int:
     return int(_value(column, parquet.DATA_PAGE))
 
 
-def _unknown(what: str, struct: Struct, known: frozenset[int]) -> Iterator[str]:
-    """Yield that a struct has fields that this job does not write, such as a Bloom filter."""
-    more = sorted(struct.keys() - known)
-    if more:
-        yield f"{what} has a field (number {more[0]}) that this job does not write"
+def _unknown_fields(what: str, struct: Struct, known: frozenset[int]) -> Iterator[str]:
+    """Yield a fault if a struct has fields that this job does not write, such as a Bloom filter."""
+    unknown = sorted(struct.keys() - known)
+    if unknown:
+        yield f"{what} has a field (number {unknown[0]}) that this job does not write"
 
 
-def _differences(stated: dict[str, int], right: dict[str, int]) -> Iterator[str]:
-    """Yield which numbers are stated as others than they are."""
-    for what, value in right.items():
+def _differences(stated: dict[str, int], actual: dict[str, int]) -> Iterator[str]:
+    """Yield a fault per number, by its name, that is stated as another than it is."""
+    for what, value in actual.items():
         if stated[what] != value:
             yield f"{what} is stated as {stated[what]}, and it is {value}"
 
 
-def _values_of(values: pa.ChunkedArray, n_rows: int) -> _Values:
+def _actual_values(values: pa.ChunkedArray, n_rows: int) -> _Actual:
     """Return what is true of the values of a column, or of a page of it."""
-    known = pc.min_max(values).as_py()
-    return _Values(known["min"], known["max"], values.null_count, n_rows)
+    bounds = pc.min_max(values).as_py()
+    return _Actual(bounds["min"], bounds["max"], values.null_count, n_rows)
 
 
-def _faults_of_statistics(statistics: Struct, known: _Values, kind: pa.DataType) -> Iterator[str]:
-    """Yield what a struct ``Statistics`` states falsely."""
+def _faults_of_statistics(statistics: Struct, actual: _Actual, kind: pa.DataType) -> Iterator[str]:
+    """Yield the faults of a struct ``Statistics``."""
     if parquet.NULL_COUNT in statistics:
         stated = _value(statistics, parquet.NULL_COUNT)
-        yield from _differences({"number of nulls": stated}, {"number of nulls": known.n_nulls})
+        yield from _differences({"number of nulls": stated}, {"number of nulls": actual.n_nulls})
     bounds = (
-        ("min", parquet.MINIMUM_FIELDS, known.least),
-        ("max", parquet.MAXIMUM_FIELDS, known.largest),
+        ("min", parquet.MINIMUM_FIELDS, actual.least),
+        ("max", parquet.MAXIMUM_FIELDS, actual.largest),
     )
-    for what, fields, right in bounds:
+    for what, fields, value in bounds:
         for field in fields:
             if field in statistics:
-                yield from _faults_of_bound(what, _value(statistics, field), right, kind)
+                yield from _faults_of_bound(what, _value(statistics, field), value, kind)
 
 
-def _faults_of_bound(what: str, raw: bytes, right: Any, kind: pa.DataType) -> Iterator[str]:
+def _faults_of_bound(what: str, raw: bytes, actual: Any, kind: pa.DataType) -> Iterator[str]:
+    """Yield a fault unless an encoded bound is the smallest or largest value that there is."""
     stated = decode_bound(raw, kind)
-    if stated != right:
-        yield f"{what} is stated as {stated!r:.60}, and it is {right!r:.60}"
+    if stated != actual:
+        yield f"{what} is stated as {stated!r:.60}, and it is {actual!r:.60}"
 
 
-def _faults_of_values(index: Struct, of_pages: list[_Values], kind: pa.DataType) -> Iterator[str]:
-    """Yield what a struct ``ColumnIndex`` states falsely of the values of pages."""
+def _faults_of_column_index(
+    index: Struct, of_pages: list[_Actual], kind: pa.DataType
+) -> Iterator[str]:
+    """Yield the faults of a struct ``ColumnIndex``, which has one entry per page."""
     is_null = [bool(flag == 1) for flag in _value(index, parquet.NULL_PAGES).values]
-    minima = _value(index, parquet.MINIMA).values
-    maxima = _value(index, parquet.MAXIMA).values
-    if is_null != [known.n_nulls == known.n_rows for known in of_pages]:
+    if is_null != [actual.n_nulls == actual.n_rows for actual in of_pages]:
         yield "the index has other pages without values"
         return
-    for page, known in enumerate(of_pages):
+
+    minima = _value(index, parquet.MINIMA).values
+    maxima = _value(index, parquet.MAXIMA).values
+    for page, actual in enumerate(of_pages):
         if is_null[page]:
             continue
-        for what, raw, right in (
-            ("min", minima[page], known.least),
-            ("max", maxima[page], known.largest),
-        ):
-            for fault in _faults_of_bound(what, raw, right, kind):
-                yield f"page {page}: {fault}"
+        for fault in _faults_of_bound("min", minima[page], actual.least, kind):
+            yield f"page {page}: {fault}"
+        for fault in _faults_of_bound("max", maxima[page], actual.largest, kind):
+            yield f"page {page}: {fault}"
+
     if parquet.NULL_COUNTS in index:
         stated = _value(index, parquet.NULL_COUNTS).values
-        if stated != [known.n_nulls for known in of_pages]:
+        if stated != [actual.n_nulls for actual in of_pages]:
             yield "the index has other numbers of nulls"
+
     order = _BOUNDARY_ORDERS.get(_value(index, parquet.BOUNDARY_ORDER))
-    bounds = [(known.least, known.largest) for known in of_pages if known.n_nulls < known.n_rows]
     if order is not None:
-        for which in (0, 1):
-            listed = [pair[which] for pair in bounds]
-            if listed != sorted(listed, reverse=order == "descend"):
+        filled = [actual for actual in of_pages if actual.n_nulls < actual.n_rows]
+        for bounds in ([page.least for page in filled], [page.largest for page in filled]):
+            if bounds != sorted(bounds, reverse=order == "descend"):
                 yield f"its pages are said to {order}"
     yield from _faults_of_levels(index, parquet.LEVELS_OF_PAGES, of_pages)
 
 
-def _faults_of_levels(struct: Struct, field: int, of_pages: list[_Values]) -> Iterator[str]:
-    """Yield that a histogram of definition levels has other numbers of nulls and of values."""
+def _faults_of_levels(struct: Struct, field: int, of_pages: list[_Actual]) -> Iterator[str]:
+    """Yield a fault if a histogram of definition levels has other numbers of nulls, level 0, and of
+    values, level 1.
+    """
     if field not in struct:
         return
     stated = list(_value(struct, field).values)
-    right = [count for known in of_pages for count in (known.n_nulls, known.n_rows - known.n_nulls)]
-    if stated not in ([], right):
+    actual: list[int] = []
+    for page in of_pages:
+        actual += [page.n_nulls, page.n_rows - page.n_nulls]
+    if stated not in ([], actual):
         yield "other numbers of values and nulls are stated than it has"
 
 
 def _faults_of_order(group: Struct, rows: pa.Table) -> Iterator[str]:
-    """Yield that rows are said to be sorted and are not."""
+    """Yield a fault if rows are said to be sorted and are not."""
     if parquet.GROUP_SORTING not in group:
         return
     stated = _value(group, parquet.GROUP_SORTING).values
-    keys = [rows.column_names[_value(each, parquet.SORTING_COLUMN)] for each in stated]
-    is_descending = any(_value(each, parquet.SORTING_DESCENDING) for each in stated)
+    keys = [rows.column_names[_value(key, parquet.SORTING_COLUMN)] for key in stated]
+    is_descending = any(_value(key, parquet.SORTING_DESCENDING) for key in stated)
     if is_descending or not _ascends(rows.select(keys)):
         yield f"it is said to be sorted by {', '.join(keys)}"
 
 
 def _ascends(keys: pa.Table) -> bool:
-    """Return whether rows ascend by their columns, the first one first."""
+    """Whether no row is less than the one before, in lexicographic order of the columns."""
     if not keys.num_columns or keys.num_rows < 2:
         return True
-    n_rows = keys.num_rows
-    is_decided: Any = None  # where an earlier column decides
+    n_pairs = keys.num_rows - 1  # of adjacent rows
+    is_decided = pa.chunked_array([pa.repeat(pa.scalar(False), n_pairs)])  # by an earlier column
     for column in keys.columns:
-        before = column.slice(0, n_rows - 1)
-        after = column.slice(1)
         if column.null_count:
             return False
-        if is_decided is not None:
-            falls = pc.and_(pc.greater(before, after), pc.invert(is_decided))
-        else:
-            falls = pc.greater(before, after)
+        before = column.slice(0, n_pairs)
+        after = column.slice(1)
+        falls = pc.and_(pc.greater(before, after), pc.invert(is_decided))
         if pc.any(falls).as_py():
             return False
-        rises = pc.less(before, after)
-        if is_decided is not None:
-            is_decided = pc.or_(rises, is_decided)
-        else:
-            is_decided = rises
+        is_decided = pc.or_(pc.less(before, after), is_decided)
     return True

@@ -35,7 +35,7 @@ from .row_groups import THIS_THREAD, Encoders, Encoding, RowGroupWriter
 from .schemas import OUTPUT_SCHEMAS
 from .store import HashedFile, Store
 
-_GATHERED = 2**20  # bytes that are buffered per write
+_BUFFER_BYTES = 2**20  # that are gathered before a write
 BY_DISTANCE = ("distance", "source", "vertex")
 FOOTER_KEY = b"kepler_traverse"
 # metadata of the schema, which readers preserve
@@ -64,29 +64,33 @@ def write_part(
     """Write one batch; return its summary, without times and counts, or None, and no file, if there
     are no results.
 
-    Unless rows are sorted by distance, those are held that ``encoders`` encode, and about one row
-    group. ``is_wanted`` is called just before the store takes the file: a worker that hung must not
-    replace a part that was reassigned.
+    ``answers`` are the results in the order of the sources. Of their rows about one row group is
+    held, and those that ``encoders`` encode; all of them if they are sorted by distance.
+    ``is_wanted`` is called just before the store takes the file: a worker that hung must not replace
+    a part that was reassigned.
 
     Raises NotWantedError or OSError (the disk is full, or the folder is gone).
     """
+    # No file is begun before there is a result.
     answers = iter(answers)
     first = next(answers, None)
     if first is None:
         return None
-    kind = layout.kind
     answers = itertools.chain([first], answers)
+
+    kind = layout.kind
     if layout.sort == "distance":
         kind = replace(kind, order=BY_DISTANCE, written_as="records")
-        answers = _sorted(answers)
+        answers = _sort_rows(answers)
+
     name = layout.name(number)
     partial = store.path / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
-        answered = _PartResults(number, layout, answers)
+        results = _PartResults(number, layout, answers)
         if kind.suffix == "arrow":
-            digest = _write_matrix(partial, kind, answered)
+            digest = _write_matrix(partial, kind, results)
         else:
-            digest = _write_rows(partial, kind, answered, encoders)
+            digest = _write_rows(partial, kind, results, encoders)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
@@ -95,9 +99,9 @@ def write_part(
         partial.unlink(missing_ok=True)
     part: PartSummary = {
         "file": name,
-        "rows": answered.rows,
+        "rows": results.rows,
         "sha256": digest,
-        "checksum": f"{sum(answered.checksums) & MASK:016x}",
+        "checksum": f"{sum(results.checksums) & MASK:016x}",
         "bytes": size,
     }
     if stored is None:
@@ -118,7 +122,7 @@ class Answer(NamedTuple):
         """Return the results of one source."""
         return cls([source], [table.num_rows], table, [checksum])
 
-    def each(self) -> Iterator[tuple[Any, pa.Table, int]]:
+    def by_source(self) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield id, table and checksum of each source."""
         begin = 0
         for source, size, checksum in zip(self.sources, self.sizes, self.checksums, strict=True):
@@ -126,28 +130,27 @@ class Answer(NamedTuple):
             begin += size
 
 
-def by_distance(table: pa.Table) -> pa.Table:
+def sort_by_distance(table: pa.Table) -> pa.Table:
     """Sort rows by distance, and equal ones by source and vertex; those without a distance come
     last.
     """
     return table.take(pc.sort_indices(table, [(name, "ascending") for name in BY_DISTANCE]))
 
 
-def _sorted(answers: Iterable[Answer]) -> Iterator[Answer]:
+def _sort_rows(answers: Iterable[Answer]) -> Iterator[Answer]:
     """Yield all results as one, whose rows are sorted by distance."""
     held = list(answers)
-    table = by_distance(plain(pa.concat_tables([answer.table for answer in held])))
+    rows = pa.concat_tables([answer.table for answer in held])
+    table = sort_by_distance(expand_sources(rows))
     sources = [source for answer in held for source in answer.sources]
-    yield Answer(
-        sources,
-        [table.num_rows],
-        table,
-        [checksum for answer in held for checksum in answer.checksums],
-    )
+    checksums = [checksum for answer in held for checksum in answer.checksums]
+    yield Answer(sources, [table.num_rows], table, checksums)
 
 
 class _PartResults:
-    """The results of the sources of a part, and what its footer says of those that were taken."""
+    """The results of the sources of a part. Iterating counts what the footer of the part says of
+    them, which is complete at the end.
+    """
 
     def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
         self._number = number
@@ -165,7 +168,7 @@ class _PartResults:
             yield answer
 
     def footer(self) -> dict[bytes, str]:
-        """Return the metadata of the file that say what is in it."""
+        """Return the metadata of the file, which are a ``Footer`` in JSON."""
         footer = {
             "format": FORMAT,
             "version": __version__,
@@ -179,64 +182,66 @@ class _PartResults:
         return {FOOTER_KEY: json.dumps(footer)}
 
 
-def _write_rows(partial: Path, kind: ResultKind, answers: _PartResults, encoders: Encoders) -> str:
+def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders: Encoders) -> str:
     """Write a Parquet file; return its SHA-256."""
     raw = HashedFile(partial, "xb")
     # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per
     # second.
     with (
         io.BufferedWriter(raw) as file,
-        pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream,
+        pa.output_stream(file, compression=None, buffer_size=_BUFFER_BYTES) as stream,
     ):
         writer: RowGroupWriter | None = None
-        held: list[pa.Table] = []
-        n_held = 0
-        for answer in answers:
+        held: list[pa.Table] = []  # slices of the next row group
+        n_held = 0  # their rows
+        for answer in results:
             table = answer.table
-            ends = np.cumsum(answer.sizes)
-            begin = 0
-            after = 0
             if writer is None:
-                writer = _writer(stream, table.schema, kind, encoders)
-            # Rows are encoded from the first source that fills a row group, whatever the number of
-            # sources in a table.
+                writer = _open_writer(stream, table.schema, kind, encoders)
+
+            # A row group ends with the rows of the source that fills it, so that it does not depend
+            # on how many sources a table has.
+            ends = np.cumsum(answer.sizes)  # of the rows of each source
+            begin = 0
+            next_source = 0
             while True:
-                full = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
-                if full >= ends.size:
+                filling = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
+                if filling >= ends.size:
                     break
-                held.append(table.slice(begin, ends[full] - begin))
+                held.append(table.slice(begin, ends[filling] - begin))
                 _flush(writer, held)
-                begin = int(ends[full])
-                after = full + 1
+                begin = int(ends[filling])
+                next_source = filling + 1
                 n_held = 0
-            if after < ends.size:
+            if next_source < ends.size:
                 held.append(table.slice(begin))
                 n_held += table.num_rows - begin
-        assert writer is not None  # there is an answer
+
+        assert writer is not None  # there is a result
         _flush(writer, held)
-        writer.close(answers.footer())
+        writer.close(results.footer())
         stream.flush()
     return raw.digest.hexdigest()
 
 
-def _write_matrix(partial: Path, kind: ResultKind, answers: _PartResults) -> str:
+def _write_matrix(partial: Path, kind: ResultKind, results: _PartResults) -> str:
     """Write an Arrow file; return its SHA-256."""
     writer: MatrixWriter | None = None
     try:
-        for answer in answers:
+        for answer in results:
             table = answer.table
             if writer is None:
-                described = {RESULT_KEY: kind.name, MEANS_KEY: kind.means}
-                writer = MatrixWriter(partial, described | (table.schema.metadata or {}))
+                metadata = {RESULT_KEY: kind.name, MEANS_KEY: kind.means}
+                writer = MatrixWriter(partial, metadata | (table.schema.metadata or {}))
             writer.write(table)
-        assert writer is not None  # there is an answer
-        return writer.close(answers.footer())
+        assert writer is not None  # there is a result
+        return writer.close(results.footer())
     finally:
         if writer is not None:
             writer.abandon()
 
 
-def plain(table: pa.Table) -> pa.Table:
+def expand_sources(table: pa.Table) -> pa.Table:
     """Return the table with the source column expanded, if it is a dictionary array that repeats
     each id.
     """
@@ -246,9 +251,10 @@ def plain(table: pa.Table) -> pa.Table:
     chunks = table.column(at).chunks
     kind = table.schema.field(at).type.value_type
     if not pa.types.is_integer(kind):
-        return table.set_column(
-            at, "source", pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], kind)
-        )
+        decoded = [chunk.dictionary_decode() for chunk in chunks]
+        return table.set_column(at, "source", pa.chunked_array(decoded, kind))
+
+    # Integers are expanded into memory of the pool, which new arrays would have to clear.
     values = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype())
     end = 0
     for chunk in chunks:
@@ -266,16 +272,21 @@ def plain(table: pa.Table) -> pa.Table:
     return table.set_column(at, "source", pa.array(values))
 
 
-def _writer(file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders) -> RowGroupWriter:
+def _open_writer(
+    file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders
+) -> RowGroupWriter:
     """Return a writer of rows with these columns, which encodes them as suits a kind of results."""
-    types = {
-        f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema
-    }
+    types = {}
+    for field in schema:
+        types[field.name] = field.type
+        if pa.types.is_dictionary(field.type):  # it stands for its values
+            types[field.name] = field.type.value_type
     schema = pa.schema(types.items()).with_metadata({RESULT_KEY: kind.name, MEANS_KEY: kind.means})
+
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and
     # hops of vertices with close numbers differ by little, so they use differences. For road
     # networks this takes two thirds of the size of a dictionary, in half the time.
-    whole = [f.name for f in schema if pa.types.is_integer(f.type)]
+    integers = [field.name for field in schema if pa.types.is_integer(field.type)]
     encoding = Encoding(
         options={
             "version": "2.6",
@@ -284,7 +295,7 @@ def _writer(file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders) 
             "write_page_checksum": True,
         },
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
-        differences=tuple(name for name in ("vertex", "distance") if name in whole),
+        differences=tuple(name for name in ("vertex", "distance") if name in integers),
         repeated=("vertex",) if kind.written_as == "vertices" else (),
         order=kind.order,
     )
@@ -375,10 +386,11 @@ def checked_part(
             "or delete it, and run again with --resume"
         ) from None
     if known is not None:
-        # some sources may have failed
-        whole = known["sha256"] == digest and known["sources"] == sources
-        return known if whole else None
-    right = {
+        # A part may lack sources that failed when it was written.
+        is_whole = known["sha256"] == digest and known["sources"] == sources
+        return known if is_whole else None
+
+    expected = {
         "run": layout.run,
         "part": number,
         "result": layout.result,
@@ -387,7 +399,7 @@ def checked_part(
     try:
         with open_part(path) as file:
             footer: dict[str, Any] = {**read_footer(file)}
-            is_of_run = all(footer[key] == value for key, value in right.items())
+            is_of_run = all(footer[key] == value for key, value in expected.items())
             if not is_of_run or unfit_columns(file.schema, layout.kind, graph):
                 return None
             # its pages have checksums of their own
@@ -396,8 +408,9 @@ def checked_part(
             rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again
-    stated = [f"{checksum:016x}" for checksum in checksums]
-    if footer["rows"] != rows or footer["checksums"] != stated:
+
+    texts = [f"{checksum:016x}" for checksum in checksums]
+    if footer["rows"] != rows or footer["checksums"] != texts:
         return None
     return {
         "file": name,

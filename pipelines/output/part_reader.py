@@ -39,13 +39,13 @@ class PartReader:
         table = pa.Table.from_batches([self._file.get_batch(group)])
         return table if columns is None else table.select(columns)
 
-    def misleading(self, group: int, rows: pa.Table) -> str:
-        """Describe what the file states of a group of rows that would mislead readers who skip;
-        ``""`` if nothing does.
+    def describe_false_statement(self, group: int, rows: pa.Table) -> str:
+        """Describe what the file states falsely of a group of these rows, such as a bound by which
+        readers skip it; ``""`` if nothing.
         """
         if not isinstance(self._file, pq.ParquetFile):
             return ""
-        return self._statements.wrong(group, rows)
+        return self._statements.first_fault(group, rows)
 
     @cached_property
     def _statements(self) -> Statements:

@@ -26,7 +26,8 @@ from kepler_traverse.search.results import Traversal, Traversals
 
 from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
-_MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
+# histograms that are held and then summed: few to keep, and many share what a sum costs
+_MAX_HISTOGRAMS = 256
 
 
 class PartStats:
@@ -48,26 +49,28 @@ class PartStats:
         rounds: int,
         histograms: Sequence[Histogram | None],
     ) -> None:
-        """Add traversals of so many seconds each: ids of sources (none if one search has several),
-        and their statistics.
+        """Add the traversals of a group.
+
+        ``sources``: their ids; none if one search has several. ``seconds``: per traversal. ``edges``:
+        of all of them. ``rounds``: the most of one. ``histograms``: one per traversal, or of several.
         """
         if sources and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (sources[0], round(seconds, 6))
         self.edges += edges
         self.rounds = max(self.rounds, rounds)
+
         self._histograms += [histogram for histogram in histograms if histogram is not None]
-        if len(self._histograms) >= _MERGED_AT_ONCE:
-            together = sum_histograms(*self._histograms)
-            self._histograms = [] if together is None else [together]
+        if len(self._histograms) >= _MAX_HISTOGRAMS:
+            total = sum_histograms(*self._histograms)
+            self._histograms = [] if total is None else [total]
 
     def summary(self) -> PartCounts:
         """Return the sums; there is no histogram if nothing is written."""
-        counts = sum_histograms(*self._histograms)
         return {
             "edges": self.edges,
             "rounds": self.rounds,
             "slowest": self.slowest,
-            "distances": counts,
+            "distances": sum_histograms(*self._histograms),
         }
 
 
@@ -82,23 +85,30 @@ class GroupStats:
         self.histograms: list[Histogram | None] = []
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
-        """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of
-        a part file.
+        """Add the next sources, given by their level counts, of shape (k, levels), and stored edges,
+        of shape (k,). A ``LevelFold`` for ``records_of_group``.
         """
         self.edges.extend(edges.tolist())
         self.histograms.append(histogram_of_levels(counts, last_levels(counts)))
 
     def add_group(self, graph: Graph, query: Query, group: Traversals) -> None:
-        """Add all sources of a group, by the distances that the searches have returned."""
-        is_whole = group.offsets is None and query.output == "all"
-        if group.counts is not None or (is_whole and query.targets is None):
+        """Add all sources of a group, by the distances that the searches have returned.
+
+        Edges are counted only where a search has returned the distances of all that it reaches.
+        """
+        has_all = group.offsets is None and query.output == "all"
+        if group.counts is not None or (has_all and query.targets is None):
             self._add_all_vertices(graph, query, group)
-        elif is_whole and getattr(group.distance, "form", "") == "sparse":
+        elif has_all and getattr(group.distance, "form", "") == "sparse":
             self._add_sparse(graph, query, group)
         else:
-            targets = query.targets if is_whole else None
             for traversal in group:
-                self.edges.append(count_edges(graph, traversal) if is_whole else 0)
+                n_edges = 0
+                targets = None
+                if has_all:
+                    n_edges = count_edges(graph, traversal)
+                    targets = query.targets
+                self.edges.append(n_edges)
                 self.histograms.append(make_histogram(traversal.cut(query.limit, targets)))
 
     def _add_all_vertices(self, graph: Graph, query: Query, group: Traversals) -> None:
@@ -112,7 +122,7 @@ class GroupStats:
         self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
 
     def _add_sparse(self, graph: Graph, query: Query, group: Traversals) -> None:
-        """Add sources with distances of some vertices."""
+        """Add sources with distances of some vertices, which are rows of all sources together."""
         rows: Any = group.distance
         self.edges.append(rows.edges(graph.offsets))
         rows = rows.at(query.targets)
@@ -123,18 +133,23 @@ class GroupStats:
     def add_rows(
         self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray
     ) -> None:
-        """Add all sources of a group, by the distances of their rows."""
+        """Add all sources of a group, by the ``distance`` column of their rows, of which each source
+        has ``sizes``.
+        """
         if group.offsets is None and query.output == "all":
             if is_rows(group.distance):
-                self.edges += [count_edges(graph, each) for each in group]
+                self.edges += [count_edges(graph, traversal) for traversal in group]
             else:
                 self.edges.append(group.distance.edges(graph.offsets))
+
+        # Rows without a distance are in no histogram.
         values = to_host(distance.values)
-        there = np.ones(values.size, bool)
+        has_distance = np.ones(values.size, bool)
         if distance.is_null is not None:
-            there = ~to_host(distance.is_null)
-        sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
-        self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
+            has_distance = ~to_host(distance.is_null)
+        positions = np.repeat(np.arange(sizes.size), sizes)  # of the source of each row
+        sizes = np.bincount(positions[has_distance], minlength=sizes.size)
+        self.histograms.append(histogram_of_rows(group.algorithm, values[has_distance], sizes))
 
 
 def count_edges(graph: Graph, traversal: Traversal) -> int:
@@ -183,12 +198,16 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
     most ``MAX_BINS``, holds distances from ``(first + i) * width`` to below ``(first + i + 1) *
     width``.
     """
-    hops = traversal.algorithm == "bfs"
-    distance = traversal.distance if hops else as_floats(traversal.distance)
+    counts_hops = traversal.algorithm == "bfs"
+    distance = traversal.distance
+    if not counts_hops:
+        distance = as_floats(distance)
     xp = namespace(distance)
     if not distance.size:
         return None
-    if hops:  # unsigned, those of the unreached are the largest
+
+    # The smallest and the largest distance of a reached vertex.
+    if counts_hops:  # as unsigned numbers, those of the unreached are the largest
         low = distance.view(f"u{distance.itemsize}").min()
         high = distance.max()
     else:
@@ -196,35 +215,38 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
         high = xp.where(distance == np.inf, -np.inf, distance).max()
     low = float(low)
     high = float(high)
-    if low > high:
+    if low > high:  # none is reached
         return None
-    width = _width(low, high, 1.0 if hops else 0.0)
+
+    width = _width(low, high, 1.0 if counts_hops else 0.0)
     first = math.floor(low / width)
     n_bins = math.floor(high / width) - first + 1
-    shift = int(width).bit_length() - 1
-    if not hops:
+    if not counts_hops:
         # Multiplication is exact, because the width is a power of two.
-        counts = count_bins(
-            distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins
-        )[0]
-    elif xp is np:
-        counts = on_cpu.bins_of_hops(distance, shift, first, n_bins)
+        inverse = np.array([1.0 / width])
+        (counts,) = count_bins(distance[None], None, inverse, np.array([first]), n_bins)
     else:
-        counts = xp.bincount((distance[distance >= 0] >> shift) - first, minlength=n_bins)
+        shift = int(width).bit_length() - 1  # instead of a division
+        if xp is np:
+            counts = on_cpu.bins_of_hops(distance, shift, first, n_bins)
+        else:
+            counts = xp.bincount((distance[distance >= 0] >> shift) - first, minlength=n_bins)
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
 def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
-    """Return the sum of what ``make_histogram`` returns for the distances of rows, so many per
-    source.
+    """Return the sum of what ``make_histogram`` returns for each source, from the distances of its
+    rows.
+
+    ``values``: distances of all rows, one source after the other. ``sizes``: rows per source.
     """
     if not values.size:
         return None
     floats = values.astype(np.float64)
-    begins = (np.cumsum(sizes) - sizes)[sizes > 0]
+    begins = (np.cumsum(sizes) - sizes)[sizes > 0]  # of each source that has a row
     low = np.minimum.reduceat(floats, begins)
     high = np.maximum.reduceat(floats, begins)
-    width, first, n_bins = _scale_of_all(low, high, 1.0 if algorithm == "bfs" else 0.0)
+    width, first, n_bins = _common_scale(low, high, 1.0 if algorithm == "bfs" else 0.0)
     bins = (np.floor(floats / width) - first).astype(np.int64)
     return {"width": width, "first": first, "counts": np.bincount(bins, minlength=n_bins).tolist()}
 
@@ -236,12 +258,12 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     ``distance`` has shape (k, n_vertices); ``stats`` are statistics of the same distances within
     the same limit.
     """
-    there = stats.reached > 0
-    if not there.any():
+    reaches_any = stats.reached > 0  # per source
+    if not reaches_any.any():
         return None
-    low = stats.lowest[there].astype(np.float64)
-    high = stats.farthest[there].astype(np.float64)
-    width, first, n_bins = _scale_of_all(low, high, 0.0)
+    low = stats.lowest[reaches_any].astype(np.float64)
+    high = stats.farthest[reaches_any].astype(np.float64)
+    width, first, n_bins = _common_scale(low, high, 0.0)
     k = stats.reached.size
     counts = count_bins(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
@@ -249,28 +271,30 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
 
 def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
     """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be
-    exceeded.
+    exceeded. Return None if there is none.
     """
-    given = [histogram for histogram in histograms if histogram]
-    if len(given) < 2:
-        return given[0] if given else None
-    width = max(histogram["width"] for histogram in given)
+    summands = [histogram for histogram in histograms if histogram]
+    if len(summands) < 2:
+        return summands[0] if summands else None
+
+    width = max(histogram["width"] for histogram in summands)
     while True:
-        placed = [_place_in_bins(histogram, width) for histogram in given]
-        first = min(each.first for each in placed)
-        last = max(each.last for each in placed)
+        places = [_place_in_bins(histogram, width) for histogram in summands]
+        first = min(place.first for place in places)
+        last = max(place.last for place in places)
         if last - first < MAX_BINS:
             break
         width *= 2
+
     bins = np.zeros(last - first + 1, np.int64)
-    for histogram, place in zip(given, placed, strict=True):
-        at = place.first - first
+    for histogram, place in zip(summands, places, strict=True):
+        begin = place.first - first
         counts = histogram["counts"]
         if place.ratio == 1:
-            bins[at : at + len(counts)] += counts
+            bins[begin : begin + len(counts)] += counts
             continue
         for i, count in enumerate(counts, place.skipped):
-            bins[at + i // place.ratio] += count
+            bins[begin + i // place.ratio] += count
     return {"width": width, "first": first, "counts": bins.tolist()}
 
 
@@ -292,17 +316,20 @@ def _place_in_bins(histogram: Histogram, width: float) -> _Place:
     return _Place(ratio, first, last, skipped)
 
 
-def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
-    """Return width, number of the first bin, and number of bins of the sum of histograms from
-    ``low`` to ``high`` each.
+def _common_scale(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
+    """Return width, number of the first bin, and number of bins of the sum of histograms.
+
+    ``low`` and ``high``: float64 arrays of the smallest and the largest distance of each histogram.
+    ``least``: the smallest width.
     """
-    # The width of the sum is that of the widest: the same for each power of two that a share of the
-    # range is below.
+    # Bins of the sum are as wide as the widest ones: those of the widest range, or of the largest
+    # distance that a histogram has alone. See ``_width``, also for the division before the difference.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
     width = _width(float(low[widest]), float(high[widest]), least)
     if (low == high).any():
-        alone = float(np.abs(low[low == high]).max())
-        width = max(width, _width(alone, alone, least))
+        largest = float(np.abs(low[low == high]).max())
+        width = max(width, _width(largest, largest, least))
+
     lowest = float(low.min())
     highest = float(high.max())
     while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:

@@ -74,10 +74,10 @@ class Recent:
             self._values.clear()
 
 
-# The first holds arrays over all vertices, whose memory must not be used again while their address
-# is a key.
+# Pages of columns that hold the same arrays again. With them it keeps the arrays, over all vertices,
+# whose memory must not be used again while their address is a key.
 _REPEATED = Recent(2)
-_RUNS = Recent(16)
+_RUNS = Recent(16)  # pages of columns that repeat each value, by how often
 
 
 def release_encoded_columns() -> None:
@@ -99,10 +99,10 @@ class Place(NamedTuple):
 class ColumnChunk(NamedTuple):
     """One column of a row group."""
 
-    pages: tuple[Any, ...]
+    pages: tuple[Any, ...]  # bytes or buffers of pyarrow, which are written one after the other
     metadata: Struct  # struct ``ColumnMetaData``; its offsets count from the first page
     entry: Struct  # struct ``ColumnChunk``, which holds the metadata
-    values: bytes  # struct ``ColumnIndex``; empty if there is none
+    column_index: bytes  # struct ``ColumnIndex``, encoded; empty if there is none
     places: list[Place]  # of its data pages
 
 
@@ -179,20 +179,19 @@ class RowGroupWriter:
         self._file = file
         self._schema = schema
         self._encoding = encoding
-        kinds = [field.type for field in schema]
-        numbers = [
-            kind.bit_width // 8
-            for kind in kinds
-            if pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        ]
-        self.rows_per_group = GROUP_BYTES // (
-            sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers))
-        )
-        self._groups: list[Struct] = []
-        # of each column of each group, with its entry
+        row_bytes = 0
+        for field in schema:
+            if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+                row_bytes += field.type.bit_width // 8
+            else:
+                row_bytes += _TEXT_BYTES
+        self.rows_per_group = GROUP_BYTES // row_bytes
+        self._groups: list[Struct] = []  # structs ``RowGroup`` of the footer
+        # of each column of each group: its struct ``ColumnChunk``, and the structs ``OffsetIndex``
+        # and ``ColumnIndex``, encoded
         self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []
         self._rows = 0
-        self._at = 0
+        self._position = 0  # in the file
         self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
@@ -203,14 +202,17 @@ class RowGroupWriter:
         """
         if not table.num_rows:
             return
-        size = -(-table.num_rows // max(1, table.num_rows // self.rows_per_group))
+        n_groups = max(1, table.num_rows // self.rows_per_group)
+        size = -(-table.num_rows // n_groups)
         for start in range(0, table.num_rows, size):
-            for group in self._encoders.begin(partial(self._encode, table.slice(start, size))):
+            encode = partial(self._encode, table.slice(start, size))
+            for group in self._encoders.begin(encode):
                 self._add(group)
 
     def _put(self, data: Any) -> None:
+        """Write bytes, and count them."""
         self._file.write(data)
-        self._at += len(data)
+        self._position += len(data)
 
     def _encode(self, table: pa.Table) -> EncodedGroup:
         """Encode a row group; in any thread."""
@@ -226,52 +228,60 @@ class RowGroupWriter:
 
     def _add(self, group: EncodedGroup) -> None:
         """Write an encoded row group, and enter its positions into footer and index."""
-        begin = self._at
+        begin = self._position
         entries = []
         uncompressed = 0
         for chunk in group.chunks:
+            # Positions of a chunk count from its first page, and those of the footer from the begin
+            # of the file.
             metadata = dict(chunk.metadata)
             for field in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
                 if field in metadata:
-                    metadata[field] = (I64, self._at + metadata[field][1])
-            entries.append({**chunk.entry, parquet.ENTRY_METADATA: (STRUCT, metadata)})
-            places = [
-                {1: (I64, self._at + at), 2: (I32, size), 3: (I64, row)}
-                for at, size, row in chunk.places
+                    metadata[field] = (I64, self._position + metadata[field][1])
+            entry: Struct = {**chunk.entry, parquet.ENTRY_METADATA: (STRUCT, metadata)}
+            entries.append(entry)
+            locations = [  # structs ``PageLocation``
+                {1: (I64, self._position + offset), 2: (I32, size), 3: (I64, first_row)}
+                for offset, size, first_row in chunk.places
             ]
-            offsets = encoded(
-                {parquet.PAGES: (LIST, Items(STRUCT, places))}
-            )  # struct ``OffsetIndex``
-            self._indexes.append((entries[-1], (offsets, chunk.values)))
+            offset_index = encoded({parquet.PAGES: (LIST, Items(STRUCT, locations))})
+            self._indexes.append((entry, (offset_index, chunk.column_index)))
+
             for page in chunk.pages:
                 self._put(page)
             uncompressed += metadata[parquet.UNCOMPRESSED][1]
+
         ascending: Struct = {
             parquet.SORTING_DESCENDING: (FALSE, False),
             parquet.SORTING_NULLS_FIRST: (FALSE, False),
         }
         sorting = [{parquet.SORTING_COLUMN: (I32, column), **ascending} for column in group.order]
-        self._groups.append(
-            {
-                parquet.GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
-                parquet.GROUP_UNCOMPRESSED: (I64, uncompressed),
-                parquet.GROUP_ROWS: (I64, group.rows),
-                **({parquet.GROUP_SORTING: (LIST, Items(STRUCT, sorting))} if sorting else {}),
-                parquet.GROUP_OFFSET: (I64, begin),
-                parquet.GROUP_COMPRESSED: (I64, self._at - begin),
-            }
-        )
+        row_group: Struct = {
+            parquet.GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
+            parquet.GROUP_UNCOMPRESSED: (I64, uncompressed),
+            parquet.GROUP_ROWS: (I64, group.rows),
+        }
+        if sorting:
+            row_group[parquet.GROUP_SORTING] = (LIST, Items(STRUCT, sorting))
+        row_group[parquet.GROUP_OFFSET] = (I64, begin)
+        row_group[parquet.GROUP_COMPRESSED] = (I64, self._position - begin)
+        self._groups.append(row_group)
         self._rows += group.rows
 
     def close(self, metadata: dict[bytes, str]) -> None:
         """Write the page index and the footer, with the given metadata of the file."""
         for group in self._encoders.rest():
             self._add(group)
+
+        # The offset indexes of all columns, and then their column indexes, stand behind the pages.
         for which, (offset, size) in enumerate(parquet.INDEXES):
             for entry, indexes in self._indexes:
-                if index := indexes[which]:
-                    entry |= {offset: (I64, self._at), size: (I32, len(index))}
+                index = indexes[which]
+                if index:
+                    entry |= {offset: (I64, self._position), size: (I32, len(index))}
                     self._put(index)
+
+        # The footer is that of an empty file of pyarrow, with the row groups entered.
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, self._schema, **self._encoding.options) as writer:
             writer.add_key_value_metadata(metadata)
@@ -283,14 +293,19 @@ class RowGroupWriter:
 
 
 def _ascends(column: pa.ChunkedArray) -> bool:
-    """Whether no value is null or less than the one before; of a dictionary array, whose runs are
-    sources, or the same.
+    """Whether no value is null or less than the one before.
+
+    Of a dictionary array, whose runs are sources, each run must have a larger value than the one
+    before.
     """
-    is_before = pc.less_equal
+    is_in_order = pc.less_equal
     if pa.types.is_dictionary(column.type):
         column = pa.chunked_array([_find_runs(chunk)[0] for chunk in column.chunks if len(chunk)])
-        is_before = pc.less
-    return not column.null_count and pc.all(is_before(column[:-1], column[1:])).as_py() is not False
+        is_in_order = pc.less
+    if column.null_count:
+        return False
+    # None for a column of one value
+    return pc.all(is_in_order(column[:-1], column[1:])).as_py() is not False
 
 
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
@@ -305,59 +320,73 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
         runs = [_find_runs(chunk) for chunk in column.chunks if len(chunk)]
         values = pa.concat_arrays([values for values, _ in runs])
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
-            return _encoded_runs(
-                values, tuple(size for _, sizes in runs for size in sizes), field, encoding
-            )
+            sizes = tuple(size for _, sizes in runs for size in sizes)
+            return _encode_runs(values, sizes, field, encoding)
         column = pa.chunked_array(
             [chunk.dictionary_decode() for chunk in column.chunks], field.type
         )
+
     options = encoding.writer_options(field.name)
     if field.name not in encoding.repeated:
-        return _encoded(column, field, options)
-    # An array is kept with the pages of its slices, so that no other one gets its address.
-    arrays = tuple(tuple(b.address if b else 0 for b in c.buffers()) for c in column.chunks)
-    _, slices = _REPEATED.get(
-        (field, encoding.key(field.name), frozenset(arrays)), lambda: (column, {})
+        return _encode_by_pyarrow(column, field, options)
+
+    # Pages are found by the addresses of the arrays, and by which slices of them the column has. The
+    # column is kept with its pages, so that no other array gets its addresses.
+    addresses = tuple(
+        tuple(buffer.address if buffer else 0 for buffer in chunk.buffers())
+        for chunk in column.chunks
     )
-    at = tuple((*array, c.offset, len(c)) for array, c in zip(arrays, column.chunks, strict=True))
-    if at not in slices:
-        slices[at] = _encoded(column, field, options)
-    return slices[at]
+    key = (field, encoding.key(field.name), frozenset(addresses))
+    _, pages_of_slices = _REPEATED.get(key, lambda: (column, {}))
+    slices = tuple((chunk.offset, len(chunk)) for chunk in column.chunks)
+    if (addresses, slices) not in pages_of_slices:
+        pages_of_slices[addresses, slices] = _encode_by_pyarrow(column, field, options)
+    return pages_of_slices[addresses, slices]
 
 
 def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
-    """Return the values that an array repeats, and how often it repeats each."""
+    """Return the values that an array repeats, in their order, and how often it repeats each.
+
+    The array has all rows of a value together, in the order of its dictionary.
+    """
     if len(chunk.dictionary) == 1:
         return chunk.dictionary, [len(chunk)]
     sizes = np.bincount(chunk.indices.to_numpy(), minlength=len(chunk.dictionary))
     return chunk.dictionary.filter(pa.array(sizes > 0)), sizes[sizes > 0].tolist()
 
 
-def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
-    """Encode a column by pyarrow."""
+def _encode_by_pyarrow(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
+    """Encode a column, as a file in memory with one row group of this column."""
     sink = pa.BufferOutputStream()
     table = pa.table([column], schema=pa.schema([field]))
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table, row_group_size=max(len(column), 1))
     data = sink.getvalue()
+
+    # Positions in the file count from its magic number, and those of a chunk from the first page.
     (group,) = _read_footer(data)[parquet.FILE_GROUPS][1].values
     (entry,) = group[parquet.GROUP_COLUMNS][1].values
     metadata: Struct = dict(entry[parquet.ENTRY_METADATA][1])
     for name in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
         if name in metadata:
             metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
-    indexes = [(entry.pop(at, None), entry.pop(size, None)) for at, size in parquet.INDEXES]
-    offsets, values = (
-        data.slice(at[1], size[1]).to_pybytes() if at and size else b"" for at, size in indexes
-    )
-    pages = [
-        [value for _, value in page.values()]
-        for page in Reader(offsets).struct()[parquet.PAGES][1].values
-    ]
-    places = [Place(at - len(_MAGIC), size, row) for at, size, row in pages]
-    return ColumnChunk(
-        (data.slice(len(_MAGIC), metadata[parquet.COMPRESSED][1]),), metadata, entry, values, places
-    )
+
+    indexes = []
+    for offset_field, size_field in parquet.INDEXES:
+        offset = entry.pop(offset_field, None)
+        size = entry.pop(size_field, None)
+        index = b""
+        if offset and size:
+            index = data.slice(offset[1], size[1]).to_pybytes()
+        indexes.append(index)
+    offset_index, column_index = indexes
+
+    places = []
+    for location in Reader(offset_index).struct()[parquet.PAGES][1].values:
+        offset, size, first_row = (value for _, value in location.values())
+        places.append(Place(offset - len(_MAGIC), size, first_row))
+    pages = (data.slice(len(_MAGIC), metadata[parquet.COMPRESSED][1]),)
+    return ColumnChunk(pages, metadata, entry, column_index, places)
 
 
 class _Runs(NamedTuple):
@@ -372,17 +401,18 @@ class _Runs(NamedTuple):
     example: ColumnChunk
 
 
-def _encoded_runs(
+def _encode_runs(
     values: pa.Array, sizes: tuple[int, ...], field: pa.Field, encoding: Encoding
 ) -> ColumnChunk:
     """Encode a column that repeats each of several distinct values, by a dictionary.
 
     Data pages hold positions in the dictionary, so those of other values with as many rows serve
-    again.
+    again. ``sizes``: rows of each value.
     """
+    options = encoding.writer_options(field.name)
 
     def make() -> _Runs:
-        example = _encoded(values, field, encoding.writer_options(field.name))
+        example = _encode_by_pyarrow(values, field, options)
         return _encode_positions(
             sizes, encoding.writer_options(field.name, is_stated=False), example
         )
@@ -392,9 +422,11 @@ def _encoded_runs(
         page, n_bytes, statistics = _write_dictionary(values, runs.example, encoding)
         metadata = {**runs.example.metadata, **statistics}
     else:
-        own = _encoded(values, field, encoding.writer_options(field.name))
-        page, n_bytes = _dictionary_page(own)
-        metadata = dict(own.metadata)
+        once = _encode_by_pyarrow(values, field, options)
+        page, n_bytes = _dictionary_page(once)
+        metadata = dict(once.metadata)
+
+    # The chunk is the dictionary page, with the statistics of its values, and then the data pages.
     metadata |= {
         parquet.N_VALUES: runs.metadata[parquet.N_VALUES],
         parquet.UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
@@ -419,24 +451,27 @@ def _encoded_runs(
 def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place]) -> bytes:
     """Return the struct ``ColumnIndex`` of a column that repeats each of several values; empty if
     one is too long.
+
+    ``sizes``: rows of each value. ``places``: of the data pages.
     """
+    # A page has the values from the one that its first row is of to that of its last row.
     ends = np.cumsum(sizes)
-    begins = [place.first_row for place in places]
-    first = np.searchsorted(ends, begins, "right")
-    last = np.searchsorted(ends, [*begins[1:], ends[-1]])
-    listed = values.to_pylist()
-    bounds = [
-        (min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)
-    ]
-    coded = [[_encode_bound(value, values.type) for value in each] for each in bounds]
-    if any(len(value) > _MAX_STATISTICS for each in coded for value in each):
+    first_rows = [place.first_row for place in places]
+    first = np.searchsorted(ends, first_rows, "right")
+    last = np.searchsorted(ends, [*first_rows[1:], ends[-1]])
+    plain_values = values.to_pylist()
+    minima = []
+    maxima = []
+    for begin, end in zip(first, last + 1, strict=True):
+        minima.append(_encode_bound(min(plain_values[begin:end]), values.type))
+        maxima.append(_encode_bound(max(plain_values[begin:end]), values.type))
+    if any(len(bound) > _MAX_STATISTICS for bound in minima + maxima):
         return b""
-    minima, maxima = zip(*coded, strict=True)
     return encoded(
         {
             parquet.NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),
-            parquet.MINIMA: (LIST, Items(BINARY, list(minima))),
-            parquet.MAXIMA: (LIST, Items(BINARY, list(maxima))),
+            parquet.MINIMA: (LIST, Items(BINARY, minima)),
+            parquet.MAXIMA: (LIST, Items(BINARY, maxima)),
             parquet.BOUNDARY_ORDER: (I32, 0),  # none is stated
             parquet.NULL_COUNTS: (LIST, Items(I64, [0] * len(places))),
         }
@@ -460,33 +495,39 @@ def _write_dictionary(
     pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
     """
     numbers = values.to_numpy()
-    plain = numbers.tobytes()
-    packed = pa.Codec(
-        encoding.options["compression"], encoding.options["compression_level"]
-    ).compress(plain, asbytes=True)
-    header = Reader(
-        example.pages[0][: example.metadata[parquet.DATA_PAGE][1]].to_pybytes()
-    ).struct()
-    crc = zlib.crc32(packed)
-    header[parquet.PAGE_UNCOMPRESSED] = (I32, len(plain))
-    header[parquet.PAGE_COMPRESSED] = (I32, len(packed))
-    header[parquet.PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
+    data = numbers.tobytes()  # integers are stored as in memory, without an encoding
+    codec = pa.Codec(encoding.options["compression"], encoding.options["compression_level"])
+    compressed = codec.compress(data, asbytes=True)
+
+    # The header is that of the example, with other sizes and checksum.
+    page = example.pages[0].slice(0, example.metadata[parquet.DATA_PAGE][1])
+    header = Reader(page.to_pybytes()).struct()
+    crc = zlib.crc32(compressed)
+    if crc >= 2**31:  # the field is signed
+        crc -= 2**32
+    header[parquet.PAGE_UNCOMPRESSED] = (I32, len(data))
+    header[parquet.PAGE_COMPRESSED] = (I32, len(compressed))
+    header[parquet.PAGE_CRC] = (I32, crc)
     head = encoded(header)
+
+    # Largest and smallest value stand there twice: in deprecated fields, too.
     statistics: Struct = dict(example.metadata[parquet.STATISTICS][1])
     for field, value in zip(parquet.MAX_AND_MIN, (numbers.max(), numbers.min()) * 2, strict=True):
         statistics[field] = (BINARY, value.tobytes())
-    return head + packed, len(head) + len(plain), {parquet.STATISTICS: (STRUCT, statistics)}
+    return head + compressed, len(head) + len(data), {parquet.STATISTICS: (STRUCT, statistics)}
 
 
 def _encode_positions(
     sizes: tuple[int, ...], options: dict[str, Any], example: ColumnChunk
 ) -> _Runs:
-    """Encode positions in a dictionary that repeat so often each, without statistics of pages, which
-    would hold values. ``example``: a column of such values.
+    """Encode the positions in a dictionary of a column that repeats each value ``sizes`` times.
+
+    Pages have no statistics, which would hold values. ``example``: a column of such values.
     """
+    # A column of these integers has the same positions in its own dictionary.
     (name,) = options["use_dictionary"]
     positions = pa.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
-    chunk = _encoded(positions, pa.field(name, pa.int32()), options)
+    chunk = _encode_by_pyarrow(positions, pa.field(name, pa.int32()), options)
     page, n_bytes = _dictionary_page(chunk)
     return _Runs(
         pages=chunk.pages[0].slice(len(page)),
@@ -506,5 +547,6 @@ def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:
 
 def _read_footer(file: pa.Buffer) -> Struct:
     """Return the struct ``FileMetaData`` of a Parquet file."""
+    # It stands before its size, in 4 bytes, and the magic number.
     size = int.from_bytes(file[-8:-4].to_pybytes(), "little")
     return Reader(file[-8 - size : -8].to_pybytes()).struct()

@@ -49,7 +49,7 @@ class Rows(NamedTuple):
     """The rows of one source or of several, and counts for ``PartStats.add``."""
 
     answer: Answer
-    counts: tuple[int, int, list[Histogram | None]]
+    counts: tuple[int, int, list[Histogram | None]]  # edges, rounds and histograms
 
 
 def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
@@ -68,27 +68,31 @@ def on_host(traversals: Traversals) -> Traversals:
     if not is_rows(traversals.distance):
         return traversals  # a search writes no array of an earlier one
     return replace(
-        traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor)
+        traversals,
+        distance=_copy_to_host(traversals.distance),
+        predecessor=_copy_to_host(traversals.predecessor),
     )
 
 
-def _moved(array: Any) -> Any:
-    """Return an array in host memory of its own, which is lent from a pool."""
+def _copy_to_host(array: Any) -> Any:
+    """Return a copy of an array of shape (sources, vertices) in host memory that a pool lends; None
+    of None.
+    """
     if array is None:
         return None
     if namespace(array) is np:
-        here = BUFFERS.empty(array.shape, array.dtype)
-        np.copyto(here, array)
+        copy = BUFFERS.empty(array.shape, array.dtype)
+        np.copyto(copy, array)
     elif array.strides[1] == array.itemsize:  # one transfer, including the padding between rows
         memory, pitch = flatten_distances(array)
-        here = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
-        memory.get(out=here.reshape(-1)[: memory.size])
-        here = here[:, : array.shape[1]]
+        copy = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
+        memory.get(out=copy.reshape(-1)[: memory.size])  # the last row has no padding
+        copy = copy[:, : array.shape[1]]
     else:  # row by row, so that the device needs extra memory for only one row
-        here = FROM_GPU.empty(array.shape, array.dtype)
+        copy = FROM_GPU.empty(array.shape, array.dtype)
         for i in range(len(array)):
-            array[i].get(out=here[i])
-    return here
+            array[i].get(out=copy[i])
+    return copy
 
 
 class SourceRows(NamedTuple):
@@ -119,15 +123,21 @@ class HostRows:
         graph = self._graph
         if graph.device == "cpu":
             return graph
-        here: dict[str, Any] = {
-            "offsets": to_host(graph.offsets),
-            "targets": np.empty(0, graph.targets.dtype),
-        }
-        here |= {"weights": None, "edge_rows": None, "edges_of_rows": None}
-        return replace(graph, ids=graph.ids if graph.has_string_ids else to_host(graph.ids), **here)
+        ids = graph.ids
+        if not graph.has_string_ids:
+            ids = to_host(ids)
+        return replace(
+            graph,
+            offsets=to_host(graph.offsets),
+            targets=np.empty(0, graph.targets.dtype),
+            weights=None,
+            ids=ids,
+            edge_rows=None,
+            edges_of_rows=None,
+        )
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
-        """Return the rows of one source."""
+        """Return the rows of one source, whose distances within limit and targets are ``written``."""
         raise NotImplementedError
 
 
@@ -158,32 +168,35 @@ class VertexRows(HostRows):
 
     def __init__(self, graph: Graph):
         super().__init__(graph)
-        self._zeros: pa.Array | None = None
+        self._zeros: pa.Array | None = None  # positions in a dictionary of one id
+        # the vertices that the last source reached, and their stored edges
         self._last: tuple[Selection | None, int] = (None, 0)
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
-        last, edges = self._last
+        last, n_edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
-            edges = count_edges(self.graph, written)
+            n_edges = count_edges(self.graph, written)
         # threads may overwrite each other here; each continues with its own ``selection``
-        self._last = selection, edges
+        self._last = selection, n_edges
+
         columns = columns_of_source(asked, written, selection)
         arrays = {"source": self._source_column(written.source, selection.size)}
-        arrays |= {name: arrow_array(each) for name, each in columns.items()}
-        return SourceRows(pa.table(arrays), columns, edges)
+        arrays |= {name: arrow_array(column) for name, column in columns.items()}
+        return SourceRows(pa.table(arrays), columns, n_edges)
 
     def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
-        """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain``
+        """Return a column that repeats a source's id, as a dictionary array; ``part_file.expand_sources``
         expands it.
         """
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:
             self._zeros = pa.array(np.zeros(max(size, graph.n_vertices), np.int8))
-        name = graph.ids_at(np.array([source]))
-        if isinstance(name, np.ndarray):
-            name = pa.array(name)
-        return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
+        ids = graph.ids_at(np.array([source]))  # the dictionary, of one id
+        if isinstance(ids, np.ndarray):
+            ids = pa.array(ids)
+        # Not checked: the position 0 is in it.
+        return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), ids, safe=False)
 
 
 HOST_ROWS: dict[str, type[HostRows]] = {
@@ -208,42 +221,44 @@ def make_rows(
     """
     asked = question.asked(graph, query)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
-        return _of_records(asked, traversals)
+        return _make_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
-        return _of_vertices(asked, traversals)
-    here = traversals
+        return _make_vertex_rows(asked, traversals)
     if namespace(traversals.distance) is not np:
-        here = on_host(traversals)
-    return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
+        traversals = on_host(traversals)
+    if host_rows is None:
+        host_rows = HOST_ROWS[asked.kind.written_as](graph)
+    return _make_host_rows(asked, host_rows, traversals)
 
 
 def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
-    """Return the rows of all sources of a part together, which are in the name of the first one."""
+    """Return the rows of all sources of a part together, which are in the name of the first one.
+
+    ``loads``: their sums. ``sources``: vertex numbers.
+    """
     sums = loads.sums
     cells = sums.nonzero()
-    values = (
-        cells,
-        sums.low[cells].view(np.int64),
-        sums.high[cells],
-        np.full(cells.size, sums.exponent),
-    )
+    low = sums.low[cells].view(np.int64)  # the halves of sums of 128 bits
+    high = sums.high[cells]
+    values = (cells, low, high, np.full(cells.size, sums.exponent))
     columns = {name: Column(value) for name, value in zip(CELL_COLUMNS, values, strict=True)}
-    none = [0] * (sources.size - 1)
-    total = checksum_of_cells(*values[:3])
-    return Answer(
-        get_names(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none]
-    )
+    table = arrow_table(columns)
+    total = checksum_of_cells(cells, low, high)
+    of_others = [0] * (sources.size - 1)
+    return Answer(get_names(graph, sources), [cells.size, *of_others], table, [total, *of_others])
 
 
-def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:
+def warm_up(question: Question, dtype: np.dtype | str, integers: bool = False) -> None:
     """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a
     second.
+
+    ``dtype``: that of distances, for which code is loaded. ``integers``: whether they are integers.
     """
     is_weighted = question.algorithm == "sssp"
     graph = Graph(
         offsets=np.zeros(2, np.int64),
         targets=np.zeros(0, np.int32),
-        weights=np.zeros(0, kind) if is_weighted else None,
+        weights=np.zeros(0, dtype) if is_weighted else None,
         ids=np.zeros(1, np.int64),
         directed=True,
         report=BuildReport(),
@@ -252,7 +267,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
     traversals = Traversals(
         algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
-        distance=np.zeros((1, 1), kind),
+        distance=np.zeros((1, 1), dtype),
         predecessor=np.zeros((1, 1), np.int32) if question.kind.has_predecessors else None,
         limits=[None],
         strategy="",
@@ -262,29 +277,32 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         pass
 
 
-def _of_all_reached(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
-    """Yield the rows of each source, in host memory."""
+def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
+    """Yield the rows of each source, from distances in host memory."""
     query = asked.query
     asked = replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
-        traversal = _of_one(traversals, i, host_rows.widens)
+        traversal = _copy_traversal(traversals, i, host_rows.widens)
         written = traversal.cut(query.limit, query.targets)
-        table, columns, edges = host_rows.make(
+        table, columns, n_edges = host_rows.make(
             asked, replace(written, predecessor=traversal.predecessor)
         )
+
         # The array of a search has two numbers of each closed vertex; rows have one.
         is_row_of_each = asked.graph.closed is None
         if "distance" in asked.kind.columns and is_row_of_each:  # from the array, in one pass
             total = checksum(written, asked.graph.returns_integers)
         else:
             total = checksum_of_rows(traversal.source, bits_of_columns(columns))
-        if edges is None or written is not traversal:
-            edges = count_edges(asked.graph, traversal)
-        counts = edges, traversal.rounds, [make_histogram(written)]
+
+        # Edges are those of all that the search has reached, also where rows are fewer.
+        if n_edges is None or written is not traversal:
+            n_edges = count_edges(asked.graph, traversal)
+        counts = n_edges, traversal.rounds, [make_histogram(written)]
         yield Rows(Answer.of_one(get_id(asked.graph, traversal.source), table, total), counts)
 
 
-def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
+def _make_vertex_rows(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     """Yield a row per vertex or target, as frames have it; also of those without a path, if the
     question says so.
     """
@@ -293,26 +311,24 @@ def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     for traversal in traversals:
         columns = columns_of_source(asked, traversal)
         source = np.full(len(columns["vertex"].values), traversal.source)
-        counts = (
-            count_edges(graph, traversal),
-            traversal.rounds,
-            [make_histogram(traversal.cut(query.limit, query.targets))],
-        )
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
         total = checksum_of_rows(traversal.source, bits_of_columns(columns))
+        histogram = make_histogram(traversal.cut(query.limit, query.targets))
+        counts = count_edges(graph, traversal), traversal.rounds, [histogram]
         yield Rows(Answer.of_one(get_id(graph, traversal.source), table, total), counts)
 
 
-def _of_one(traversals: Traversals, i: int, widens: bool) -> Traversal:
-    """Return the distances of one source in memory of their own, because rows outlive the plan's
-    next run.
+def _copy_traversal(traversals: Traversals, i: int, widens: bool) -> Traversal:
+    """Return the traversal at a position, with distances in memory of their own, because rows
+    outlive the plan's next run.
 
     Hops are int32, or int16 if they fit and ``widens`` is false.
     """
-    bfs = traversals.algorithm == "bfs"
     rows = traversals.distance
-    hops = np.int32 if widens or rows.dtype.itemsize > 2 else np.int16
-    distance = BUFFERS.empty(rows.shape[1], hops if bfs else rows.dtype)
+    dtype = rows.dtype
+    if traversals.algorithm == "bfs":
+        dtype = np.dtype(np.int32 if widens or dtype.itemsize > 2 else np.int16)
+    distance = BUFFERS.empty(rows.shape[1], dtype)
     np.copyto(distance, rows[i])
     return Traversal(
         algorithm=traversals.algorithm,
@@ -325,7 +341,7 @@ def _of_one(traversals: Traversals, i: int, widens: bool) -> Traversal:
     )
 
 
-def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
+def _make_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     """Yield records of a bounded number of sources at a time; statistics read what the records
     read.
     """
@@ -338,6 +354,8 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         group = traversals
         if step < len(traversals):
             group = cast(Traversals, traversals[begin : begin + step])
+
+        # If records are made of level counts, statistics get these meanwhile.
         stats = GroupStats()
         records = records_of_group(asked, group, stats.add_levels)
         source = np.repeat(group.sources, records.sizes)
@@ -346,17 +364,19 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             stats.add_rows(graph, query, group, columns["distance"], records.sizes)
         elif not stats.edges:
             stats.add_group(graph, query, group)
+
         table = arrow_table(columns)
-        ends = np.cumsum(records.sizes)
-        # as they are encoded where each source has a table of its own
+        # Sources as a dictionary array, so that they are encoded as in tables of one source each.
         if asked.kind.written_as == "vertices":
-            names = arrow_array(Column.of_vertices(graph, group.sources))
-            places = np.arange(len(group), dtype=np.int32)
-            repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
+            ids = arrow_array(Column.of_vertices(graph, group.sources))
+            positions = np.repeat(np.arange(len(group), dtype=np.int32), records.sizes)
+            repeated = pa.DictionaryArray.from_arrays(positions, ids)
             table = table.set_column(table.schema.get_field_index("source"), "source", repeated)
-        sums = np.append(
-            np.uint64(0), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)
-        )
+
+        # The checksum of a source is a difference of sums over all rows so far, modulo 2^64.
+        sums = np.zeros(source.size + 1, np.uint64)
+        np.cumsum(sums_of_rows(source, bits_of_columns(columns)), out=sums[1:])
+        ends = np.cumsum(records.sizes)
         totals = sums[ends] - sums[ends - records.sizes]
         answer = Answer(get_names(graph, group.sources), records.sizes, table, totals.tolist())
         yield Rows(answer, (sum(stats.edges), max(map(int, group.rounds)), stats.histograms))

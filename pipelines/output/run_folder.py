@@ -49,6 +49,7 @@ SUCCESS = "_SUCCESS"
 LOCK = "_lock"
 GRAPH = "_graph"
 REPORT = "_report.html"
+# Names in the folder:
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
@@ -59,10 +60,8 @@ _FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}|{PARTITION}")
 _OURS = re.compile(
     rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|({PARTITION}/)?part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}"
 )
-# What killed workers and runs have left; with the graphs, if the run is done; and what shards have
-# left.
-LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")
-_LEFT_OF_DONE = re.compile(rf"{LEFT.pattern}|{_GRAPHS}")
+LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")  # by killed processes
+_LEFT_OF_DONE = re.compile(rf"{LEFT.pattern}|{_GRAPHS}")  # what a run that is done does not need
 LEFT_BY_SHARDS = re.compile(rf"{_OF_WORKERS}|{_GRAPHS}")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
@@ -95,11 +94,8 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
         ) from None
     except OSError as error:
         place = folder
-        if (
-            isinstance(folder, Store)
-            and not folder.is_local
-            and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-        ):
+        is_of_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+        if isinstance(folder, Store) and not folder.is_local and is_of_disk:
             place = folder.path  # where files are prepared: no store says such a thing
         raise OutputError(
             f"{place}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
@@ -111,9 +107,10 @@ def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "
     """Return one checksum of all results; it does not depend on batches, their order, workers or
     device.
     """
-    total = sum(int(part["checksum"], 16) for part in parts) % (
-        PRIME if OUTPUT_SCHEMAS[result].adds_up else 2**64
-    )
+    modulus = 2**64
+    if OUTPUT_SCHEMAS[result].adds_up:
+        modulus = PRIME  # of checksums of loads, which are linear
+    total = sum(int(part["checksum"], 16) for part in parts) % modulus
     return f"{fingerprint[:16]}-{total:016x}"
 
 
@@ -138,18 +135,20 @@ def check_folder(
         raise OutputError(
             f"{store}: the output folder cannot be read: {error.strerror}; take another folder"
         ) from None
+
     if not (resume or shared):
         if names:
             raise OutputError(f"{store}: {_STANDS_THERE[SUCCESS in names]}")
         return None
     if not names and not shared:
-        what = "does not exist"
+        state = "does not exist"
         if store.is_local and store.path.exists():
-            what = "is empty"
+            state = "is empty"
         raise OutputError(
-            f"{store}: the folder {what}, so there is no run to resume; "
+            f"{store}: the folder {state}, so there is no run to resume; "
             "correct its name, or leave --resume out"
         )
+
     if MANIFEST not in names:
         if any(part_number(name) is not None for name in names):
             raise OutputError(
@@ -190,9 +189,11 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
             )
         if not store.is_local:
             continue
+        expected = ""
+        if _FOLDERS.fullmatch(name):
+            expected = "a folder"
         try:
             what = irregular(store.path / name)
-            expected = "a folder" if _FOLDERS.fullmatch(name) else ""
         except FileNotFoundError:  # a run that writes here has just renamed it
             continue
         if what != expected:
@@ -209,13 +210,14 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is
     damaged, or none of this job).
     """
-    data = _manifest_data(store)
+    data = _get_manifest(store)
     content: Any = read_json(data)
     if isinstance(content, dict):
         _refuse_other_formats(f"{store}/{MANIFEST}", content)
     manifest = checked(content, Manifest)
     if manifest["status"] == "done" or (log is not None and log.record is not None):
         return manifest
+
     if (store.path / COMMITS).is_symlink():
         raise ValueError(f"{COMMITS} is a symbolic link")
     problem: Exception | None = None
@@ -223,8 +225,10 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
         manifest = with_commits(manifest, (log or CommitLog(store)).read())
     except (OSError, ValueError) as error:
         problem = error
-    # a process has completed the run, and then deleted the commits
-    if _manifest_data(store) != data:
+
+    # If the manifest has changed meanwhile, a process has completed the run, and then deleted the
+    # commits.
+    if _get_manifest(store) != data:
         return read_manifest(store, log)
     if isinstance(problem, OSError):
         raise OutputError(
@@ -245,20 +249,20 @@ def _refuse_other_formats(path: str, content: dict[str, Any]) -> None:
             f"{path}: it is of --result assignment; "
             "kepler-traverse assignment LINKS --trips FILE --verify DIR verifies it"
         )
-    written = content.get("format")
-    if type(written) is not int or written == FORMAT:
+    format_ = content.get("format")
+    if type(format_) is not int or format_ == FORMAT:  # one that is no number is refused later
         return
-    by = "another version"
+    writer = "another version"
     versions = content.get("versions")
     if isinstance(versions, dict) and isinstance(versions.get("kepler_traverse"), str):
-        by = f"kepler_traverse {versions['kepler_traverse'][:32]}"
+        writer = f"kepler_traverse {versions['kepler_traverse'][:32]}"
     raise OutputError(
-        f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
+        f"{path}: {writer} wrote this output, in format {format_}, and this version reads format {FORMAT}; finish or verify "
         "it with that version, or take a new folder"
     )
 
 
-def _manifest_data(store: Store) -> bytes:
+def _get_manifest(store: Store) -> bytes:
     """Read the file of the manifest; raise OutputError if it cannot be read."""
     try:
         return store.get(MANIFEST, MAX_MANIFEST_BYTES)
@@ -278,12 +282,10 @@ def mark_fits(store: Store) -> bool:
     return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
 
 
-def is_as_stored(part: PartEntry, there: Mapping[str, str]) -> bool:
-    """Return whether a part is known to be there as it was put; ``there`` are the versions of the
-    files.
-    """
+def is_as_stored(part: PartEntry, versions: Mapping[str, str]) -> bool:
+    """Return whether a part is known to be there as it was put, by the ``Store.versions`` of now."""
     version = part.get("stored", {}).get("version")
-    return bool(version) and there.get(part["file"]) == version
+    return bool(version) and versions.get(part["file"]) == version
 
 
 def tables_in(names: Iterable[str]) -> set[str]:
@@ -327,23 +329,25 @@ def refuse_another_run(
     # a key that only one of them has is of an option that only one was given
     now: dict[str, Any] = dict(identity)
     differing = [key for key in before | now if before.get(key) != now.get(key)]
-    is_of_sample = differing == ["sources"] and "seed" in now
-    if differing and not (
-        is_of_sample and digest_of_ids(list(sources[: manifest["sources"]])) == before["sources"]
-    ):
-        shown = "; ".join(
-            f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}"
-            for key in differing
+    if not differing:
+        return
+    is_other_sample = differing == ["sources"] and "seed" in now
+    if is_other_sample:
+        first = list(sources[: manifest["sources"]])
+        if digest_of_ids(first) == before["sources"]:
+            return
+
+    rule = "--resume needs the settings of the run that it finishes"
+    if is_shard:
+        rule = "--shard needs the settings of the process that began the run"
+    changes = [
+        f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing
+    ]
+    if is_other_sample:
+        changes.append(
+            "this sample does not begin with that of the run, so that it is a new run in a new folder"
         )
-        what = "--resume needs the settings of the run that it finishes"
-        if is_shard:
-            what = "--shard needs the settings of the process that began the run"
-        if is_of_sample:
-            shown += (
-                "; this sample does not begin with that of the run, so that "
-                "it is a new run in a new folder"
-            )
-        raise OutputError(f"{store}: {what}: {shown}")
+    raise OutputError(f"{store}: {rule}: {'; '.join(changes)}")
 
 
 def refuse_further_files(
@@ -366,6 +370,7 @@ def refuse_further_files(
 
 
 def _short(value: Any) -> str:
+    """Return a value of an identity for a message; a digest is cut short."""
     text = json.dumps(value)
     return text if len(text) <= 20 else text[:16] + "..."
 
@@ -375,7 +380,7 @@ class OutputFolder:
     shared.
 
     ``shard``: this process among those that share the run and write to the folder at the same time.
-    ``log``: that of the run, as far as it is read.
+    ``log``: that of the run, if it has been read already.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
@@ -387,7 +392,7 @@ class OutputFolder:
         self.manifest = cast(Manifest, {})
         self.done: set[int] = set()  # parts of a shard that have all their sources
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
-        self._added: dict[str, Any] = {}  # since the last commit
+        self._added: dict[str, Any] = {}  # entries of the next commit, by their keys
         self._shards: list[str] = []  # this process, if it commits a part of the run
         index = 0
         count = 1
@@ -403,7 +408,7 @@ class OutputFolder:
         is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            held = self._is_shared or self._take_lock()
+            may_write = self._is_shared or self._take_lock()
         except NoLocksError as error:
             (self.path / LOCK).unlink(missing_ok=True)
             if is_new:
@@ -416,31 +421,34 @@ class OutputFolder:
             raise OutputError(
                 f"{self.path}: the output folder cannot be made or written to: {error.strerror}"
             ) from None
-        if not held:
+        if not may_write:
             raise OutputError(
                 f"{self.path}: another run is writing to this folder; wait or take a new one"
             )
         return self
 
     def _take_lock(self) -> bool:
-        """Take the folder's lock; False if another process holds it."""
+        """Take the folder's lock; return False if another process holds it.
+
+        A run that ends deletes its lock file. So the lock counts only if the file is still there:
+        otherwise another process may take the lock of a new file of that name.
+        """
         for _ in range(_LOCK_TRIES):
             lock = open_lock(self.path / LOCK)
-            free = False
-            mine = False
+            is_taken = False
+            is_current = False
             try:
-                free = take_lock(lock)
+                is_taken = take_lock(lock)
                 with contextlib.suppress(FileNotFoundError):
-                    mine = free and os.path.samestat(os.fstat(lock), os.stat(self.path / LOCK))
+                    is_current = os.path.samestat(os.fstat(lock), os.stat(self.path / LOCK))
             finally:
-                if not mine:
+                if not (is_taken and is_current):
                     os.close(lock)
-            if mine:
+            if not is_taken:
+                return False
+            if is_current:
                 self._lock = lock
                 return True
-            if not free:
-                return False
-            # The run that held the lock has just ended and deleted its lock file.
         return False
 
     def __exit__(self, *_: Any) -> None:
@@ -466,24 +474,25 @@ class OutputFolder:
         self.save("running")
 
     def join(self, before: Manifest | None, may_be_there: bool = True) -> Manifest:
-        """Begin a shared run, unless another process has, which is an error if it may not; return
-        its manifest.
+        """Begin a shared run, unless another process has; return its manifest.
 
-        ``before`` is the manifest, if another process was seen to have begun the run. Raises
-        OutputError: as ``check_folder``; or the other process has another version, which may write
-        other bytes.
+        ``before``: the manifest, if another process was seen to have begun the run.
+        ``may_be_there``: whether another process may have begun it meanwhile. Raises OutputError: as
+        ``check_folder``; or the other process has another version, which may write other bytes.
         """
         manifest = before
         if manifest is None:
-            mine: Any = self.manifest | {"seconds": {}}
+            own: Any = self.manifest | {"seconds": {}}
             with writing_to(self.store):
-                is_first = self.store.put_new(MANIFEST, _to_text(mine))
+                is_first = self.store.put_new(MANIFEST, _to_text(own))
             if not (is_first or may_be_there):
                 raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
             manifest = check_folder(self.store, resume=True, shared=True)
         assert manifest is not None
+
         for name in ("kepler_traverse", "pyarrow"):
-            there, here = (each["versions"].get(name) for each in (manifest, self.manifest))
+            there = manifest["versions"].get(name)
+            here = self.manifest["versions"].get(name)
             if there != here:
                 raise OutputError(
                     f"{self.store}: --shard needs the versions of the process that began the run: {name} was {there} and is "
@@ -504,24 +513,25 @@ class OutputFolder:
 
     def count_traffic(self) -> dict[str, int]:
         """Add to the manifest what this process has asked object stores for since the last time,
-        and return it.
+        and return that.
         """
-        taken = TRAFFIC.take()
-        if taken:
-            self.manifest["traffic"] = cast(
-                Any, dict(Counter(self.manifest.get("traffic", {})) + Counter(taken))
-            )
-        return taken
+        counts = TRAFFIC.take()
+        if counts:
+            total = Counter(self.manifest.get("traffic", {})) + Counter(counts)
+            self.manifest["traffic"] = cast(Any, dict(total))
+        return counts
 
     def save(self, status: Status | None = None) -> None:
-        """Commit what was added, without a status only if some time has passed; with one, also
-        write the manifest.
+        """Save what was added.
 
-        The manifest of a shared run is written by ``finish`` alone.
+        Without a status it is committed, unless the last commit was a moment ago. With one, which is
+        new, the manifest is written. A shared run commits in either case: ``finish`` alone writes
+        its manifest.
         """
         if status is None and time.monotonic() < self._commit_again_at:
             return
         self.manifest["status"] = status or self.manifest["status"]
+
         if status is not None and not self._is_shared:
             self.count_traffic()
             self.manifest["parts"].sort(key=lambda part: part_order(part["file"]))
@@ -529,6 +539,7 @@ class OutputFolder:
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
             self._commit(self._log)
+
         if status is not None and self._is_shared and self._log is not None:
             # Another process may have completed the run, and deleted the log before this commit.
             # The run is whole anyway.
@@ -658,16 +669,11 @@ def _to_text(manifest: Manifest) -> bytes:
     ``indent`` the encoder of ``json`` is not compiled, and takes ten times as long for the ids of
     many sources.
     """
-    entries = {key: json.dumps(value) for key, value in manifest.items()}
-    entries["parts"] = (
-        "[" + ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"]) + "\n ]"
-    )
-    text = (
-        "{\n"
-        + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in entries.items())
-        + "\n}\n"
-    )
-    return text.encode("utf-8", "backslashreplace")
+    values = {key: json.dumps(value) for key, value in manifest.items()}
+    parts = ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"])
+    values["parts"] = f"[{parts}\n ]"
+    entries = ",\n".join(f" {json.dumps(key)}: {value}" for key, value in values.items())
+    return f"{{\n{entries}\n}}\n".encode("utf-8", "backslashreplace")
 
 
 @contextlib.contextmanager
@@ -676,11 +682,14 @@ def status_on_error(folder: OutputFolder) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
-        if not stopped:
+        status: Status = "interrupted"
+        if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+            status = "failed"
             folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
-        # On a full disk the last manifest stays; --resume finds the parts that it lacks.
-        may_fail = (OutputError,) if isinstance(error, OutputError) else ()
-        with contextlib.suppress(*may_fail):
-            folder.save("interrupted" if stopped else "failed")
+        try:
+            folder.save(status)
+        except OutputError:
+            # On a full disk the last manifest stays; --resume finds the parts that it lacks.
+            if not isinstance(error, OutputError):
+                raise
         raise

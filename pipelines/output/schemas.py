@@ -47,9 +47,9 @@ _OF_LIBRARY = frozenset(RESULT_KINDS)
 _OF_JOB = ("extremes", "labels")
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
-_ARE_INSTALLED = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
+_HAS_PLUGINS = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
 _failed: list[str] = []  # what is wrong with plug-ins: --help of what is there works all the same
-if _ARE_INSTALLED or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
+if _HAS_PLUGINS or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
     _failed += map(str, import_module("kepler_traverse.plugins").load().failed)
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {
     name: kind for name, kind in RESULT_KINDS.items() if kind.in_files
@@ -89,17 +89,17 @@ def leave_out(kind: ResultKind, problem: str) -> None:
 
 def kinds_of_plugins() -> list[ResultKind]:
     """Return the kinds that plug-ins have added."""
-    own = {*_OF_LIBRARY, *_OF_JOB}
-    return [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in own]
+    built_in = {*_OF_LIBRARY, *_OF_JOB}
+    return [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in built_in]
 
 
 def failed_plugins() -> tuple[str, ...]:
-    """Say of each plug-in that cannot be used what is wrong."""
+    """Return what is wrong with each plug-in that cannot be used."""
     return tuple(_failed)
 
 
 def with_failed_plugins(message: str) -> str:
-    """Add to an error what is wrong with a plug-in, which may have what is not known."""
+    """Add to the message about an unknown name what is wrong with a plug-in, which may have it."""
     if _failed and _failed[0] not in message:
         return f"{message}; {_failed[0]}"
     return message

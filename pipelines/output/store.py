@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -101,16 +101,14 @@ class Store:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
-        """Return the files at the top and in partitions by name, with what changes when a file
-        does; ``""`` if nothing.
+        """Return the names at the top and in partitions, each with its version: a text that changes
+        when the file does; ``""`` if the store has none.
         """
         names = self.names()
-        folders = [
-            name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()
-        ]
-        return dict.fromkeys(
-            [*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], ""
-        )
+        for folder in list(filter(PARTITION_NAME.fullmatch, names)):
+            if (self.path / folder).is_dir():
+                names += [f"{folder}/{name}" for name in self.names(folder)]
+        return dict.fromkeys(names, "")
 
     def move_in(self, partial: Path, name: str) -> Stored | None:
         """Take a file in ``path``, which need not be on the disk yet and may remain; return how it
@@ -154,12 +152,14 @@ class HashedFile(io.FileIO):
         self.digest = hashlib.sha256()
 
     def write(self, data: Any) -> int:
-        written = super().write(data)
-        self.digest.update(memoryview(data)[:written])
-        return written
+        """Write as many bytes as the system takes at once, and return their number."""
+        n_written = super().write(data)
+        self.digest.update(memoryview(data)[:n_written])
+        return n_written
 
 
 def _sync(file: BinaryIO) -> None:
+    """Have a file on the disk, so that it survives a power failure."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -184,19 +184,21 @@ class ObjectStore(Store):
         import obstore
 
         self._api = obstore
-        super().__init__(scratch or _new_folder())
-        # After an error a thread may still write there.
-        self._finalizer = weakref.finalize(
-            self, delete_folder if scratch is None else lambda _: None, self.path
-        )
+        super().__init__(scratch or _make_scratch())
+        # At the end of the store, or of the process: after an error a thread may still write there.
+        self._delete_scratch: Callable[[], object] = lambda: None
+        if scratch is None:
+            self._delete_scratch = weakref.finalize(self, delete_folder, self.path)
 
     def __str__(self) -> str:
         return self._url
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
-        below = len(f"{self._url}/{folder}".rstrip("/")) + 1
-        names = (each.url[below:] for each in listed(self._store, self._url, folder, after))
-        return list(dict.fromkeys(name.partition("/")[0] for name in names))
+        # An object in a folder within the folder counts for the name of that one, once.
+        prefix = f"{self._url}/{folder}".rstrip("/") + "/"
+        objects = listed(self._store, self._url, folder, after)
+        names = (item.url[len(prefix) :].partition("/")[0] for item in objects)
+        return list(dict.fromkeys(names))
 
     def has(self, name: str) -> bool:
         try:
@@ -206,6 +208,7 @@ class ObjectStore(Store):
 
     def get(self, name: str, max_bytes: int) -> bytes:
         def read() -> bytes:
+            """Send one request; counts of the traffic are those of ``send``, but for the bytes."""
             answer = self._api.get(self._store, name)
             size = answer.meta["size"]
             if size > max_bytes:
@@ -226,7 +229,8 @@ class ObjectStore(Store):
         n_bytes = _FOOTER_GUESS
         while True:
             tail = self._tail(name, size, n_bytes)
-            n_bytes = int.from_bytes(tail[-8:-4], "little") + 8  # in front of them is the footer
+            # A file ends with the footer, its size in 4 bytes, and the magic number.
+            n_bytes = int.from_bytes(tail[-8:-4], "little") + 8
             if n_bytes <= len(tail) or len(tail) == size:
                 return read_footer(io.BytesIO(tail))
 
@@ -249,8 +253,8 @@ class ObjectStore(Store):
                 return True
             except FileExistsError:
                 # If an answer was lost, the request was sent again, and the first one has created
-                # it.
-                with contextlib.suppress(FileNotFoundError):  # the writer who was first has failed
+                # it. If it is not there, the writer who was first has failed: try again.
+                with contextlib.suppress(FileNotFoundError):
                     return traffic.requests["put"] > 1 and self.get(name, 2**62) == data
             finally:
                 TRAFFIC.add("put", traffic.requests["put"], traffic.sent)
@@ -263,15 +267,13 @@ class ObjectStore(Store):
             self.put(name, Path(file.name))
 
     def versions(self) -> dict[str, str]:
-        objects = {
-            each.url[len(self._url) + 1 :]: each.e_tag for each in listed(self._store, self._url)
-        }
-        places = ((name, name.partition("/")) for name in objects)
-        return {
-            name: objects[name]
-            for name, (top, slash, _) in places
-            if not slash or PARTITION_NAME.fullmatch(top)
-        }
+        versions = {}
+        for item in listed(self._store, self._url):
+            name = item.url[len(self._url) + 1 :]
+            top, slash, _ = name.partition("/")
+            if not slash or PARTITION_NAME.fullmatch(top):
+                versions[name] = item.e_tag
+        return versions
 
     def move_in(self, partial: Path, name: str) -> Stored:
         traffic = Traffic()
@@ -292,10 +294,10 @@ class ObjectStore(Store):
         else:
             size = len(data)
         options |= {"use_multipart": size > _MAX_AT_ONCE}
-        put = send(
+        result = send(
             "put", lambda: self._api.put(self._store, name, data, **options), traffic, sent=size
         )
-        return put["e_tag"] or ""
+        return result["e_tag"] or ""
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:
@@ -314,15 +316,17 @@ class ObjectStore(Store):
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
-        names = [each.url[len(self._url) + 1 :] for each in listed(self._store, self._url, folder)]
+        objects = listed(self._store, self._url, folder)
+        names = [item.url[len(self._url) + 1 :] for item in objects]
         if names:
             send("delete", lambda: self._api.delete(self._store, names))
 
     def close(self) -> None:
-        self._finalizer()
+        self._delete_scratch()
 
 
-def _new_folder() -> Path:
+def _make_scratch() -> Path:
+    """Make a folder for files that are prepared for a store."""
     try:
         return Path(make_folder())
     except OSError as error:
@@ -350,5 +354,6 @@ def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> St
     if isinstance(place, str) and URL.match(place):
         return ObjectStore(place, scratch)
     path = Path(place)
-    # or pyarrow would take its files for addresses
-    return Store(path.absolute() if ":" in str(path).partition("/")[0] else path)
+    if ":" in str(path).partition("/")[0]:  # pyarrow would take its files for addresses
+        path = path.absolute()
+    return Store(path)

@@ -29,12 +29,14 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
         if is_parquet:
             names = list(pq.read_schema(here).names)
             return names if is_table or len(names) > 1 else None
+
         if not is_table and not is_id_table(here, what):
             return None
-        parse = csv.ParseOptions(
+        # Only the first line is needed, so rows below it that do not fit are no error here.
+        options = csv.ParseOptions(
             delimiter=detect_delimiter(here), invalid_row_handler=lambda _: "skip"
-        )  # names are in line 0
-        with csv.open_csv(here, parse_options=parse) as reader:
+        )
+        with csv.open_csv(here, parse_options=options) as reader:
             return list(reader.schema.names)
     except (OSError, ValueError, pa.ArrowException):
         return None  # the error is raised where the file is read

@@ -38,15 +38,17 @@ MISSING = object()
 
 
 class NamedFile(NamedTuple):
-    """A file that a table names: its name in the folder, or its address if it is elsewhere."""
+    """A file that a table names."""
 
-    file: str
-    bytes: Any  # a number of a part; what a log says may be anything
-    rows: Any
+    file: str  # its name in the folder, or its address if it is elsewhere
+    bytes: Any  # an integer; a damaged log may say anything
+    rows: Any  # as ``bytes``
 
 
 class DifferenceError(Exception):
-    """A difference was found: in which file of the log, and which."""
+    """A difference was found. Arguments: the file of the log, ``""`` if it is in none, and what
+    differs.
+    """
 
 
 def differing_log(
@@ -88,17 +90,17 @@ def _refuse_others_files(store: Store, log: str) -> None:
     """Raise DifferenceError for a file that finish has not made, also a link, a FIFO or the like
     of the name of one.
     """
+    # The folder of the table, which alone may have one within it: the log.
     top, _, inner = log.partition("/")
+    _refuse_irregular(store, top, "a folder")
     if inner:
-        levels = [("", {top}), (top, {inner})]
-    else:
-        levels = [("", {top})]
-    for folder, known in levels:
-        for name in sorted(store.names(folder)) if folder else known:
-            where = f"{folder}/{name}".lstrip("/")
-            if name not in known:
-                raise DifferenceError(where, "it is no file of a table as finish has made it")
-            _refuse_irregular(store, where, "a folder")
+        for name in sorted(store.names(top)):
+            if name != inner:
+                raise DifferenceError(
+                    f"{top}/{name}", "it is no file of a table as finish has made it"
+                )
+            _refuse_irregular(store, log, "a folder")
+
     for name in sorted(store.names(log)):
         if not (_OF_LOG[log].fullmatch(name) or _UNFINISHED.fullmatch(name)):
             raise DifferenceError(f"{log}/{name}", "it is no file of a table as finish has made it")
@@ -106,11 +108,12 @@ def _refuse_others_files(store: Store, log: str) -> None:
 
 
 def _refuse_irregular(store: Store, name: str, expected: str) -> None:
-    """Raise DifferenceError for what is neither a regular file nor what is expected."""
-    if store.is_local:
-        what = irregular(store.path / name)
-    else:
-        what = expected
+    """Raise DifferenceError unless a name is that of what is expected: "a folder", or ``""`` for a
+    regular file. An object store has nothing else.
+    """
+    if not store.is_local:
+        return
+    what = irregular(store.path / name)
     if what != expected:
         raise DifferenceError(
             name, f"it is {what or 'a file'} and not {expected or 'a regular file'}"
@@ -118,20 +121,26 @@ def _refuse_irregular(store: Store, name: str, expected: str) -> None:
 
 
 def refuse_difference(
-    file: str, what: str, there: Mapping[str, Any], right: Mapping[str, Any]
+    file: str, section: str, stated: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
-    """Raise DifferenceError for the first field of a log that is not right."""
-    for field in dict.fromkeys([*right, *there]):
-        found = there.get(field, MISSING)
-        expected = right.get(field, MISSING)
-        if found != expected or type(found) is not type(expected):
+    """Raise DifferenceError for the first field of a log that is not as expected.
+
+    ``section`` begins the name of a field in messages. ``stated``: the fields that the log has.
+    """
+    for field in dict.fromkeys([*expected, *stated]):
+        value = stated.get(field, MISSING)
+        right = expected.get(field, MISSING)
+        if value != right or type(value) is not type(right):  # True equals 1
             raise DifferenceError(
-                file, f"{what}{field} is {shown(found)}, and of the parts it is {shown(expected)}"
+                file, f"{section}{field} is {shown(value)}, and of the parts it is {shown(right)}"
             )
 
 
 def shown(value: Any) -> str:
-    text = "not there" if value is MISSING else repr(value)
+    """Return a value of a log as text for a message, of bounded length."""
+    if value is MISSING:
+        return "not there"
+    text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
@@ -142,26 +151,29 @@ def compare_files(named: Iterable[NamedFile], manifest: Manifest) -> None:
     parts = Counter(
         NamedFile(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"]
     )
-    there = Counter(named)
-    texts = [_listed("lacks", parts - there), _listed("names", there - parts)]
-    if any(texts):
-        raise DifferenceError(
-            "", " and ".join(filter(None, texts)).replace(" and the table", " and")
-        )
+    stated = Counter(named)
+    differences = []
+    if parts - stated:
+        differences.append(f"lacks {_list_files(parts - stated)}")
+    if stated - parts:
+        differences.append(f"names {_list_files(stated - parts)}")
+    if differences:
+        raise DifferenceError("", f"the table {' and '.join(differences)}")
 
 
-def _listed(verb: str, files: Counter[NamedFile]) -> str:
-    """Name the first files that a table lacks, or has too many."""
-    if not files:
-        return ""
+def _list_files(files: Counter[NamedFile]) -> str:
+    """Name the first files, with their rows, for a message."""
     texts = [
-        f"{str(each.file)[:100]} of {_rows(each.rows)}"
-        for each in sorted(files, key=repr)[:_LISTED]
+        f"{str(file.file)[:100]} of {_rows_text(file.rows)}"
+        for file in sorted(files, key=repr)[:_LISTED]
     ]
-    return f"the table {verb} {', '.join(texts)}" + (", ..." if len(files) > _LISTED else "")
+    if len(files) > _LISTED:
+        texts.append("...")
+    return ", ".join(texts)
 
 
-def _rows(count: Any) -> str:
+def _rows_text(count: Any) -> str:
+    """Return a number of rows for a message; a damaged log may have any value in its place."""
     if type(count) is int:
         return several(count, "row")
     return f"{shown(count)} rows"

@@ -40,8 +40,9 @@ class TableFormat(NamedTuple):
     mark: re.Pattern[str]  # a file in it that is there once the table is
     needs: tuple[str, ...]  # modules of the extra
     unfit_names: re.Pattern[str]  # what the format has in no name of a column
-    write: Callable[[Store, str, pa.Schema, Layout], None]  # makes the table of the parts in a root
-    compare: Callable[[Store, Manifest], None]  # raises what ``differing_log`` returns
+    # ``write(store, root, schema, layout)`` makes the table of the parts below the URL ``root``
+    write: Callable[[Store, str, pa.Schema, Layout], None]
+    compare: Callable[[Store, Manifest], None]  # raises DifferenceError, see ``differing_log``
 
     @property
     def folder(self) -> str:
@@ -62,8 +63,10 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
     if not column:
         convert_to_deltalake(root)
         return
-    # as readers of Hive's layout guess
-    kind = pa.int64() if all(map(_INTEGER.fullmatch, values)) else pa.string()
+    # Values are integers if all look so, as readers of Hive's layout guess.
+    kind = pa.string()
+    if all(map(_INTEGER.fullmatch, values)):
+        kind = pa.int64()
     partitions = Schema.from_arrow(pa.schema({column: kind}))
     convert_to_deltalake(root, partition_by=partitions, partition_strategy="hive")
 
@@ -75,10 +78,12 @@ def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -
 
 
 def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> str:
-    """Make a table of the parts in a root at another place; return what names its metadata."""
+    """Make a table of the parts below the URL ``root`` at another place; return the hint to it, the
+    name of its metadata without the ending.
+    """
     from pyiceberg.catalog.memory import InMemoryCatalog
 
-    catalog = InMemoryCatalog("run", warehouse=place, **_of_s3())
+    catalog = InMemoryCatalog("run", warehouse=place, **_s3_options())
     catalog.create_namespace("run")
     table = catalog.create_table("run.parts", schema, location=place)
     table.add_files([f"{root}/{name}" for name in layout.names()])
@@ -98,8 +103,8 @@ def _compare_iceberg(store: Store, manifest: Manifest) -> None:
     compare_iceberg(store, manifest, make=make, address=root)
 
 
-def _of_s3() -> dict[str, str]:
-    """Return what the environment says of S3 and pyiceberg does not read there."""
+def _s3_options() -> dict[str, str]:
+    """Return the options of pyiceberg for S3 that it does not read from the environment itself."""
     names = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
     return {key: os.environ[name] for key, name in names.items() if name in os.environ}
 
@@ -137,45 +142,43 @@ def refuse_without_packages(name: str) -> None:
 
 
 def format_in(store: Store) -> str | None:
-    """Return the format of the table in a folder, None if there is none. Raises OSError."""
+    """Return the name of the format of the table in a folder, None if there is none. Raises OSError."""
     return next((name for name, form in TABLE_FORMATS.items() if form.is_there(store)), None)
 
 
 def register(store: Store, manifest: Manifest, name: str) -> bool:
     """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one;
-    return whether they were.
+    return whether they were. The table is then compared with the parts in either case.
 
     Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or
     OutputError (the folder has a table of another format or of other files, or the table cannot be
     written).
     """
     refuse_without_packages(name)
-    form = TABLE_FORMATS[name]
-    known = format_in(store)
-    if known not in (None, name):
-        folder = TABLE_FORMATS[known].folder
+    existing = format_in(store)
+    if existing not in (None, name):
+        other = TABLE_FORMATS[existing].folder
         raise OutputError(
-            f"{store}: the parts are a table of {known} already; take "
-            f"that, or delete {folder} first"
+            f"{store}: the parts are a table of {existing} already; take "
+            f"that, or delete {other} first"
         )
-    if known is None:
+    if existing is None:
         _make_table(store, manifest, name)
-    wrong = differing_table(store, manifest, name)
-    if wrong:
-        raise OutputError(
-            f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again"
-        )
-    return known is not None
+
+    difference = differing_table(store, manifest, name)
+    if difference:
+        folder = TABLE_FORMATS[name].folder
+        raise OutputError(f"{store}/{folder}: {difference}; delete {folder}, and run finish again")
+    return existing is not None
 
 
 def _make_table(store: Store, manifest: Manifest, name: str) -> None:
-    """Make the parts a table, unless another process does meanwhile."""
+    """Make the parts a table; it is no error if another process does so meanwhile."""
     form = TABLE_FORMATS[name]
-    stray = ""
     if form.folder in store.names():
         stray = stray_file(store, form.log)
-    if stray:
-        raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
+        if stray:
+            raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
     schema = _make_schema(store, manifest, name)
     try:
         form.write(store, _root_url(store), schema, read_layout(manifest))
@@ -205,11 +208,11 @@ def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
         if form.folder not in store.names():
             continue
         if form.is_there(store):
-            text = differing_table(store, manifest, name)
+            fault = differing_table(store, manifest, name)
         else:
-            text = stray_file(store, form.log)
-        if text:
-            wrong[form.folder] = text
+            fault = stray_file(store, form.log)
+        if fault:
+            wrong[form.folder] = fault
     return wrong
 
 
@@ -228,7 +231,9 @@ def _root_url(store: Store) -> str:
 
 
 def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
-    """Return the schema of the parts; raise InputError if a table of a format cannot hold them."""
+    """Return the schema of the parts; raise InputError if a table of the format ``name`` cannot hold
+    them.
+    """
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     if kind.adds_up:
         raise InputError(
@@ -240,25 +245,25 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
             f"{store}: parts of --result {kind.name} are Arrow files; a "
             f"table of {name} has Parquet files"
         )
+
     column, values = read_layout(manifest).partition_values()
     if column and name == "iceberg":
         raise InputError(
             f"{store}: Iceberg takes partitions from columns of the files, "
             f"which lack {column!r}; take --table delta"
         )
-    escaped = next(
-        (each for each in (column, *values) if partition_name("", each) != f"={each}"), None
-    )
-    if escaped is not None:
-        raise InputError(
-            f"{store}: deltalake does not find the folder of the "
-            f"partition {escaped!r}; rename that value"
-        )
+    for text in (column, *values):
+        if partition_name("", text) != f"={text}":  # a character of it is escaped
+            raise InputError(
+                f"{store}: deltalake does not find the folder of the "
+                f"partition {text!r}; rename that value"
+            )
     if store.is_local and re.search("[#?%]", _root_url(store)):
         raise InputError(
             f"{store}: a table cannot name files of a folder with #, ? "
             "or % in its path; move the folder"
         )
+
     schema = read_schema(store.parquet_footer(manifest["parts"][0]["file"])).remove_metadata()
     _refuse_unfit_columns(store, schema, name)
     return schema
@@ -277,11 +282,12 @@ def _refuse_unfit_columns(store: Store, schema: pa.Schema, name: str) -> None:
                 f"{store}: column {field.name!r}: names of columns of "
                 f"{name} have no blanks and none of ,;{{}}()=; rename it"
             )
-    twice = [
-        one for one, count in Counter(each.lower() for each in schema.names).items() if count > 1
-    ]
-    if twice:
-        alike = " and ".join(repr(each) for each in schema.names if each.lower() == twice[0])
-        raise InputError(
-            f"{store}: columns {alike} are one to a table, which ignores case; rename one"
-        )
+
+    counts = Counter(column.lower() for column in schema.names)
+    for lower, count in counts.items():
+        if count > 1:
+            alike = [repr(column) for column in schema.names if column.lower() == lower]
+            raise InputError(
+                f"{store}: columns {' and '.join(alike)} are one to a table, which ignores case; "
+                "rename one"
+            )

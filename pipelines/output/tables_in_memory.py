@@ -27,10 +27,10 @@ _PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a t
 def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Iterator[None]:
     """Within the block, the tables of some options are in memory, under ``name_in_memory``.
 
-    ``tables``: their columns.
+    ``tables``: the columns of the table of each option, by the option's name.
     """
-    named = {name_in_memory(key): pa.table(dict(columns)) for key, columns in tables.items()}
-    token = _in_memory.set(named)
+    by_name = {name_in_memory(option): pa.table(dict(of)) for option, of in tables.items()}
+    token = _in_memory.set(by_name)
     try:
         yield
     finally:
@@ -47,28 +47,35 @@ def table_in_memory(path: str) -> pa.Table | None:
 
     Raises InputError: it was in the memory of another process.
     """
-    named = _PLACEHOLDER.fullmatch(path)
-    if named is None:
+    match = _PLACEHOLDER.fullmatch(path)
+    if match is None:
         return None
     table = _in_memory.get().get(path)
     if table is None:
+        option = match[1]
         raise InputError(
-            f"the table of {named[1]} was in the memory of the process that began the run; write "
-            f"it to a file, and give that by --{named[1]} FILE"
+            f"the table of {option} was in the memory of the process that began the run; write "
+            f"it to a file, and give that by --{option} FILE"
         )
     return table
 
 
 def ids_given(given: list[int | str] | str | None, what: str) -> Any:
-    """Return the ids of vertices that an option lists or has in memory, or the path of their file;
-    None if they add no vertices.
+    """Return the ids of vertices that an option lists or has in memory, or the path of their file.
+
+    None if the option is not given, or if a table in memory has no column of ids: then its ids are
+    those of vertices that the edges have. ``what`` names the ids in errors.
     """
     if isinstance(given, list):
         return IdFile.listed(given, what)
-    table = None if given is None else table_in_memory(given)
+    if given is None:
+        return None
+    table = table_in_memory(given)
     if table is None:
         return given
-    return table[VERTEX] if VERTEX in table.column_names else None
+    if VERTEX not in table.column_names:
+        return None
+    return table[VERTEX]
 
 
 def columns_in_memory(path: str) -> list[str] | None:

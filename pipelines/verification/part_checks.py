@@ -25,7 +25,7 @@ from ..output.checksums import MASK
 from ..output.layout import Layout, part_number
 from ..output.manifest_types import Footer, PartEntry
 from ..output.matrix_file import is_matrix
-from ..output.part_file import by_distance, read_footer, unfit_columns
+from ..output.part_file import read_footer, sort_by_distance, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import ROWS_PER_GROUP
 
@@ -334,7 +334,7 @@ class Part:
         # a part without rows has no row group
         none = file.schema.empty_table().replace_schema_metadata(None)
         rows = pa.concat_tables([none, *self._groups(file)])
-        if not by_distance(rows).equals(rows):
+        if not sort_by_distance(rows).equals(rows):
             self._add("order", "its rows are not sorted by distance, source and vertex")
         place = pc.index_in(
             rows["source"], value_set=pa.array(footer["sources"], rows["source"].type)
@@ -349,7 +349,7 @@ class Part:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
             table = file.read(group)
             table.validate(full=True)
-            wrong = file.misleading(group, table)
+            wrong = file.describe_false_statement(group, table)
             if wrong and not self._is_misleading:  # rows may be read twice
                 self._is_misleading = True
                 self._add("statistics", f"row group {group}: {wrong}")

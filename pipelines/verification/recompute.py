@@ -16,8 +16,8 @@ from kepler_traverse.kinds.question import Question
 
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer
-from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
-from ..output.part_file import plain
+from ..output.matrix_file import UNREACHED_KEY, cast_lists, is_matrix
+from ..output.part_file import expand_sources
 from ..output.part_reader import PartReader
 from ..output.schemas import SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
@@ -56,8 +56,8 @@ class Retraversal:
         """
         context = BatchContext()
         for answer in self._traverser.answer_batch(part, numbers, context):
-            for source, table, checksum in answer.each():
-                yield source, plain(table), checksum
+            for source, table, checksum in answer.by_source():
+                yield source, expand_sources(table), checksum
         if context.failed:
             raise CertificateError(
                 f"{len(context.failed)} sources could not be traversed "
@@ -104,7 +104,7 @@ class AgainPart(Part):
                     )
                     return
                 # the widest type of the part is that of all of its records
-                right = widened(right, written.schema)
+                right = cast_lists(right, written.schema)
             difference = _difference(written, right)
             if difference:
                 self._add(

@@ -283,7 +283,7 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(
     assert check(run="another") is None
     assert check(sources=sources[::-1]) is None
     # A complete file with rows other than those computed.
-    rows = [row for answer in answers for row in answer.each()]
+    rows = [row for answer in answers for row in answer.by_source()]
     wrong = [
         Answer.of_one(s, table if s != sources[0] else table.slice(1), total)
         for s, table, total in rows

@@ -217,7 +217,7 @@ def test_a_footer_with_another_bit_is_no_raw_error(tmp_path):
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
         try:
-            n_found += bool(Statements(path).wrong(0, rows))
+            n_found += bool(Statements(path).first_fault(0, rows))
         except pa.ArrowInvalid:
             n_found += 1
     assert n_found > 32, "others change the version and the names of the schema"

@@ -10,7 +10,7 @@ import pytest
 
 from kepler_traverse.formats.thrift import Reader, encoded
 from pipelines.output import row_groups
-from pipelines.output.part_file import plain
+from pipelines.output.part_file import expand_sources
 from pipelines.output.row_groups import Encoding, RowGroupWriter, release_encoded_columns
 
 OPTIONS = {
@@ -63,7 +63,7 @@ def by_pyarrow(groups):
     options["column_encoding"] = dict.fromkeys(whole_in(groups), "DELTA_BINARY_PACKED")
     with pq.ParquetWriter(file, schema_of(groups[0]), **OPTIONS, **options) as writer:
         for group in groups:
-            writer.write_table(plain(group), row_group_size=max(group.num_rows, 1))
+            writer.write_table(expand_sources(group), row_group_size=max(group.num_rows, 1))
         writer.add_key_value_metadata({b"footer": "a note"})
     return pq.ParquetFile(io.BytesIO(file.getvalue()))
 
@@ -217,13 +217,13 @@ def test_an_array_at_the_address_of_an_earlier_one_is_encoded():
 
 
 def test_the_pages_of_vertices_are_encoded_once(monkeypatch):
-    encode, names = row_groups._encoded, []
+    encode, names = row_groups._encode_by_pyarrow, []
 
     def counted(column, field, options):
         names.append((field.name, len(column)))
         return encode(column, field, options)
 
-    monkeypatch.setattr(row_groups, "_encoded", counted)
+    monkeypatch.setattr(row_groups, "_encode_by_pyarrow", counted)
     written(CASES["one source per group"])
     assert names.count(("vertex", 50_000)) == 1
     assert names.count(("distance", 50_000)) == 3
@@ -247,7 +247,9 @@ def test_row_groups_split_more_rows_than_one_takes(monkeypatch):
         25_000,
     ]
     assert file.read().equals(
-        plain(CASES["one source per group"][0]).replace_schema_metadata(file.schema_arrow.metadata)
+        expand_sources(CASES["one source per group"][0]).replace_schema_metadata(
+            file.schema_arrow.metadata
+        )
     )
 
 
@@ -270,7 +272,7 @@ def test_a_footer_is_read_and_written_again():
 def test_duckdb_and_polars_read_the_file(tmp_path):
     path, groups = str(tmp_path / "part.parquet"), CASES["several sources per group"]
     (tmp_path / "part.parquet").write_bytes(bytes_of(groups))
-    all_rows = plain(pa.concat_tables(groups)).to_pydict()
+    all_rows = expand_sources(pa.concat_tables(groups)).to_pydict()
     duckdb = pytest.importorskip("duckdb")
     assert duckdb.sql(f"select * from '{path}'").to_arrow_table().to_pydict() == all_rows
     where = f"select count(*), max(vertex) from '{path}' where source = 11 and distance < 300"
@@ -295,7 +297,7 @@ def test_cudf_reads_the_file(tmp_path):
     (tmp_path / "part.parquet").write_bytes(bytes_of(groups))
     assert (
         cudf.read_parquet(path).to_arrow().to_pydict()
-        == plain(pa.concat_tables(groups)).to_pydict()
+        == expand_sources(pa.concat_tables(groups)).to_pydict()
     )
     found = cudf.read_parquet(path, filters=[("source", "==", 11), ("distance", "<", 300)])
     assert (len(found), int(found["vertex"].max())) == (100, 297)

@@ -28,7 +28,7 @@ from kepler_traverse.kinds.question import Question, Targets
 from pipelines.output import row_groups
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.layout import Layout
-from pipelines.output.part_file import plain
+from pipelines.output.part_file import expand_sources
 from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.output.store import Store
@@ -106,7 +106,7 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
             other.answer.sources,
             other.answer.checksums,
         )
-        assert plain(one.answer.table).equals(plain(other.answer.table))
+        assert expand_sources(one.answer.table).equals(expand_sources(other.answer.table))
 
 
 @pytest.fixture

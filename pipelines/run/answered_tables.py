@@ -81,10 +81,10 @@ def _loads_maker(settings: Settings) -> Make:
     cells: dict[str, Any] = {"of": settings.of or kind.cells}
     options = replace(settings, **cells)
     if settings.geometry is None:
-        return lambda parts: merged_loads(kind, options, parts)
+        return lambda parts: merge_loads(kind, options, parts)
     from . import geometry  # its packages are for these files alone
 
-    return lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))
+    return lambda parts: geometry.with_shapes(settings, merge_loads(kind, options, parts))
 
 
 def list_tables(settings: Settings) -> set[str]:

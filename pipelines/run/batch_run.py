@@ -33,7 +33,7 @@ from ..output.run_folder import (
 )
 from ..output.shard import Shard
 from ..scheduling.executor import Task
-from ..scheduling.heartbeat import left_marks, read_mark
+from ..scheduling.heartbeat import find_heartbeats, read_heartbeat
 from .answered_tables import answered_tables, list_tables
 from .prepare import Prepared
 
@@ -226,7 +226,7 @@ class BatchRun:
         if self._shard is None:  # those of a shared run are in its log
             self.folder.manifest["retried"] += earlier["retried"]
         why = "the process that ran it was ended"
-        for heartbeat in filter(None, map(read_mark, left_marks(self.folder.path))):
+        for heartbeat in filter(None, map(read_heartbeat, find_heartbeats(self.folder.path))):
             for part in range(heartbeat.part, heartbeat.last + 1):
                 if part in self.batches:
                     self.folder.add("retried", {"file": self.layout.name(part), "why": why})

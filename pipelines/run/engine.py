@@ -29,7 +29,7 @@ from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import writing_to
 from ..output.store import open_store
 from ..scheduling.executor import BatchExecutor, Task
-from ..scheduling.heartbeat import keep_mark
+from ..scheduling.heartbeat import write_heartbeat
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import Window
@@ -120,7 +120,9 @@ class KeplerEngine:
         Raises InputError before anything is written.
         """
         if self._supervision.is_watched:  # this process is the job's own, and may skip imports
-            lean_imports.settle(uses_cudf=self._settings.device != "cpu" and cuda.available())
+            lean_imports.hide_unused_packages(
+                uses_cudf=self._settings.device != "cpu" and cuda.available()
+            )
         return prepare(self._settings, stored, self._inputs.graph, self._inputs.check)
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
@@ -227,7 +229,7 @@ class KeplerEngine:
 
         def run_task(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
             return worker.answer(
-                run.batches_of(task), task.isolate, task.mark, begin_next, task.strategy
+                run.batches_of(task), task.isolate, task.heartbeat, begin_next, task.strategy
             )
 
         with (
@@ -305,14 +307,14 @@ class KeplerEngine:
                     plugin,
                     run.batches_of(task),
                     task.isolate,
-                    task.mark,
+                    task.heartbeat,
                     task.strategy,
                     key=key,
                     pure=False,
                 )
 
             if work.output is None:  # workers send their heartbeats, which are kept in files here
-                client.subscribe_topic(plugin, functools.partial(keep_mark, run.folder.path))
+                client.subscribe_topic(plugin, functools.partial(write_heartbeat, run.folder.path))
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}

@@ -49,7 +49,7 @@ from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
 from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT
-from ..worker.label_plan import answers_all_pairs, proof_seconds, proved_labels
+from ..worker.label_plan import answers_all_pairs, proof_seconds, prove_labels
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .geometry import check_geometry
@@ -519,7 +519,7 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
     if settings.plan or not request.kind.of_labels:
         return
     say(f"building labels: {request.options.estimate}")
-    labels = proved_labels(prepared.graph, request)
+    labels = prove_labels(prepared.graph, request)
     say(repr(labels))
 
     folder = prepared.folder
@@ -551,7 +551,7 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
 
     if not settings.plan:
         say("proving the labels of the graph, which answer all pairs")
-        proved_labels(graph, request)
+        prove_labels(graph, request)
     prepared.request = replace(request, is_proved_by_labels=True)
     return True
 

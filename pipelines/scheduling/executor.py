@@ -24,7 +24,7 @@ class Task:
     parts: tuple[int, ...]
     isolate: bool  # run one batch source by source, because it has failed before
     without: frozenset[int]  # sources (vertex numbers) that are given up
-    mark: Path  # the heartbeat file
+    heartbeat: Path  # the heartbeat file
     strategy: str = ""  # the strategy to traverse with; "" for the one that the worker has
     is_trial: bool = False  # the task tries a strategy, which later tasks may then use
     halved: bool = False  # the batches are half of a task that was lost

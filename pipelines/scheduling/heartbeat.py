@@ -38,13 +38,13 @@ class Place(NamedTuple):
 class TaskProgress:
     """Records where a task is; this one records nothing, for work that no other worker retries."""
 
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+    def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
         """The task is at a source (vertex number; None at none) of a part, or of the parts up to
         ``last``.
         """
 
 
-class Mark(TaskProgress):
+class Heartbeat(TaskProgress):
     """The heartbeat of a task that runs in this process; its file is deleted with the block but
     survives the process.
     """
@@ -52,7 +52,7 @@ class Mark(TaskProgress):
     def __init__(self, path: Path):
         self._path = path
 
-    def __enter__(self) -> Mark:
+    def __enter__(self) -> Heartbeat:
         # of a worker that retires while it is at the task, which Dask gives to this one
         self._path.unlink(missing_ok=True)
         # Never follow a symbolic link that another user may have created.
@@ -61,7 +61,7 @@ class Mark(TaskProgress):
         )
         # Write the full size at once, so that a disk that fills up later is not mistaken for a
         # failure of a source.
-        os.pwrite(self._file, content_of_mark(_NOT_BEGUN), 0)
+        os.pwrite(self._file, heartbeat_content(_NOT_BEGUN), 0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,10 +69,10 @@ class Mark(TaskProgress):
             self._path.unlink(missing_ok=True)
         os.close(self._file)
 
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+    def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
         os.pwrite(self._file, _place(part, source, last), 0)
 
-    def leave(self, reason: str) -> None:
+    def record_reason(self, reason: str) -> None:
         """Record why this process will end now."""
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
@@ -93,7 +93,7 @@ def _place(part: int, source: int | None, last: int | None) -> bytes:
     )
 
 
-def content_of_mark(
+def heartbeat_content(
     part: int, source: int | None = None, last: int | None = None, reason: str = ""
 ) -> bytes:
     """Return what the file says of a task that is there, see ``Place``; the size is always the
@@ -104,7 +104,7 @@ def content_of_mark(
     )
 
 
-def keep_mark(
+def write_heartbeat(
     folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]
 ) -> None:
     """Keep the heartbeat that a worker has sent as the file of its name in a folder; without a
@@ -116,12 +116,12 @@ def keep_mark(
         path.touch()
         with open(path, "r+b") as file:  # not empty in between
             part, source, last = place
-            file.write(content_of_mark(part, source, last, reason))
+            file.write(heartbeat_content(part, source, last, reason))
     else:
         path.unlink(missing_ok=True)
 
 
-def read_mark(path: Path) -> Place | None:
+def read_heartbeat(path: Path) -> Place | None:
     """Return where a task is; None if it has not begun or has ended, or if the file is not one of
     this job.
     """
@@ -138,6 +138,6 @@ def read_mark(path: Path) -> Place | None:
     return Place(part, None if source == _NO_SOURCE else source, reason, last)
 
 
-def left_marks(folder: Path) -> list[Path]:
+def find_heartbeats(folder: Path) -> list[Path]:
     """Return the heartbeat files that a process which was killed has left in the output folder."""
     return sorted(folder.glob(".task-*.tmp"))

@@ -26,7 +26,7 @@ from ..output.part_file import part_exists
 from ..output.run_folder import ChangedFolderError
 from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
-from .heartbeat import read_mark
+from .heartbeat import read_heartbeat
 from .strategy_choice import StrategyChoice
 from .task_size import TaskSizer
 from .worker_monitor import WorkerMonitor, first_names
@@ -103,8 +103,8 @@ class Window:
             raise
         finally:
             self._report_retries()
-            for mark in self._recalled:  # of a task that began while it was recalled
-                mark.unlink(missing_ok=True)
+            for heartbeat in self._recalled:  # of a task that began while it was recalled
+                heartbeat.unlink(missing_ok=True)
             if self._in_flight and self._executor.is_connected():
                 self._executor.cancel(list(self._in_flight))
 
@@ -148,7 +148,7 @@ class Window:
             parts=tuple(parts),
             isolate=isolate,
             without=frozenset().union(*(self._without.get(part, ()) for part in parts)),
-            mark=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
+            heartbeat=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
             strategy=tried or ("" if self._choice is None else self._choice.strategy),
             is_trial=bool(tried),
             halved=halved,
@@ -251,8 +251,8 @@ class Window:
         self._executor.cancel([future for future, _ in queued])
         for future, task in queued:
             del self._in_flight[future]
-            task.mark.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
-            self._recalled.append(task.mark)
+            task.heartbeat.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
+            self._recalled.append(task.heartbeat)
         self._waiting.extendleft(
             part for _, task in reversed(queued) for part in reversed(task.parts)
         )
@@ -277,9 +277,9 @@ class Window:
         it may be the reason.
         """
         self._monitor.check_soon()
-        place = read_mark(task.mark) if is_crash else None
+        place = read_heartbeat(task.heartbeat) if is_crash else None
         # from now on a worker that still lives writes no part for it
-        task.mark.unlink(missing_ok=True)
+        task.heartbeat.unlink(missing_ok=True)
         if self._choice is not None and task.is_trial:
             if place is None:
                 self._choice.drop_trial()
@@ -394,7 +394,7 @@ class Window:
         ):
             # a task that began before it learned of this must not write an unknown part
             for task in dropped:
-                task.mark.unlink(missing_ok=True)
+                task.heartbeat.unlink(missing_ok=True)
             # Futures are polled: the interrupt may have come after one was taken from the queue,
             # before it was handled.
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
@@ -409,6 +409,6 @@ class Window:
 
         A task deletes its heartbeat file when it ends, so the part files are checked, too.
         """
-        return read_mark(task.mark) is not None or any(
+        return read_heartbeat(task.heartbeat) is not None or any(
             part_exists(self._folder, part) for part in task.parts
         )

@@ -12,7 +12,7 @@ from kepler_traverse.runtime.display import in_units
 
 from .errors import ClusterError
 from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
-from .heartbeat import read_mark
+from .heartbeat import read_heartbeat
 
 _LOOK_EVERY = 2.0  # seconds between two checks of the workers
 _MAX_NAMED = 5  # names listed in one message
@@ -92,7 +92,7 @@ class WorkerMonitor:
             if not workers:
                 raise self.no_workers()
             # a paused worker finishes what it began
-            if not any(read_mark(task.mark) for task in in_flight.values()):
+            if not any(read_heartbeat(task.heartbeat) for task in in_flight.values()):
                 raise ClusterError(
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
                     f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
@@ -169,7 +169,7 @@ class WorkerMonitor:
         hung = []
         for worker, keys in processing.items():
             mine = sorted(key for key in keys if key in ours)
-            places = [read_mark(ours[key][1].mark) for key in mine]
+            places = [read_heartbeat(ours[key][1].heartbeat) for key in mine]
             sign = tuple(
                 (key, place and place.part) for key, place in zip(mine, places, strict=True)
             )

@@ -69,7 +69,7 @@ class ProcessWorker(Protocol):
         self,
         batches: Any,
         isolate: bool,
-        mark_path: Path,
+        heartbeat_path: Path,
         begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]: ...

@@ -21,7 +21,7 @@ from ..output.part_file import expand_sources
 from ..output.part_reader import PartReader
 from ..output.schemas import SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
-from ..worker.label_plan import proved_labels
+from ..worker.label_plan import prove_labels
 from ..worker.planning import Request, plan_for
 from ..worker.traversal_worker import traverser_for
 from .part_checks import Findings, Part
@@ -40,7 +40,7 @@ class Retraversal:
         at_once = min(batch_size, SOURCES_PER_PART)
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
         if self.result_kind.of_labels:
-            proved_labels(graph, request)
+            prove_labels(graph, request)
         self._traverser = traverser_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..output.manifest_types import PartSummary
 from ..output.part_stats import PartStats
 from ..scheduling.heartbeat import TaskProgress
-from .phase_timer import Phases
+from .phase_timer import PhaseTimer
 
 
 @dataclass(kw_only=True)
@@ -23,8 +23,8 @@ class BatchContext:
     progress: TaskProgress = field(default_factory=TaskProgress)  # records where the task is
     # when work on the batch began, in seconds since the epoch
     started: float = field(default_factory=time.time)
-    clock: Phases = field(default_factory=Phases)
-    tally: PartStats = field(default_factory=PartStats)
+    clock: PhaseTimer = field(default_factory=PhaseTimer)
+    stats: PartStats = field(default_factory=PartStats)
     # sources (vertex numbers) that are left out, and why
     failed: list[tuple[int, str]] = field(default_factory=list)
 
@@ -33,8 +33,10 @@ class BatchContext:
 
         ``worker`` is the worker's name, if it is known here.
         """
-        summary["started"], summary["ended"] = round(self.started, 3), round(time.time(), 3)
-        summary["seconds"], summary["phases"] = self.clock.elapsed, self.clock.rounded()
+        summary["started"] = round(self.started, 3)
+        summary["ended"] = round(time.time(), 3)
+        summary["seconds"] = self.clock.elapsed
+        summary["phases"] = self.clock.rounded()
         if worker:
             summary["worker"] = worker
-        summary.update(cast(Any, self.tally.summary()))
+        summary.update(cast(Any, self.stats.summary()))

@@ -30,24 +30,25 @@ def cpu_count() -> int:
     else:
         cores = os.cpu_count() or 1
     for quota, period in _quotas():
-        if quota > 0 and period > 0:
+        if quota > 0 and period > 0:  # a quota of -1 is none
             cores = min(cores, -(-quota // period))
     return max(1, cores)
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """Yield quota and period of the container's CPU time, where one is set."""
-    for folder in ("cpuacct,cpu", "cpu,cpuacct"):
+    """Yield quota and period of the container's CPU time, in microseconds, where one is set."""
+    for folder in ("cpuacct,cpu", "cpu,cpuacct"):  # cgroups of version 1
         with contextlib.suppress(OSError, ValueError):
             base = Path("/sys/fs/cgroup") / folder
             yield (
                 int((base / "cpu.cfs_quota_us").read_text()),
                 int((base / "cpu.cfs_period_us").read_text()),
             )
-    with contextlib.suppress(OSError, ValueError):
-        group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2].strip("/")
-        quota, period = (Path("/sys/fs/cgroup") / group / "cpu.max").read_text().split()
-        yield int(quota), int(period)  # "max" is no number
+    with contextlib.suppress(OSError, ValueError):  # of version 2, in lines "0::/folder"
+        groups = Path("/proc/self/cgroup").read_text().strip()
+        folder = groups.rpartition(":")[2].strip("/")
+        quota, period = (Path("/sys/fs/cgroup") / folder / "cpu.max").read_text().split()
+        yield int(quota), int(period)  # ValueError for "max", which is no quota
 
 
 def memory_limit() -> int:
@@ -56,12 +57,14 @@ def memory_limit() -> int:
     for path in _MEMORY_LIMITS:
         with contextlib.suppress(OSError, ValueError):
             limit = int(Path(path).read_text())
-            size = min(size, limit) if limit > 0 else size
+            if limit > 0:
+                size = min(size, limit)
     with contextlib.suppress(ImportError, OSError):
         import resource
 
-        most = resource.getrlimit(resource.RLIMIT_RSS)[1]
-        size = min(size, most) if most > 0 else size
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_RSS)
+        if hard_limit > 0:  # -1 is none
+            size = min(size, hard_limit)
     return size
 
 

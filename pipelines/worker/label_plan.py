@@ -22,10 +22,10 @@ from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
 from kepler_traverse.search.sparse import SparseDistances
 
-_ROWS = 1 << 20  # rows that are made at a time
+_ROWS_PER_GROUP = 1 << 20
 # a proof takes so many times as long as building; measured on USA-road-d.NY
 PROOFS = 2.0
-_BYTES_PER_ROW = 64  # that these take until they are columns
+_BYTES_PER_ROW = 64  # that a row of a group takes until it is in columns
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class LabelPlan:
                 f"hub labels: {hubs:,.1f} hubs per vertex, {labels.rows:,} rows, "
                 f"{in_units(labels.nbytes)}"
             )
-        self.group = max(1, int(_ROWS / max(hubs, 1)))
-        self.nbytes = _BYTES_PER_ROW * _ROWS
+        self.group = max(1, int(_ROWS_PER_GROUP / max(hubs, 1)))
+        self.nbytes = _BYTES_PER_ROW * _ROWS_PER_GROUP
 
     def run(
         self,
@@ -76,19 +76,24 @@ class LabelPlan:
         /,
         cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
-        """Return the labels of some vertices: to the hubs as vertices, in the order of their
-        numbers.
+        """Return the labels of some vertices as searches that reach the hubs.
+
+        ``numbers``: vertex numbers of the sources. Hubs become vertex numbers, in ascending order.
         """
         labels = self._graph.labels(self._metric)
         sources = np.asarray(numbers, np.int64)
-        lists_of_rank = labels.outward
+
+        # The entries of the label of each source, one label after the other.
+        by_rank = labels.outward
         ranks = labels.rank[sources]
-        sizes = np.diff(lists_of_rank.offsets)[ranks]
-        at = np.repeat(lists_of_rank.offsets[ranks], sizes) + positions_in_groups(sizes)
-        hubs = labels.order[lists_of_rank.hubs[at]]
-        places = np.repeat(np.arange(sources.size), sizes)
-        order = np.argsort(places * labels.n_vertices + hubs)
-        distances = labels.to_distances(self._graph, lists_of_rank.distances[at[order]])
+        sizes = np.diff(by_rank.offsets)[ranks]
+        entries = np.repeat(by_rank.offsets[ranks], sizes) + positions_in_groups(sizes)
+        hubs = labels.order[by_rank.hubs[entries]]
+
+        # Within a label, entries are sorted by rank; rows are sorted by vertex number.
+        positions = np.repeat(np.arange(sources.size), sizes)  # of the source of each entry
+        order = np.argsort(positions * labels.n_vertices + hubs)
+        distances = labels.to_distances(self._graph, by_rank.distances[entries[order]])
         rows = SparseDistances(make_offsets(sizes), hubs[order], distances, labels.n_vertices)
         return Traversals(
             algorithm=self.algorithm,
@@ -102,22 +107,25 @@ class LabelPlan:
 
 
 def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
-    """Whether the labels of a graph answer all pairs or paths of a question, and no sum is wider than the
-    distances of the graph.
+    """Whether the labels of a graph answer all pairs or paths of a question, and no sum is wider
+    than the distances of the graph.
     """
     pairs = question.pairs
-    keeps = question.kind.keeps
-    if pairs is None or keeps not in ("targets", "paths") or graph.device != "cpu":
+    output = question.kind.keeps
+    if pairs is None or output not in ("targets", "paths") or graph.device != "cpu":
         return False
     metric = ALGORITHMS[question.algorithm].metric
     labels = graph.derived.known_labels(metric)
     hierarchy = graph.derived.known_hierarchy(metric)
     if labels is None or hierarchy is None:
         return False
+
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    asked = Query(output=keeps, has_target_lists=True, targets_per_source=per_source)
-    if answering_labels(graph, asked, metric) is None:
+    query = Query(output=output, has_target_lists=True, targets_per_source=per_source)
+    if answering_labels(graph, query, metric) is None:
         return False
+
+    # In a wider type the plan would search otherwise, and that would have no proof.
     if metric == "hops":
         return True
     weights: Any = graph.weights
@@ -125,14 +133,14 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
 
 
 def proof_seconds(question: Question[Any], graph: Graph) -> float:
-    """Estimate the seconds of a proof of labels."""
+    """Estimate the seconds of a proof of the labels that a question takes."""
     estimate = graph.derived.estimate_labels(ALGORITHMS[question.algorithm].metric)
     return PROOFS * estimate.seconds
 
 
-def proved_labels(graph: Graph, question: Question[Any]) -> HubLabels:
-    """Build the labels of a question, unless the graph has them, and prove them unless the question
-    asks for no certificate.
+def prove_labels(graph: Graph, question: Question[Any]) -> HubLabels:
+    """Return the labels of a question: build them, unless the graph has them, and prove them, unless
+    the question asks for no certificate.
 
     ``graph`` is in the direction of its edges. Raises CertificateError: they are wrong.
     """

@@ -15,25 +15,26 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def settle(uses_cudf: bool) -> None:
+def hide_unused_packages(uses_cudf: bool) -> None:
     """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that
     is the job's own.
 
     A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read
     the edge list.
     """
-    with _missing("scipy.linalg"):
+    # Each block makes the one attempt to import the package, whose failure is remembered.
+    with _hidden("scipy.linalg"):
         import numba.np.arraymath  # noqa: F401
     if not uses_cudf:
         import pyarrow
 
-        with _missing("pandas"):
+        with _hidden("pandas"):
             pyarrow.array([0])
             import pyarrow.dataset
 
 
-class _Refuses(importlib.abc.MetaPathFinder):
-    """Finds that a module is not installed."""
+class _HidingFinder(importlib.abc.MetaPathFinder):
+    """Finds that a module is not installed, and leaves all others to the other finders."""
 
     def __init__(self, name: str):
         self._name = name
@@ -44,9 +45,9 @@ class _Refuses(importlib.abc.MetaPathFinder):
 
 
 @contextlib.contextmanager
-def _missing(name: str) -> Iterator[None]:
-    """Have the first import of a module raise ModuleNotFoundError inside the context."""
-    finder = _Refuses(name)
+def _hidden(name: str) -> Iterator[None]:
+    """Have imports of a module raise ModuleNotFoundError within the block."""
+    finder = _HidingFinder(name)
     sys.meta_path.insert(0, finder)
     try:
         yield

@@ -20,28 +20,28 @@ def begin_to_open() -> threading.Thread:
 
 
 def _open() -> None:
-    """Make the context of the GPU. Whether there is one is said later."""
+    """Make the context of the GPU. An error, or that there is no GPU, is reported at its first use."""
     with contextlib.suppress(Exception):
         if cuda.available():
-            cuda.cp.cuda.runtime.free(0)
+            cuda.cp.cuda.runtime.free(0)  # the first call of CUDA makes the context
 
 
-def take() -> None:
-    """Limit the memory that this process takes of its GPU, and stay on the cores next to it."""
+def limit_process() -> None:
+    """Limit the memory that this process takes of its GPU, and keep it on the cores next to the GPU."""
     cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
     # Where the system does not say which cores are near, the process keeps all of them.
     with contextlib.suppress(OSError, ValueError):
         bus = cuda.cp.cuda.runtime.deviceGetPCIBusId(cuda.cp.cuda.runtime.getDevice())
-        listed = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()
-        near = cores_in(listed) & os.sched_getaffinity(0)
-        if near:
-            os.sched_setaffinity(0, near)
+        text = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()
+        near_cores = parse_cores(text) & os.sched_getaffinity(0)
+        if near_cores:
+            os.sched_setaffinity(0, near_cores)
 
 
-def cores_in(listed: str) -> set[int]:
-    """Return the numbers of a list of the system, such as ``0-3,8``; ValueError for other text."""
+def parse_cores(text: str) -> set[int]:
+    """Return the numbers of a list of cores of Linux, such as ``0-3,8``; ValueError for other text."""
     cores: set[int] = set()
-    for part in listed.split(","):
+    for part in text.split(","):
         first, _, last = part.partition("-")
         cores.update(range(int(first), int(last or first) + 1))
     return cores

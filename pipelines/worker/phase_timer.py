@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kepler_traverse.cpu import compile_clock
 
 
-class Phases:
+class PhaseTimer:
     """Seconds by phase of one part; the time of a nested phase does not count for the outer one.
 
     What a thread compiles, or waits for another thread to compile, is a phase of its own.
@@ -20,8 +20,8 @@ class Phases:
             ("load", "compile", "traverse", "certify", "rows", "write"), 0.0
         )
         self._started = time.perf_counter()
-        self._within = 0.0  # seconds of nested phases that have ended since the current phase began
-        self._compiled_within = 0.0  # of them, those of compiling
+        self._nested = 0.0  # seconds of nested phases that have ended since the current phase began
+        self._nested_compiled = 0.0  # of them, those of compiling
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
@@ -29,24 +29,29 @@ class Phases:
         waits for others.
         """
         lap = Lap()
-        before = self._within
-        compiled_before = self._compiled_within
-        self._within = self._compiled_within = 0.0
-        compiled_since = compile_clock.thread_seconds()
+        nested_before = self._nested
+        compiled_before = self._nested_compiled
+        self._nested = 0.0
+        self._nested_compiled = 0.0
+        compiled_at_start = compile_clock.thread_seconds()
         try:
             yield lap
         finally:
-            took = time.perf_counter() - lap.started
-            compiled = compile_clock.thread_seconds() - compiled_since
-            lap.seconds = took - compiled
-            own_compiled = compiled - self._compiled_within
+            elapsed = time.perf_counter() - lap.started
+            compiled = compile_clock.thread_seconds() - compiled_at_start
+            lap.seconds = elapsed - compiled
+
+            # Nested phases have added their seconds themselves.
+            own_compiled = compiled - self._nested_compiled
             self.seconds["compile"] += own_compiled
             if phase:
-                self.seconds[phase] += took - self._within - own_compiled
-            self._within = before + took
-            self._compiled_within = compiled_before + compiled
+                self.seconds[phase] += elapsed - self._nested - own_compiled
 
-    def add(self, other: Phases) -> None:
+            # For the phase around this one, this one is nested.
+            self._nested = nested_before + elapsed
+            self._nested_compiled = compiled_before + compiled
+
+    def add(self, other: PhaseTimer) -> None:
         """Add the seconds of work that other threads have done for this part."""
         for phase, seconds in other.seconds.items():
             self.seconds[phase] += seconds
@@ -57,6 +62,7 @@ class Phases:
         return round(time.perf_counter() - self._started - self.seconds["compile"], 6)
 
     def rounded(self) -> dict[str, float]:
+        """Return the seconds by phase, in whole microseconds."""
         return {name: round(value, 6) for name, value in self.seconds.items()}
 
 

@@ -110,13 +110,9 @@ class Request(Question[Any]):
             graph = load_graph(folder, "cpu", verify=False).to(device, edges="host")
         else:
             graph = load_graph(folder, device, verify=False)
-        return self.allowed(graph)
-
-    def allowed(self, graph: Graph) -> Graph:
-        """Return a graph without what may not be used of it."""
-        if self.uses_hierarchy:
-            return graph
-        return graph.derived.without_hierarchy()
+        if not self.uses_hierarchy:
+            graph = graph.derived.without_hierarchy()
+        return graph
 
 
 def require_weights(graph: Graph) -> Array:
@@ -135,13 +131,14 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     The certificate needs all distances, so a certified plan outputs all of them. Without a
     certificate a plan may output only what the written result is derived from.
     """
+    # Results that no search from groups of sources computes.
     graph = graph_in_direction(graph, request.direction)
     kind = request.kind
     if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
     if kind.of_labels:
         return LabelPlan(graph, request)
-    registry = BFS if request.algorithm == "bfs" else SSSP
+
     options = request.of_plan() | {
         "n_sources": request.at_once,
         "strategy": request.strategy,
@@ -156,9 +153,13 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         options |= _options_of_pairs(graph, request)
     if request.is_proved_by_labels:
         options |= {"output": None, "strategy": OVER_HIERARCHY}
+
+    registry = BFS if request.algorithm == "bfs" else SSSP
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:
         return plan()
+
+    # One search from all sources together, or groups of searches whose results are merged.
     asked = AskedTogether(
         getattr(request.options, "k", None),
         request.strategy,
@@ -178,10 +179,14 @@ def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
     hierarchy = graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric)
-    by_distances = hierarchy is not None and per_source <= FEW_PATHS and request.certify != "none"
-    by_distances &= may_walk_by_distances(graph, request.algorithm)
+    walks_by_distances = (
+        hierarchy is not None
+        and per_source <= FEW_PATHS
+        and request.certify != "none"
+        and may_walk_by_distances(graph, request.algorithm)
+    )
     return {
         "targets_per_source": per_source,
-        "predecessors": False if by_distances else None,
+        "predecessors": False if walks_by_distances else None,  # None: as the kind says
         "sample": pairs.sample(),
     }

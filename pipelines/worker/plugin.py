@@ -21,12 +21,13 @@ from distributed.utils import sync
 from ..output.manifest_types import BatchOutcome
 from ..scheduling import dask_log
 from ..scheduling.gpu_pool import GPU_OF_WORKER
-from ..scheduling.heartbeat import Mark
+from ..scheduling.heartbeat import Heartbeat
 from . import lean_imports, own_gpu
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
 
-_Place = tuple[int, int | None, int | None]  # part, source and last part, as ``Mark.at`` takes them
+# part, source and last part, as ``Heartbeat.record`` takes them
+_Place = tuple[int, int | None, int | None]
 _ANSWER_SECONDS = 30  # timeout of a request to the scheduler
 
 __all__ = ["TraversalPlugin", "Work", "dask_setup", "run_batches"]
@@ -38,7 +39,7 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
     def __init__(self, work: Work, name: str):
         super().__init__(work)
         self.name = name
-        self._sends_marks = False
+        self._sends_heartbeats = False
 
     async def setup(self, worker: Worker) -> None:
         """Load the graph in a worker, with scratch space of its own where no folder is shared."""
@@ -48,31 +49,32 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
             scratch = Path(worker.local_directory) / self.name
             scratch.mkdir(mode=0o700, exist_ok=True)
             self.work = replace(self.work, output=scratch)
-            self._sends_marks = True
+            self._sends_heartbeats = True
+
+        # What takes long runs in a thread, so that the event loop keeps answering the scheduler.
         if _is_own_process:
             if _opening is not None:
                 await asyncio.to_thread(_opening.join)
-            lean_imports.settle(uses_cudf=False)
+            lean_imports.hide_unused_packages(uses_cudf=False)
             if self.work.device == "cuda":
-                own_gpu.take()
-        # In a thread, so that the event loop keeps answering the scheduler.
+                own_gpu.limit_process()
         await asyncio.to_thread(self.load)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
         self.close()
-        if self._sends_marks:
+        if self._sends_heartbeats:
             shutil.rmtree(self._store.path, ignore_errors=True)
 
-    def mark(self, path: Path, isolate: bool) -> Mark:
-        if self._sends_marks:
-            return EventMark(path, self.name, isolate)
-        return super().mark(path, isolate)
+    def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:
+        if self._sends_heartbeats:
+            return EventHeartbeat(path, self.name, isolate)
+        return super().make_heartbeat(path, isolate)
 
     def give_up(self) -> None:
         os._exit(1)  # the nanny starts a new process
 
 
-class EventMark(Mark):
+class EventHeartbeat(Heartbeat):
     """The heartbeat of a task as events of Dask, for a driver that shares no folder with the
     worker.
 
@@ -91,37 +93,42 @@ class EventMark(Mark):
         self._task = self._worker.get_current_task()
         self._place: _Place = (-1, None, None)
 
-    def __enter__(self) -> EventMark:
-        return self
+    def __enter__(self) -> EventHeartbeat:
+        return self  # the driver has no file of a task that has not begun
 
     def __exit__(self, *_: object) -> None:
         self._send(None)
 
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+    def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
         place = (part, source if self._isolate else None, last)
         if place != self._place:
             self._place = place
             self._send(place)
 
-    def leave(self, reason: str) -> None:
+    def record_reason(self, reason: str) -> None:
         self._send(self._place, reason)
 
     def is_wanted(self) -> bool:
+        """Whether the scheduler still waits for this worker, by what the worker knows of the task."""
         task = self._worker.state.tasks.get(self._task)
-        is_there = self._worker.status in (Status.running, Status.paused, Status.closing_gracefully)
-        return is_there and task is not None and task.state in ("executing", "long-running")
+        is_connected = self._worker.status in (
+            Status.running,
+            Status.paused,
+            Status.closing_gracefully,
+        )
+        return is_connected and task is not None and task.state in ("executing", "long-running")
 
     def _send(self, place: _Place | None, reason: str = "") -> None:
-        """Send the place of the task to the driver, None at its end."""
+        """Send the place of the task to the driver, None at its end; see
+        ``heartbeat.write_heartbeat``.
+        """
         # a worker that has lost its scheduler ends
         with contextlib.suppress(OSError, TimeoutError):
-            log_event = self._worker.scheduler.log_event
-            message = (self._path.name, place, reason)
             sync(
                 self._worker.loop,
-                log_event,
+                self._worker.scheduler.log_event,
                 topic=self._topic,
-                msg=message,
+                msg=(self._path.name, place, reason),
                 callback_timeout=_ANSWER_SECONDS,
             )
 
@@ -147,13 +154,13 @@ def dask_setup(worker: Worker) -> None:
 
 
 def run_batches(
-    plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = ""
+    plugin: str, batches: Batches, isolate: bool, heartbeat: Path, strategy: str = ""
 ) -> list[BatchOutcome]:
     """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB
     per batch.
 
     ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a
-    time, because a worker has died at one of them. ``mark``: the heartbeat file, from which the
+    time, because a worker has died at one of them. ``heartbeat``: the heartbeat file, from which the
     driver learns how far the task is. ``strategy``: that to traverse with; "" for the one that the
     worker has.
 
@@ -167,6 +174,5 @@ def run_batches(
 
     Raises NegativeCycleError or OutputError (the part cannot be written to the output folder).
     """
-    return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(
-        batches, isolate, mark, secede, strategy
-    )
+    worker = cast(TraversalPlugin, get_worker().plugins[plugin])
+    return worker.answer(batches, isolate, heartbeat, secede, strategy)

@@ -43,7 +43,7 @@ class ProcessWorker(TraversalWorker):
         if _opening is not None:
             _opening.join()
             if self.work.device == "cuda":
-                own_gpu.take()
+                own_gpu.limit_process()
         super().load()
 
     def give_up(self) -> None:
@@ -58,15 +58,15 @@ def serve(number: int) -> NoReturn:
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
     show_notices(say)
-    lean_imports.settle(uses_cudf=False)
+    lean_imports.hide_unused_packages(uses_cudf=False)
     gc.freeze()  # workers share the memory of all modules
     control = socket.socket(fileno=number)
     while True:
         request, descriptors, *_ = socket.recv_fds(control, MAX_REQUEST, 1)
-        if not descriptors:
+        if not descriptors:  # the driver has closed the socket
             os._exit(0)
         environment = json.loads(request)
-        if not environment:  # it computes on the CPU
+        if not environment:  # no GPU: it computes on the CPU
             _load_compiler()
         template = os.getpid()
         if not os.fork():
@@ -93,12 +93,13 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.environ.update(environment)
+        # A template that died before the line above has sent no signal, and is not the parent now.
         if os.getppid() == template:
             driver = Connection(descriptor)
             driver.send(("alive", os.getpid()))
             if environment:
                 _opening = own_gpu.begin_to_open()
-            _answer(driver)
+            _serve_driver(driver)
     except (EOFError, OSError):  # the driver is gone
         code = 0
     except BaseException:
@@ -107,7 +108,7 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
         os._exit(code)
 
 
-def _answer(driver: Connection) -> NoReturn:
+def _serve_driver(driver: Connection) -> NoReturn:
     """Load the graph, say whether that worked, and run tasks."""
     worker = driver.recv()
     error = None
@@ -120,14 +121,17 @@ def _answer(driver: Connection) -> NoReturn:
 
 
 def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
-    """Run tasks as they come, one after another; raise EOFError where the driver is gone."""
-    futures: dict[int, LocalFuture] = {}
-    batches: dict[int, Any] = {}
+    """Run tasks as they come, one after another; raise EOFError where the driver is gone.
+
+    The driver sends each task with its batches, and the number of one that is cancelled with None.
+    """
+    futures: dict[int, LocalFuture] = {}  # of the tasks that have not ended, by their numbers
+    batches: dict[int, Any] = {}  # of the tasks that have not begun
     sends = threading.Lock()  # parts of several tasks may end at the same time
 
     def run(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
-        own = batches.pop(task.number)
-        return worker.answer(own, task.isolate, task.mark, begin_next, task.strategy)
+        of_task = batches.pop(task.number)
+        return worker.answer(of_task, task.isolate, task.heartbeat, begin_next, task.strategy)
 
     def report(future: LocalFuture) -> None:
         futures.pop(future.key, None)
@@ -145,11 +149,12 @@ def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
 
     with InProcessExecutor(run) as executor:
         while True:
-            task, own = driver.recv()
-            if own is None:  # it is not wanted any more
-                if task in futures:
-                    executor.cancel([futures[task]])
+            message, of_task = driver.recv()
+            if of_task is None:  # the message is the number of a task that is cancelled
+                if message in futures:
+                    executor.cancel([futures[message]])
                 continue
-            batches[task.number] = own
-            futures[task.number] = future = executor.submit(task)
+            batches[message.number] = of_task
+            future = executor.submit(message)
+            futures[message.number] = future
             future.add_done_callback(report)

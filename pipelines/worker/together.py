@@ -25,7 +25,7 @@ from ..output.part_stats import histogram_of_rows
 from ..output.rows import get_names
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
-from .phase_timer import Phases
+from .phase_timer import PhaseTimer
 from .planning import Request
 from .traverse import release_cached_memory
 
@@ -67,19 +67,23 @@ class TogetherTraverser:
         numbers = np.asarray(sources, np.int64)
         if not numbers.size:  # all sources were given up
             return
-        context.progress.at(part)
-        tried = self._try(numbers, context.clock)
-        if tried.memory_ran_out:  # retry after releasing unused memory
+
+        context.progress.record(part)
+        attempt = self._try(numbers, context.clock)
+        if attempt.memory_ran_out:  # retry after releasing unused memory
             release_cached_memory()
-            tried = self._try(numbers, context.clock)
-        if tried.columns is None:
-            context.failed.extend((int(number), tried.reason) for number in numbers)
+            attempt = self._try(numbers, context.clock)
+        columns = attempt.columns
+        if columns is None:
+            context.failed.extend((int(number), attempt.reason) for number in numbers)
             return
-        columns = tried.columns
-        distance = to_host(columns[list(columns)[-1]].values)
+
+        last_column = list(columns)[-1]  # distances, or eccentricities
+        distance = to_host(columns[last_column].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
         seconds = context.clock.seconds["traverse"]
-        context.tally.add([], seconds, self._count_edges(columns), tried.rounds, [histogram])
+        context.stats.add([], seconds, self._count_edges(columns), attempt.rounds, [histogram])
+
         table = arrow_table(columns)
         source = np.full(distance.size, numbers[0])
         if "source" in columns:
@@ -95,22 +99,23 @@ class TogetherTraverser:
         if "source" not in columns:
             return 0
         vertex: Any = columns["vertex"].numbers
-        if "rank" in columns:
+        if "rank" in columns:  # a vertex has a row for each of its k nearest sources
             vertex = vertex[columns["rank"].values == 1]
         return int(self._graph.derived.degrees[vertex].sum())
 
-    def _try(self, numbers: np.ndarray, clock: Phases) -> _Attempt:
+    def _try(self, numbers: np.ndarray, clock: PhaseTimer) -> _Attempt:
         """Search from all sources; the exception, which keeps arrays alive, is gone when this
         returns.
         """
         request = self._request
-        groups = None
-        asked = getattr(request.options, "groups", None)
-        if asked is not None:  # sources that were given up are in no group
-            members = [own[np.isin(own, numbers)] for own in asked.members]
-            groups = [
-                (label, own) for label, own in zip(asked.labels, members, strict=True) if own.size
-            ]
+        groups = None  # of sources, by their labels
+        requested = getattr(request.options, "groups", None)
+        if requested is not None:
+            groups = []
+            for label, members in zip(requested.labels, requested.members, strict=True):
+                left = members[np.isin(members, numbers)]  # the others were given up
+                if left.size:
+                    groups.append((label, left))
         try:
             is_certified = request.certify != "none"
             options = RunOptions(groups, is_certified, clock, of_kind=request.options)

@@ -35,12 +35,12 @@ from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.store import Store, open_store
 from ..scheduling.errors import ClusterError
-from ..scheduling.heartbeat import Mark
+from ..scheduling.heartbeat import Heartbeat
 from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
-from .phase_timer import Phases
+from .phase_timer import PhaseTimer
 from .planning import Plan, Request, plan_for, require_weights
 from .together import TogetherTraverser
 from .traverse import (
@@ -124,18 +124,19 @@ class TraversalWorker:
         self.address = address
         self.loaded: Loaded | None = None
         self._threads = work.threads
-        self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
+        self._load_seconds = 0.0  # until a batch reports them
+        self._compile_seconds = 0.0  # as well
         self._named_strategy = ""  # the last one that the driver has named
 
     @functools.cached_property
     def _store(self) -> Store:
-        """Opened in the worker, with the credentials that it has."""
+        """The store of the parts; it is opened in the worker, with the credentials that it has."""
         assert self.work.output is not None
         return open_store(self.work.url or self.work.output, self.work.output)
 
-    def mark(self, path: Path, isolate: bool) -> Mark:  # noqa: ARG002
+    def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:  # noqa: ARG002
         """Return the heartbeat of a task."""
-        return Mark(path)
+        return Heartbeat(path)
 
     def hold(self, graph: Graph, plan: Plan) -> Loaded:
         """Take a graph that is in memory already, with a plan for the worker's threads."""
@@ -157,7 +158,7 @@ class TraversalWorker:
     def _load(self) -> Loaded:
         """Load the stored graph, once this package is known to be the driver's version."""
         started = time.perf_counter()
-        # joined after the check of the others
+        # This worker may have joined after the driver has checked the others.
         if self.work.version and self.work.version != version_here():
             raise ClusterError(
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
@@ -170,27 +171,33 @@ class TraversalWorker:
         return self._hold(graph, None, started)
 
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
-        """Plan for a graph unless there is a plan, and start the threads that write."""
+        """Plan for a graph unless there is a plan, and start the threads that write.
+
+        ``started``: when loading began, in seconds of ``time.perf_counter``.
+        """
         compile_clock.listen()
-        compiled = compile_clock.thread_seconds()
-        self._take_fair_share()
+        compiled_before = compile_clock.thread_seconds()
+        self._limit_kernel_threads()
         request = self.work.request
-        writers = None
         kind = request.kind
+
+        writers = None
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
-            most = writers_for(graph.n_vertices, cores, CPU_COUNT)
-            writers = Writers(most) if most > 1 else None
+            n_threads = writers_for(graph.n_vertices, cores, CPU_COUNT)
+            if n_threads > 1:
+                writers = Writers(n_threads)
         warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
-        named = request.chosen
-        self._named_strategy = named
-        if plan is None or (named and plan.strategy.name != named):
-            plan = plan_with_strategy(graph, request, named)
+
+        self._named_strategy = request.chosen
+        if plan is None or (request.chosen and plan.strategy.name != request.chosen):
+            plan = plan_with_strategy(graph, request, request.chosen)
         traverser = traverser_for(graph, plan, request)
         loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
         self.loaded = loaded
+
         warming.join()
-        self._compile_seconds = compile_clock.thread_seconds() - compiled
+        self._compile_seconds = compile_clock.thread_seconds() - compiled_before
         self._load_seconds = time.perf_counter() - started - self._compile_seconds
         return loaded
 
@@ -200,16 +207,16 @@ class TraversalWorker:
         """
         request = self.work.request
         if writers is not None and request.kind.has_all_vertices:
-            self._take_fair_share()
+            self._limit_kernel_threads()
             if request.algorithm == "bfs":
-                kind = np.dtype(np.int16)
+                dtype = np.dtype(np.int16)
             else:
-                kind = require_weights(graph).dtype
-            warm_up(request, kind, graph.returns_integers)
+                dtype = require_weights(graph).dtype
+            warm_up(request, dtype, graph.returns_integers)
 
-    def _ready(self, strategy: str) -> Loaded:
-        """Return the loaded traverser for the strategy that the driver names; plan again if that
-        strategy has changed.
+    def _load_strategy(self, strategy: str) -> Loaded:
+        """Return what is loaded, with the strategy that the driver names; plan again if that has
+        changed. "" names none.
         """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
         if not strategy or strategy == self._named_strategy:
@@ -217,6 +224,8 @@ class TraversalWorker:
         self._named_strategy = strategy
         if loaded.plan.strategy.name == strategy:
             return loaded
+
+        # The memory of the previous plan is released first.
         started = time.perf_counter()
         graph = loaded.graph
         writers = loaded.writers
@@ -224,8 +233,9 @@ class TraversalWorker:
         if isinstance(loaded.traverser, BatchTraverser):
             loaded.traverser.release_plan()
         self.loaded = None
-        del loaded  # the memory of the previous plan is released first
+        del loaded
         release_cached_memory()
+
         plan = plan_with_strategy(graph, request, strategy)
         traverser = traverser_for(graph, plan, request)
         loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
@@ -233,8 +243,8 @@ class TraversalWorker:
         self._load_seconds += time.perf_counter() - started
         return loaded
 
-    def _take_fair_share(self) -> None:
-        """Limit the threads of kernels to those of this worker."""
+    def _limit_kernel_threads(self) -> None:
+        """Limit the threads of kernels that this thread calls to those of this worker."""
         # Numba keeps the number of threads per calling thread, so each thread that traverses must
         # set it.
         import numba
@@ -245,7 +255,7 @@ class TraversalWorker:
         self,
         batches: Batches,
         isolate: bool,
-        mark_path: Path,
+        heartbeat_path: Path,
         begin_next: Callable[[], object] = lambda: None,
         strategy: str = "",
     ) -> list[BatchOutcome]:
@@ -254,12 +264,12 @@ class TraversalWorker:
         ``begin_next`` is called once all batches are traversed, so that the next task may begin. It
         is called only if writer threads write the parts.
         """
-        with writing_to(self._store), self.mark(mark_path, isolate) as mark:
+        with writing_to(self._store), self.make_heartbeat(heartbeat_path, isolate) as heartbeat:
             try:
-                return self._answer(batches, isolate, mark, begin_next, strategy)
+                return self._answer(batches, isolate, heartbeat, begin_next, strategy)
             except Exception as error:
                 if is_sticky(error):
-                    mark.leave(f"{type(error).__name__}: {error}")
+                    heartbeat.record_reason(f"{type(error).__name__}: {error}")
                     self.give_up()
                 raise
 
@@ -267,38 +277,43 @@ class TraversalWorker:
         self,
         batches: Batches,
         isolate: bool,
-        mark: Mark,
+        heartbeat: Heartbeat,
         begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]:
         """Search from the sources of batches, and write their parts, here or in the background."""
         # a plan runs one traversal at a time; an external worker may have several threads
         with self._lock:
-            self._take_fair_share()
-            loaded = self._ready(strategy)
+            self._limit_kernel_threads()
+            loaded = self._load_strategy(strategy)
             if isinstance(loaded.plan, MultiSourcePlan):
                 # any thread may use the plan: results are consumed before the lock is released
                 loaded.plan.adopt()
             traverser = loaded.traverser
-            writers = None if isolate else self._writers_for(loaded, batches)
+            writers = None
+            if not isolate:
+                writers = self._background_writers(loaded, batches)
             # so that the next task can release the plan while these parts are written
             del loaded
+
             if writers is None or isinstance(traverser, TogetherTraverser):
                 return [
-                    self._write_with_retry(traverser, part, sources, mark, isolate)
+                    self._write_with_retry(traverser, part, sources, heartbeat, isolate)
                     for part, sources in batches
                 ]
-            begun = time.perf_counter()
-            parts = writers.take(self._search_and_write(writers, traverser, batches, mark))
-            seconds = time.perf_counter() - begun
+            started = time.perf_counter()
+            parts = writers.submit_parts(
+                self._search_and_write(writers, traverser, batches, heartbeat)
+            )
+            seconds = time.perf_counter() - started
         begin_next()
-        return self._wait_for_parts(writers, batches, parts, seconds, mark)
+        return self._wait_for_parts(writers, batches, parts, seconds, heartbeat)
 
-    def _writers_for(self, loaded: Loaded, batches: Batches) -> Writers | None:
+    def _background_writers(self, loaded: Loaded, batches: Batches) -> Writers | None:
         """Return the threads that write the parts of these batches; None if this thread does."""
-        most = max((len(sources) for _, sources in batches), default=0)
+        max_sources = max((len(sources) for _, sources in batches), default=0)
         sort = self.work.request.options.sort
-        if can_write_in_background(most, loaded.graph.n_vertices, sort):
+        if can_write_in_background(max_sources, loaded.graph.n_vertices, sort):
             return loaded.writers
         return None
 
@@ -308,11 +323,16 @@ class TraversalWorker:
         """
 
     def _write_with_retry(
-        self, traverser: Traverser, part: int, sources: Sequence[int], mark: Mark, isolate: bool
+        self,
+        traverser: Traverser,
+        part: int,
+        sources: Sequence[int],
+        heartbeat: Heartbeat,
+        isolate: bool,
     ) -> BatchOutcome:
         """Search and write a part in this thread, again one source at a time if memory runs out."""
         try:
-            return self._write_batch(traverser, part, sources, mark, isolate)
+            return self._write_batch(traverser, part, sources, heartbeat, isolate)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -320,7 +340,7 @@ class TraversalWorker:
         # releasing unused memory.
         release_cached_memory()
         try:
-            return self._write_batch(traverser, part, sources, mark, isolate=True)
+            return self._write_batch(traverser, part, sources, heartbeat, isolate=True)
         except MemoryError as error:
             reason = f"MemoryError: its part could not be written: {error}"
             return {
@@ -335,14 +355,14 @@ class TraversalWorker:
         batches: Batches,
         parts: list[Future[BatchOutcome]],
         seconds: float,
-        mark: Mark,
+        heartbeat: Heartbeat,
     ) -> list[BatchOutcome]:
         """Wait for parts that writer threads write, and return their outcomes.
 
-        ``seconds`` is the time until the last part was submitted.
+        ``parts``: in the order of the batches. ``seconds``: the time until the last was submitted.
         """
         wait(parts)
-        seconds_per_part = _seconds_per_part(parts, seconds, writers.most)
+        seconds_per_part = _seconds_per_part(parts, seconds, writers.n_threads)
         outcomes: list[BatchOutcome] = []
         # After an error no further part is begun, so there may be fewer parts than batches.
         for (part, sources), future in zip(batches, parts, strict=False):
@@ -352,42 +372,49 @@ class TraversalWorker:
                     failed = outcome["failed"]
                     note(outcome["summary"], len(sources) - len(failed), failed)
             if outcome is None:
-                outcome = self._write_with_fewer_threads(writers, part, sources, mark)
+                outcome = self._write_with_fewer_threads(writers, part, sources, heartbeat)
             outcomes.append(outcome)
         return outcomes
 
     def _write_with_fewer_threads(
-        self, writers: Writers, part: int, sources: Sequence[int], mark: Mark
+        self, writers: Writers, part: int, sources: Sequence[int], heartbeat: Heartbeat
     ) -> BatchOutcome:
         """Search and write a part again in this thread, after memory ran out; from now on half as
         many threads write.
         """
         with self._lock:
-            writers.most = max(1, writers.most // 2)
+            writers.n_threads = max(1, writers.n_threads // 2)
             release_cached_memory()
             # The next task may have made another plan by now.
-            traverser = self._ready("").traverser
-            return self._write_with_retry(traverser, part, sources, mark, isolate=True)
+            traverser = self._load_strategy("").traverser
+            return self._write_with_retry(traverser, part, sources, heartbeat, isolate=True)
 
     def _search_and_write(
-        self, writers: Writers, traverser: BatchTraverser, batches: Batches, mark: Mark
+        self, writers: Writers, traverser: BatchTraverser, batches: Batches, heartbeat: Heartbeat
     ) -> Generator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
-        with contextlib.closing(traverser.traverse_batches(batches, mark, writers)) as begun:
-            for batch in begun:
+        traversed = traverser.traverse_batches(batches, heartbeat, writers)
+        with contextlib.closing(traversed):
+            for batch in traversed:
                 self._report_load(batch.context)
-                yield functools.partial(self._write_in_background, writers, traverser, batch, mark)
+                yield functools.partial(
+                    self._write_in_background, writers, traverser, batch, heartbeat
+                )
 
     def _write_in_background(
-        self, writers: Writers, traverser: BatchTraverser, batch: TraversedBatch, mark: Mark
+        self,
+        writers: Writers,
+        traverser: BatchTraverser,
+        batch: TraversedBatch,
+        heartbeat: Heartbeat,
     ) -> BatchOutcome:
         """Write a part, in a thread of its own, while its sources are traversed."""
-        clock = Phases()
+        clock = PhaseTimer()  # of this thread: the context's counts the search meanwhile
         encoders = PartEncoders(writers, clock)
         try:
             with clock("write"):
                 rows = traverser.rows_of_batch(batch, clock)
-                summary = self._write_part(batch.part, rows, mark, encoders)
+                summary = self._write_part(batch.part, rows, heartbeat, encoders)
         except BaseException as error:
             batch.pieces.close(error)
             raise
@@ -397,9 +424,9 @@ class TraversalWorker:
         return self._outcome(traverser, batch.part, summary, batch.context)
 
     def _write_part(
-        self, part: int, rows: Iterator[Answer], mark: Mark, encoders: Encoders
+        self, part: int, rows: Iterator[Answer], heartbeat: Heartbeat, encoders: Encoders
     ) -> PartSummary | None:
-        return write_part(self._store, part, self.work.layout, rows, mark.is_wanted, encoders)
+        return write_part(self._store, part, self.work.layout, rows, heartbeat.is_wanted, encoders)
 
     def _outcome(
         self, traverser: Traverser, part: int, summary: PartSummary | None, context: BatchContext
@@ -418,16 +445,21 @@ class TraversalWorker:
         self._compile_seconds = 0.0
 
     def _write_batch(
-        self, traverser: Traverser, part: int, sources: Sequence[int], mark: Mark, isolate: bool
+        self,
+        traverser: Traverser,
+        part: int,
+        sources: Sequence[int],
+        heartbeat: Heartbeat,
+        isolate: bool,
     ) -> BatchOutcome:
         """Search and write a part in this thread."""
-        context = BatchContext(progress=mark)
+        context = BatchContext(progress=heartbeat)
         self._report_load(context)
-        mark.at(part)
+        heartbeat.record(part)
         with watched(self.work.request.algorithm) as note:
             rows = traverser.answer_batch(part, sources, context, isolate=isolate)
             with context.clock("write"):
-                summary = self._write_part(part, rows, mark, THIS_THREAD)
+                summary = self._write_part(part, rows, heartbeat, THIS_THREAD)
             outcome = self._outcome(traverser, part, summary, context)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome

@@ -13,7 +13,7 @@ import functools
 import gc
 import itertools
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -46,7 +46,7 @@ from ..output.rows import (
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
-from .phase_timer import Phases
+from .phase_timer import PhaseTimer
 from .planning import GroupPlan, Request
 from .writer_pool import (
     PIECE_BYTES,
@@ -125,7 +125,7 @@ class BatchTraverser:
         self.group = plan.group
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
-        self._is_warm = False
+        self._is_warm = False  # whether the plan has searched, and so has compiled
         # A plan with one candidate returns before its last kernel has ended. Measured times need a
         # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
@@ -152,26 +152,26 @@ class BatchTraverser:
             return
         for traversals, seconds in self._search_groups([(part, sources)], context, isolate):
             for rows in self._make_rows(traversals, context.clock):
-                context.tally.add(rows.answer.sources, seconds, *rows.counts)
+                context.stats.add(rows.answer.sources, seconds, *rows.counts)
                 yield rows.answer
-            context.progress.at(part)
+            context.progress.record(part)
 
     def _add_up(self, batches: Batches, context: BatchContext, isolate: bool) -> Iterator[Answer]:
-        """Yield what all sources of a part add up to."""
+        """Yield the sums over all sources of a part, as one result; none if all sources fail."""
         graph = self._graph
         clock = context.clock
         asked = self._request.asked(graph, self._query)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
-        done = []
+        added = []  # sources
         for traversals, seconds in self._search_groups(batches, context, isolate):
             with clock("rows"):
                 loads.add(traversals)
             names = get_names(graph, traversals.sources)
-            context.tally.add(names, seconds, 0, max(map(int, traversals.rounds)), [])
-            done += traversals.sources.tolist()
-        if done:
+            context.stats.add(names, seconds, 0, max(map(int, traversals.rounds)), [])
+            added += traversals.sources.tolist()
+        if added:
             with clock("rows"):
-                answer = answer_of_loads(graph, loads, np.array(done))
+                answer = answer_of_loads(graph, loads, np.array(added))
             yield answer
 
     def traverse_batches(
@@ -185,21 +185,24 @@ class BatchTraverser:
         """
         if self._makes_rows_on_host:
             _ = self._host_rows.graph  # here, because the writer threads do not use the device
-        together = BatchContext(progress=progress)
+        common = BatchContext(progress=progress)  # of the groups, which may span parts
         part_of = {source: part for part, sources in batches for source in sources}
-        pieces = self._iter_pieces(batches, part_of, together)
+        pieces = self._iter_pieces(batches, part_of, common)
+
         piece = next(pieces, None)
         for part, _ in batches:
-            started = time.time() if piece is None else piece.started
-            context = BatchContext(progress=progress, started=started)
+            context = BatchContext(progress=progress)
+            if piece is not None:
+                context.started = piece.started
             batch = TraversedBatch(part, context, writers.open())
             try:
                 yield batch
                 while piece is not None and piece.part == part:
                     self._pass_on(batch, piece)
                     piece = next(pieces, None)
+                # A piece of a later part, or none, tells that all sources of this one were tried.
                 context.failed += [
-                    (source, why) for source, why in together.failed if part_of[source] == part
+                    (source, why) for source, why in common.failed if part_of[source] == part
                 ]
             except BaseException:
                 batch.pieces.fail(AbandonedPartError(f"part {part}: its search has ended"))
@@ -212,19 +215,20 @@ class BatchTraverser:
         """Yield the results of each group, one piece per part; a piece is valid until the next
         group runs.
 
-        All parts share the context.
+        ``part_of``: the part of each source. All parts share the context.
         """
         clock = context.clock
         started = time.time()
         for traversals, seconds in self._search_groups(batches, context, isolate=False):
+            # The seconds since the last group are divided among the parts by their sources.
             spent = clock.seconds
             clock.seconds = dict.fromkeys(clock.seconds, 0.0)
             parts = [part_of[source] for source in traversals.sources.tolist()]
             end = 0
-            for part, own in itertools.groupby(parts):
+            for part, run in itertools.groupby(parts):
                 begin = end
-                end += len(list(own))
-                context.progress.at(part)
+                end += len(list(run))
+                context.progress.record(part)
                 share = (end - begin) / len(parts)
                 yield _Piece(
                     part,
@@ -251,48 +255,49 @@ class BatchTraverser:
             batch.pieces.fail(error.with_traceback(None))
 
     def _pass_on_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
-        """Copy distances to the host, some sources at a time; the other thread makes rows of them."""
+        """Copy distances to the host, some sources at a time; a helper makes rows of them."""
         step = sources_per_piece(self._graph.n_vertices)
         for begin in range(0, len(piece.traversals), step):
             with batch.pieces.capacity() as put:
                 with batch.context.clock("rows"):
-                    held = on_host(cast(Traversals, piece.traversals[begin : begin + step]))
-                put(functools.partial(self._make_rows_of_piece, held, piece.seconds))
-                del held
+                    copy = on_host(cast(Traversals, piece.traversals[begin : begin + step]))
+                put(functools.partial(self._make_rows_of_piece, copy, piece.seconds))
+                del copy  # or its memory would be held while this thread waits for capacity
 
     def _pass_on_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
         """Make rows here, as their distances are on the device, and pass some of them at a time."""
-        made = self._make_rows(piece.traversals, batch.context.clock)
+        remaining = self._make_rows(piece.traversals, batch.context.clock)
         while True:
             with batch.pieces.capacity() as put:
-                held: list[Rows] = []
+                made: list[Rows] = []
                 n_bytes = 0
-                for rows in made:
-                    held.append(rows)
+                for rows in remaining:
+                    made.append(rows)
                     n_bytes += rows.answer.table.nbytes
                     if n_bytes >= PIECE_BYTES:
                         break
-                if not held:
+                if not made:
                     return
-                put(functools.partial(_as_made, held, piece.seconds))
-                del held
+                put(functools.partial(_return_made, made, piece.seconds))
+                del made  # as in ``_pass_on_distances``
 
     def _make_rows_of_piece(
-        self, traversals: Traversals, seconds: float, clock: Phases
+        self, traversals: Traversals, seconds: float, clock: PhaseTimer
     ) -> MadeRows:
+        """Make the rows of a piece, on a helper with a clock of its own."""
         return MadeRows(list(self._make_rows(traversals, clock)), seconds)
 
-    def rows_of_batch(self, batch: TraversedBatch, clock: Phases) -> Iterator[Answer]:
+    def rows_of_batch(self, batch: TraversedBatch, clock: PhaseTimer) -> Iterator[Answer]:
         """Yield what ``answer_batch`` yields, for a batch of ``traverse_batches``; in any thread.
 
         ``clock``: of this thread. Raises Exception: memory ran out while rows were collected or
         made, or the search of the part has ended.
         """
         for rows, seconds in batch.pieces.rows(clock):
-            batch.context.tally.add(rows.answer.sources, seconds, *rows.counts)
+            batch.context.stats.add(rows.answer.sources, seconds, *rows.counts)
             yield rows.answer
 
-    def _make_rows(self, traversals: Traversals, clock: Phases) -> Iterator[Rows]:
+    def _make_rows(self, traversals: Traversals, clock: PhaseTimer) -> Iterator[Rows]:
         """Yield the rows of each source; the time that they take counts for their phase."""
         with clock("rows"):  # part of the work is done here, the rest per source
             made = make_rows(self._request, self._graph, self._query, traversals, self._host_rows)
@@ -308,69 +313,76 @@ class BatchTraverser:
     ) -> Iterator[tuple[Traversals, float]]:
         """Yield groups of traversals, certified as the request says, each with the seconds per
         source.
+
+        A group that fails is halved, down to single sources. One that fails alone is recorded in
+        ``context.failed``.
         """
-        left = deque((source, part) for part, sources in batches for source in sources)
+        remaining = deque((source, part) for part, sources in batches for source in sources)
         # a part is empty if all its sources were given up
-        firsts = {sources[0] for _, sources in batches if len(sources)}
-        groups: deque[Group] = deque()
-        tried_again = None
-        while groups or left:
-            size = 1 if isolate else self.group
-            if groups:
-                group = groups.popleft()
+        first_sources = {sources[0] for _, sources in batches if len(sources)}
+        halves: deque[Group] = deque()  # of groups that failed, which are tried first
+        last_retried = None  # a source that was retried alone, for memory
+        while halves or remaining:
+            if halves:
+                group = halves.popleft()
             else:
-                group = [left.popleft() for _ in range(min(size, len(left)))]
-            tried = self._try(group, firsts, context)
-            if tried.traversals is not None:
+                size = 1 if isolate else self.group
+                group = [remaining.popleft() for _ in range(min(size, len(remaining)))]
+
+            attempt = self._try(group, first_sources, context)
+            if attempt.traversals is not None:
                 if self._is_warm and not isolate:
-                    self._measure(group, tried.traversals, tried.seconds)
+                    self._measure(group, attempt.traversals, attempt.seconds)
                 self._is_warm = True
-                yield tried.traversals, tried.seconds
+                yield attempt.traversals, attempt.seconds
                 continue
-            if tried.memory_ran_out:
+
+            if attempt.memory_ran_out:
                 release_cached_memory()
                 self.group = max(1, min(self.group, len(group) // 2))
             if len(group) > 1:
                 middle = len(group) // 2
-                groups.extendleft((group[middle:], group[:middle]))
-            elif tried.memory_ran_out and tried_again != group[0]:
-                tried_again = group[0]  # alone, after all unused memory was released
-                groups.appendleft(group)
+                halves.extendleft((group[middle:], group[:middle]))
+                continue
+            (source_and_part,) = group
+            if attempt.memory_ran_out and last_retried != source_and_part:
+                last_retried = source_and_part  # alone, after all unused memory was released
+                halves.appendleft(group)
             else:
-                context.failed.append((int(group[0][0]), tried.reason))
+                source, _ = source_and_part
+                context.failed.append((int(source), attempt.reason))
 
     def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
         """Record the time of a group by part, unless another strategy ran in place of the plan's
-        own.
+        own. ``seconds``: per source.
         """
         strategy = self._plan.strategy.name
         if traversals.strategy != strategy:
             return
-        for part, own in itertools.groupby(part for _, part in group):
-            count = len(list(own))
-            _, sources, total = self.measured.get(part, (strategy, 0, 0.0))
-            self.measured[part] = (strategy, sources + count, total + count * seconds)
+        for part, n_new in Counter(part for _, part in group).items():
+            _, n_sources, total = self.measured.get(part, (strategy, 0, 0.0))
+            self.measured[part] = (strategy, n_sources + n_new, total + n_new * seconds)
 
-    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> Attempt:
+    def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
         """Traverse from a group; the exception, which keeps arrays alive, is gone when this
         returns.
         """
         try:
-            return Attempt(*self._traverse(group, firsts, context))
+            return Attempt(*self._traverse(group, first_sources, context))
         except NegativeCycleError as error:
             raise cycle_in_direction(error, self._request.direction) from None
         except Exception as error:
             if is_sticky(error):
                 raise
-            source = get_id(self._graph, int(group[0][0]))
+            source, _ = group[0]
             return Attempt(
                 None,
-                reason=f"{type(error).__name__}: source {source}: {error}",
+                reason=f"{type(error).__name__}: source {get_id(self._graph, int(source))}: {error}",
                 memory_ran_out=is_out_of_memory(error),
             )
 
     def _traverse(
-        self, group: Group, firsts: set[int], context: BatchContext
+        self, group: Group, first_sources: set[int], context: BatchContext
     ) -> tuple[Traversals, float]:
         """Traverse from a group and certify as the request says; return the traversals and the
         seconds per source.
@@ -379,20 +391,25 @@ class BatchTraverser:
         parts = [part for _, part in group]
         # In a group the source that kills a worker is not known; the driver then has the sources
         # isolated.
-        context.progress.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
-        with context.clock("traverse") as traversing:
+        lone_source = int(sources[0]) if len(group) == 1 else None
+        context.progress.record(parts[0], lone_source, parts[-1])
+
+        with context.clock("traverse") as lap:
             traversals = self._run(sources)
             if self._waits:
                 cuda.cp.cuda.get_current_stream().synchronize()
         with context.clock("certify"):
-            self._certify_as_asked(traversals, firsts)
+            self._certify_as_requested(traversals, first_sources)
+
+        # Rows of distances where the kind cannot read the form of the search; each within the limit
+        # of its source.
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
             if form is not None and form not in self._request.kind.reads:
                 traversals = traversals.as_rows()
             if self._request.limits is not None:
                 traversals = traversals.within(self._request.limits.of(sources))
-        return traversals, traversing.seconds / len(group)
+        return traversals, lap.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:
         """Search from the sources of a group, each with its targets if there are pairs."""
@@ -401,22 +418,23 @@ class BatchTraverser:
             return self._plan.run(np.array(sources), cut=False)
         return self._plan.run(sources, pairs.of(np.array(sources)).lists, cut=False)
 
-    def _certify_as_asked(self, traversals: Traversals, firsts: set[int]) -> None:
+    def _certify_as_requested(self, traversals: Traversals, first_sources: set[int]) -> None:
         """Certify all traversals, those from the first source of a part, or none."""
         if self._request.certify == "all":
             self._certify(traversals)
         elif self._request.certify == "sample":
             for i, source in enumerate(traversals.sources.tolist()):
-                if source in firsts:
+                if source in first_sources:
                     self._certify(cast(Traversals, traversals[i : i + 1]))
 
     def _certify(self, traversals: Traversals) -> None:
+        """Raise CertificateError if a traversal is wrong."""
         certify_group(self._graph, traversals)
 
 
 class LabelTraverser(BatchTraverser):
     """A ``BatchTraverser`` of labels, or of what they answer: they are proved as a whole
-    (``label_plan.proved_labels``).
+    (``label_plan.prove_labels``).
     """
 
     def _certify(self, traversals: Traversals) -> None:
@@ -428,5 +446,6 @@ class LabelTraverser(BatchTraverser):
             )
 
 
-def _as_made(rows: list[Rows], seconds: float, clock: Phases) -> MadeRows:  # noqa: ARG001
+def _return_made(rows: list[Rows], seconds: float, clock: PhaseTimer) -> MadeRows:  # noqa: ARG001
+    """Return rows that are made already, in place of ``_make_rows_of_piece``."""
     return MadeRows(rows, seconds)

@@ -26,19 +26,19 @@ from ..output.rows import Rows
 from ..output.schemas import GROUP_BYTES, ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
 from .host_limits import MEMORY_LIMIT
-from .phase_timer import Phases
+from .phase_timer import PhaseTimer
 
 # per row that is being encoded, about: its ids, its distance and their encoded form
-_ROW_BYTES = 48
+_ENCODING_ROW_BYTES = 48
 # per distance of a piece: it and a predecessor, and the rows that are made of them
-_HELD_BYTES = 12
+_PIECE_ROW_BYTES = 12
 # row groups per thread that are encoded, or wait for it or to be written
 _GROUPS_PER_THREAD = 3
 
-PIECE_BYTES = _HELD_BYTES * ROWS_PER_PART  # of rows that are made where the search runs
+PIECE_BYTES = _PIECE_ROW_BYTES * ROWS_PER_PART  # of rows that are made where the search runs
 
 # threads beyond those that encode, for parts that wait for a disk or a store to take them
-_FINISHING = 2
+_STORING_THREADS = 2
 
 Value = TypeVar("Value")
 
@@ -50,7 +50,7 @@ class MadeRows(NamedTuple):
     seconds: float
 
 
-MakeRows = Callable[[Phases], MadeRows]  # with a clock for the thread
+MakeRows = Callable[[PhaseTimer], MadeRows]  # with a clock for the thread
 
 
 class AbandonedPartError(KeplerError):
@@ -58,9 +58,12 @@ class AbandonedPartError(KeplerError):
 
 
 def bytes_of_writer(n_vertices: int) -> int:
-    """Return the memory that each writer thread adds: a piece, and row groups of it."""
-    piece = _HELD_BYTES * max(ROWS_PER_PART, n_vertices)
-    return piece + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices) + _GROUPS_PER_THREAD * GROUP_BYTES
+    """Return the bytes of memory that each writer thread adds: a piece, a row group that is being
+    encoded, and row groups that wait.
+    """
+    piece = _PIECE_ROW_BYTES * max(ROWS_PER_PART, n_vertices)
+    encoding = _ENCODING_ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
+    return piece + encoding + _GROUPS_PER_THREAD * GROUP_BYTES
 
 
 def writers_within(n_vertices: int, cores: int, memory: int) -> int:
@@ -73,7 +76,8 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
 
     ``cores`` are those of this worker, and ``all_cores`` those of the machine.
     """
-    share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
+    for_writers = min(available_memory("cpu"), MEMORY_LIMIT) // 2
+    share = for_writers * cores // max(all_cores, cores)
     return writers_within(n_vertices, cores, share)
 
 
@@ -93,46 +97,51 @@ def sources_per_piece(n_vertices: int) -> int:
 class Writers:
     """Threads of a worker that write parts while later sources are traversed.
 
-    ``most``: threads that make rows and encode, and pieces in flight but one, of all tasks together.
+    ``n_threads``: of the helpers, which make rows and encode row groups. It also limits the pieces in
+    flight, of all tasks together, to one more, and the row groups. It may be lowered later.
     """
 
-    def __init__(self, most: int):
-        self.most = most
-        self._parts = ThreadPoolExecutor(most + _FINISHING, thread_name_prefix="kepler-writer")
-        self._helpers = ThreadPoolExecutor(most, thread_name_prefix="kepler-encoder")
+    def __init__(self, n_threads: int):
+        self.n_threads = n_threads
+        self._parts = ThreadPoolExecutor(
+            n_threads + _STORING_THREADS, thread_name_prefix="kepler-writer"
+        )
+        self._helpers = ThreadPoolExecutor(n_threads, thread_name_prefix="kepler-encoder")
         self._changed = threading.Condition()
-        self._n_pieces = 0
-        self._n_groups = 0
+        self._n_pieces = 0  # in flight: from before they are made until their rows are taken
+        self._n_groups = 0  # row groups that are being encoded, or wait to be written
 
-    def take(self, parts: Generator[Callable[[], Any]]) -> list[Future[Any]]:
+    def submit_parts(self, parts: Generator[Callable[[], Any]]) -> list[Future[Any]]:
         """Submit parts to the threads, and return their futures in order; only one thread may call
         this at a time.
 
-        ``parts``: each writes one part from pieces, of which this thread makes the remaining ones
-        before the next part is yielded. The last parts returned still run. After an error other
-        than lack of memory no further part is requested, and the last one is abandoned.
+        ``parts`` yields functions that write one part each, from pieces. This thread makes the pieces
+        of a part when it asks for the next one. The last parts returned still run. After an error
+        other than lack of memory no further part is requested, and the last one is abandoned.
         """
-        begun: list[Future[Any]] = []
+        futures: list[Future[Any]] = []
         try:
             with contextlib.closing(parts):
                 for write in parts:
-                    begun.append(self._parts.submit(write))
-                    if any(_is_fatal(part) for part in begun if part.done()):
+                    futures.append(self._parts.submit(write))
+                    if any(_is_fatal(future) for future in futures if future.done()):
                         break
         except BaseException:
-            wait(begun)
+            wait(futures)
             raise
-        return begun
+        return futures
 
     def open(self) -> Pieces:
         """Return the pieces of a part that begins."""
         return Pieces(self)
 
-    def start(self, work: Callable[[Phases], Value], phase: str) -> Future[tuple[Value, Phases]]:
-        """Do work on a helper; its clock counts for a phase."""
+    def start(
+        self, work: Callable[[PhaseTimer], Value], phase: str
+    ) -> Future[tuple[Value, PhaseTimer]]:
+        """Do work on a helper; return its value, with a clock that has counted it for a phase."""
 
-        def timed() -> tuple[Value, Phases]:
-            clock = Phases()
+        def timed() -> tuple[Value, PhaseTimer]:
+            clock = PhaseTimer()
             with clock(phase):
                 value = work(clock)
             return value, clock
@@ -140,9 +149,9 @@ class Writers:
         return self._helpers.submit(timed)
 
     def take_capacity(self, is_closed: Callable[[], bool]) -> None:
-        """Wait until one more piece may be in flight, or until it is not wanted."""
+        """Wait until one more piece may be in flight, or until its part is closed, and count it."""
         with self._changed:
-            self._changed.wait_for(lambda: self._n_pieces <= self.most or is_closed())
+            self._changed.wait_for(lambda: self._n_pieces <= self.n_threads or is_closed())
             self._n_pieces += 1
 
     def leave_capacity(self) -> None:
@@ -152,9 +161,11 @@ class Writers:
             self._changed.notify_all()
 
     def take_group(self, must: bool) -> bool:
-        """Count one more row group, unless there are many; ``must``: also then."""
+        """Count one more row group, and return True; if there are many, return False, unless it
+        ``must`` be counted.
+        """
         with self._changed:
-            if not must and self._n_groups >= _GROUPS_PER_THREAD * self.most:
+            if not must and self._n_groups >= _GROUPS_PER_THREAD * self.n_threads:
                 return False
             self._n_groups += 1
             return True
@@ -165,6 +176,7 @@ class Writers:
             self._n_groups -= 1
 
     def close(self) -> None:
+        """End the threads once they have no work."""
         self._parts.shutdown(wait=False)
         self._helpers.shutdown(wait=False)
 
@@ -175,7 +187,7 @@ class Pieces:
     def __init__(self, writers: Writers):
         self._writers = writers
         # a piece, an error in place of further ones, or None after the last
-        self._queue: queue.SimpleQueue[Future[tuple[MadeRows, Phases]] | Exception | None] = (
+        self._queue: queue.SimpleQueue[Future[tuple[MadeRows, PhaseTimer]] | Exception | None] = (
             queue.SimpleQueue()
         )
         self._error: BaseException | None = None
@@ -187,19 +199,20 @@ class Pieces:
 
     @contextlib.contextmanager
     def capacity(self) -> Iterator[Callable[[MakeRows], None]]:
-        """Wait until another piece may be in flight, and yield the function that takes its rows,
-        which a helper makes.
+        """Wait until another piece may be in flight, and yield ``put(make_rows)``, which has a helper
+        make its rows.
 
-        Raises the error, other than lack of memory, by which the part has failed.
+        Without a call of ``put``, the capacity is left. Raises the error, other than lack of memory,
+        by which the part has failed.
         """
         self._writers.take_capacity(lambda: self.is_closed)
-        is_taken = False
+        is_put = False
 
         def put(make_rows: MakeRows) -> None:
-            nonlocal is_taken
-            is_taken = True
+            nonlocal is_put
+            is_put = True
             self._queue.put(self._writers.start(make_rows, "rows"))
-            if self.is_closed:
+            if self.is_closed:  # the thread that closes may have emptied the queue before this
                 self._drop_queued()
 
         try:
@@ -207,11 +220,11 @@ class Pieces:
                 raise self._error
             yield put
         finally:
-            if not is_taken:
+            if not is_put:
                 self._writers.leave_capacity()
 
     def end(self) -> None:
-        """Say that there are no more pieces."""
+        """Say that there are no more pieces; the part is whole."""
         self._queue.put(None)
 
     def fail(self, error: Exception) -> None:
@@ -230,7 +243,7 @@ class Pieces:
                 if isinstance(self._queue.get_nowait(), Future):
                     self._writers.leave_capacity()
 
-    def rows(self, clock: Phases) -> Iterator[tuple[Rows, float]]:
+    def rows(self, clock: PhaseTimer) -> Iterator[tuple[Rows, float]]:
         """Yield the rows in order, with the seconds of the search per source; the thread that
         writes the part waits for them here.
 
@@ -243,6 +256,7 @@ class Pieces:
                 return
             if isinstance(piece, Exception):
                 raise piece
+            # Memory of the rows is free before another piece may be in flight.
             try:
                 with clock(""):
                     made, spent = piece.result()
@@ -258,25 +272,27 @@ class Pieces:
 class PartEncoders:
     """Encodes the row groups of one part on helpers; see ``row_groups.Encoders``."""
 
-    def __init__(self, writers: Writers, clock: Phases):
+    def __init__(self, writers: Writers, clock: PhaseTimer):
         self._writers = writers
         self._clock = clock
-        self._begun: deque[Future[tuple[EncodedGroup, Phases]]] = deque()
+        # row groups that have begun and are not returned yet, in order
+        self._pending: deque[Future[tuple[EncodedGroup, PhaseTimer]]] = deque()
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> Iterator[EncodedGroup]:
-        while not self._writers.take_group(must=not self._begun):
+        # A part without a pending row group begins one in any case: it has none to wait for.
+        while not self._writers.take_group(must=not self._pending):
             yield self._next()
-        self._begun.append(self._writers.start(lambda _: encode(), "write"))
-        while self._begun and self._begun[0].done():
+        self._pending.append(self._writers.start(lambda _: encode(), "write"))
+        while self._pending and self._pending[0].done():
             yield self._next()
 
     def rest(self) -> Iterator[EncodedGroup]:
-        while self._begun:
+        while self._pending:
             yield self._next()
 
     def _next(self) -> EncodedGroup:
-        """Wait for the first row group that has begun."""
-        first = self._begun.popleft()
+        """Wait for the first pending row group, and return it."""
+        first = self._pending.popleft()
         try:
             with self._clock(""):
                 group, spent = first.result()
@@ -286,12 +302,13 @@ class PartEncoders:
         return group
 
     def abandon(self) -> None:
-        """Forget the row groups that have begun, after an error."""
-        while self._begun:
-            self._begun.popleft().cancel()
+        """Forget the pending row groups, after an error."""
+        while self._pending:
+            self._pending.popleft().cancel()
             self._writers.leave_group()
 
 
 def _is_fatal(part: Future[Any]) -> bool:
+    """Whether a part that has ended has failed, and not for want of memory."""
     error = part.exception()
     return error is not None and not is_out_of_memory(error)

@@ -367,8 +367,8 @@ def test_wrong_labels_are_not_written(edges, tmp_path, capsys, monkeypatch):
         labels.outward.distances[labels.outward.offsets[1]] += 1
         return proved(graph, question)
 
-    proved = label_plan.proved_labels
-    monkeypatch.setattr("pipelines.run.prepare.proved_labels", broken)
+    proved = label_plan.prove_labels
+    monkeypatch.setattr("pipelines.run.prepare.prove_labels", broken)
     code, _, err = call(capsys, *command(edges, tmp_path / "out"))
     assert code == 1
     assert "error" in err

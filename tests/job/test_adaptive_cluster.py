@@ -17,7 +17,7 @@ from pipelines.output.store import Store, open_store
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
-from pipelines.scheduling.heartbeat import Mark, read_mark
+from pipelines.scheduling.heartbeat import Heartbeat, read_heartbeat
 from pipelines.scheduling.scheduler import WINDOW, Window
 from tests.job.test_worker_failures import Fault, edges  # noqa: F401
 from tests.support.jobs import Observer
@@ -33,15 +33,15 @@ class Slows(Fault):
 def test_a_worker_that_retires_does_not_end_the_task_of_the_one_that_got_it(tmp_path):
     """Dask gives the tasks of a worker that is closed gracefully to others, while its thread goes on."""
     path = tmp_path / "mark"
-    with Mark(path) as retiring:
-        retiring.at(3)
-        mark = Mark(path).__enter__()
-        mark.at(4)
-        assert (retiring.is_wanted(), mark.is_wanted()) == (False, True)
-    assert (read_mark(path).part, mark.is_wanted()) == (4, True)
+    with Heartbeat(path) as retiring:
+        retiring.record(3)
+        heartbeat = Heartbeat(path).__enter__()
+        heartbeat.record(4)
+        assert (retiring.is_wanted(), heartbeat.is_wanted()) == (False, True)
+    assert (read_heartbeat(path).part, heartbeat.is_wanted()) == (4, True)
     path.unlink()  # by the driver
-    assert not mark.is_wanted()
-    mark.__exit__()
+    assert not heartbeat.is_wanted()
+    heartbeat.__exit__()
 
 
 def test_tasks_wait_for_a_worker_where_there_is_none(tmp_path):

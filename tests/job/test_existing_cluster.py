@@ -26,7 +26,7 @@ from pipelines.scheduling.existing_cluster import (
     refuse_small_workers,
     version_here,
 )
-from pipelines.scheduling.heartbeat import Mark
+from pipelines.scheduling.heartbeat import Heartbeat
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import Observer, call, write_edges
@@ -321,14 +321,14 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
         DaskExecutor(scheduler, None), Observer(), tmp_path, Settings(edges=[], worker_timeout=5)
     )
     task = scheduling_scheduler.Task(
-        number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+        number=1, parts=(0,), isolate=False, without=frozenset(), heartbeat=tmp_path / "mark"
     )
     window._in_flight[InFlight()] = task
     scheduler.look(window)
     now = scheduling_scheduler.time.monotonic()
     monkeypatch.setattr(scheduling_scheduler.time, "monotonic", lambda: now + 60)
-    with Mark(task.mark) as mark:
-        mark.at(0)
+    with Heartbeat(task.heartbeat) as heartbeat:
+        heartbeat.record(0)
         scheduler.look(window)
     with pytest.raises(ClusterError, match="all 1 workers have been paused for 5 seconds"):
         scheduler.look(window)
@@ -347,7 +347,7 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
 ):
     window = Window(DaskExecutor(None, None), Observer(), tmp_path)
     task = scheduling_scheduler.Task(
-        number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+        number=1, parts=(0,), isolate=False, without=frozenset(), heartbeat=tmp_path / "mark"
     )
     with pytest.raises(ClusterError, match=words):
         window._on_task_error(task, error)

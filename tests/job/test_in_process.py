@@ -29,7 +29,7 @@ from pipelines.scheduling.errors import ProcessUnusableError
 from pipelines.scheduling.executor import Task
 from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
-from pipelines.worker.phase_timer import Phases
+from pipelines.worker.phase_timer import PhaseTimer
 from scripts.bench import startup_job
 from scripts.measure.work import Inputs
 from tests.support.jobs import Observer, manifest_of, parts_of, write_edges
@@ -383,7 +383,11 @@ def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_p
 
 def task(number, tmp_path):
     return Task(
-        number=number, parts=(number,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+        number=number,
+        parts=(number,),
+        isolate=False,
+        without=frozenset(),
+        heartbeat=tmp_path / "mark",
     )
 
 
@@ -538,7 +542,7 @@ def test_compiling_is_a_phase_of_its_own(monkeypatch):
     def work(seconds):
         now[0] += seconds
 
-    phases = Phases()
+    phases = PhaseTimer()
     with phases("write"):
         work(1)
         with phases("traverse") as lap:
@@ -698,7 +702,7 @@ def test_a_run_that_fails_returns_when_its_task_has_ended(tmp_path):
         ended.set()
         return []
 
-    task = Task(number=1, parts=(), isolate=False, without=frozenset(), mark=tmp_path)
+    task = Task(number=1, parts=(), isolate=False, without=frozenset(), heartbeat=tmp_path)
     with contextlib.suppress(LookupError), InProcessExecutor(run) as executor:
         executor.submit(task)
         began.wait(PATIENCE)

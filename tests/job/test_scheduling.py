@@ -22,7 +22,7 @@ from pipelines.run import prepare, reading
 from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor
-from pipelines.scheduling.heartbeat import Mark, read_mark
+from pipelines.scheduling.heartbeat import Heartbeat, read_heartbeat
 from pipelines.scheduling.scheduler import MAX_FAILURES, MAX_LOSSES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
 from tests.support.clusters import threads_of_this_process
@@ -91,20 +91,20 @@ def test_towards_the_end_tasks_get_smaller_so_that_workers_end_together():
 
 def test_a_mark_says_where_a_task_is_and_goes_with_it(tmp_path):
     path = tmp_path / "mark"
-    with Mark(path) as mark:
-        assert read_mark(path) is None, "nothing has begun"
-        mark.at(3)
-        assert read_mark(path) == (3, None, "", 3)
-        mark.at(3, None, 9)
-        assert read_mark(path) == (3, None, "", 9)
-        mark.at(4, 2**40)
-        mark.leave("é" * 1000)
-        assert read_mark(path)[:2] == (4, 2**40)
-        assert set(read_mark(path).reason) == {"é"}
-        assert mark.is_wanted()
+    with Heartbeat(path) as heartbeat:
+        assert read_heartbeat(path) is None, "nothing has begun"
+        heartbeat.record(3)
+        assert read_heartbeat(path) == (3, None, "", 3)
+        heartbeat.record(3, None, 9)
+        assert read_heartbeat(path) == (3, None, "", 9)
+        heartbeat.record(4, 2**40)
+        heartbeat.record_reason("é" * 1000)
+        assert read_heartbeat(path)[:2] == (4, 2**40)
+        assert set(read_heartbeat(path).reason) == {"é"}
+        assert heartbeat.is_wanted()
         path.unlink()
-        assert not mark.is_wanted()
-    assert read_mark(path) is None
+        assert not heartbeat.is_wanted()
+    assert read_heartbeat(path) is None
 
 
 def _no_work(parts, seconds):
@@ -175,9 +175,9 @@ class Cluster:
                 "finished",
                 [{"part": part, "summary": summary, "failed": []} for part in task.parts],
             )
-        mark = Mark(task.mark)  # left behind by a worker that dies
-        mark.__enter__()
-        mark.at(task.parts[0], self.deadly if task.isolate else None, task.parts[-1])
+        heartbeat = Heartbeat(task.heartbeat)  # left behind by a worker that dies
+        heartbeat.__enter__()
+        heartbeat.record(task.parts[0], self.deadly if task.isolate else None, task.parts[-1])
         return Future(self._status)
 
 
@@ -219,7 +219,7 @@ class ClosedAtOneBatch(Cluster):
             return future
         self.left -= 1
         if self.left < 0:
-            task.mark.unlink()
+            task.heartbeat.unlink()
             return Future(
                 "finished",
                 [{"part": part, "summary": {"seconds": 0.1}, "failed": []} for part in task.parts],

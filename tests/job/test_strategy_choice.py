@@ -22,7 +22,7 @@ from pipelines.output.manifest_types import StrategyChoice as Schema
 from pipelines.output.manifest_types import checked
 from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
 from pipelines.scheduling.dask_executor import DaskExecutor
-from pipelines.scheduling.heartbeat import Mark
+from pipelines.scheduling.heartbeat import Heartbeat
 from pipelines.scheduling.scheduler import WINDOW, Window
 from pipelines.scheduling.strategy_choice import StrategyChoice
 from tests.support import tiers
@@ -91,9 +91,9 @@ class ScriptedWindow(Window):
             future.is_over = True
             name = self.runs_instead.get(future.task.strategy, future.task.strategy)
             if name == self.dies_of:
-                mark = Mark(future.task.mark)
-                mark.__enter__()
-                mark.at(future.task.parts[0])
+                heartbeat = Heartbeat(future.task.heartbeat)
+                heartbeat.__enter__()
+                heartbeat.record(future.task.parts[0])
                 future.status = "cancelled"
                 continue
             seconds = self.taken[name]

@@ -31,7 +31,7 @@ from pipelines.scheduling.worker_processes import (
     plain_error,
     workers_ahead,
 )
-from pipelines.worker.own_gpu import cores_in
+from pipelines.worker.own_gpu import parse_cores
 from tests.support.fake_workers import FakeWorker, OpensGate, Unreadable
 from tests.support.jobs import manifest_of, parts_of, random_edges
 from tests.support.processes import PATIENCE, session_of, started, wait_until
@@ -100,9 +100,9 @@ def test_more_workers_than_gpus_are_refused():
 
 
 def test_cores_are_read_as_the_system_lists_them():
-    assert cores_in("0-2,8") == {0, 1, 2, 8}
+    assert parse_cores("0-2,8") == {0, 1, 2, 8}
     with pytest.raises(ValueError, match="invalid"):
-        cores_in("none")
+        parse_cores("none")
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ class Ask:
                 parts=words,
                 isolate=False,
                 without=frozenset(),
-                mark=os.devnull,
+                heartbeat=os.devnull,
             )
         )
 

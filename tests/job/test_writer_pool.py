@@ -35,7 +35,7 @@ from pipelines.output.store import Store
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
 from pipelines.worker import phase_timer, traversal_worker, traverse, writer_pool
-from pipelines.worker.phase_timer import Phases
+from pipelines.worker.phase_timer import PhaseTimer
 from pipelines.worker.planning import Request, plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
 from pipelines.worker.traverse import BatchTraverser
@@ -437,7 +437,7 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
 
 def drained(pieces):
     """The rows of all pieces of a part, taken as the thread takes them that writes it."""
-    return [rows for rows, _ in pieces.rows(Phases())]
+    return [rows for rows, _ in pieces.rows(PhaseTimer())]
 
 
 def test_pieces_in_flight_are_at_most_the_threads_and_one():
@@ -447,7 +447,7 @@ def test_pieces_in_flight_are_at_most_the_threads_and_one():
     lock = threading.Lock()
 
     def written(pieces):
-        for rows, _ in pieces.rows(Phases()):
+        for rows, _ in pieces.rows(PhaseTimer()):
             time.sleep(0.002)
             with lock:
                 in_flight[0] -= rows is None
@@ -464,7 +464,7 @@ def test_pieces_in_flight_are_at_most_the_threads_and_one():
                 put(lambda _clock: MadeRows([None], 0.0))
         pieces.end()
 
-    begun = [part for n_pieces in (1, 20, 0, 7) for part in writers.take(parts(n_pieces))]
+    begun = [part for n_pieces in (1, 20, 0, 7) for part in writers.submit_parts(parts(n_pieces))]
     assert [part.result() for part in begun] == [1, 20, 0, 7]
     assert 2 <= max(most) <= 2 + 1
     writers.close()
@@ -490,7 +490,7 @@ def test_a_part_whose_search_ends_early_is_abandoned_and_those_before_are_whole(
             pieces.end()
 
     with pytest.raises(type(error)):
-        writers.take(parts())
+        writers.submit_parts(parts())
     assert sorted(ended) == [0, 1]
     writers.close()
 
@@ -503,7 +503,7 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
 
     def fail(pieces):
         try:
-            next(pieces.rows(Phases()))
+            next(pieces.rows(PhaseTimer()))
             raise error
         except BaseException as failed:
             pieces.close(failed)
@@ -521,13 +521,13 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
             pieces.end()
 
     if isinstance(error, MemoryError):
-        failed, whole = writers.take(parts())
+        failed, whole = writers.submit_parts(parts())
         assert failed.exception() is error
         assert len(whole.result()) == 50
         assert searched == [0] * 50 + [1] * 50
     else:
         with pytest.raises(OSError, match="full"):
-            writers.take(parts())
+            writers.submit_parts(parts())
         assert len(searched) < 50
     assert writers._n_pieces == 0, "all capacity is left"
     writers.close()
@@ -536,7 +536,7 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
 def test_row_groups_in_flight_are_bounded_and_come_in_order():
     writers = Writers(2)
     most = []
-    encoders = [PartEncoders(writers, Phases()) for _ in range(3)]
+    encoders = [PartEncoders(writers, PhaseTimer()) for _ in range(3)]
     found = [[] for _ in encoders]
 
     def encode(number):
@@ -684,7 +684,7 @@ def test_memory_is_lent_again_only_when_nobody_holds_it():
 def test_a_phase_within_another_counts_for_itself_alone(monkeypatch):
     ticks = iter([0, 1, 2, 5, 9])
     monkeypatch.setattr(phase_timer, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    clock = Phases()
+    clock = PhaseTimer()
     with clock("write"), clock("rows"):
         pass
     assert (clock.seconds["rows"], clock.seconds["write"]) == (5 - 2, 9 - 1 - 3)

@@ -27,7 +27,7 @@ class FakeWorker:
                 raise LookupError("no such graph") from None
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def answer(self, batches, isolate, mark_path, begin_next, strategy):  # noqa: ARG002
+    def answer(self, batches, isolate, heartbeat_path, begin_next, strategy):  # noqa: ARG002
         word, *more = batches
         return getattr(self, f"_{word}")(*more)
 

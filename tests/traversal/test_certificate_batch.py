@@ -286,7 +286,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         plan = SimpleNamespace(
             group=5, query=Query(predecessors=False), run=lambda _numbers, **_: moved
         )
-        answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
+        answers, context = BatchTraverser(there, plan, work), BatchContext(stats=Mock())
         found_rows = list(answers.answer_batch(0, range(5), context))
         assert [answer.checksums for answer in found_rows] == [
             [checksum_of(traversal)] for traversal in traversals

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # these modules import this one
     from ..run.memory_plan import Sizing
     from ..run.prepare import Prepared
 
+# keys of the manifest, and of the facts of its graph, that the summary has as JSON
 _SUMMARY = (
     "algorithm",
     "result",
@@ -39,13 +40,19 @@ _SUMMARY = (
 )
 _COLUMNS = ("src_column", "dst_column", "weight_column", "oneway_column", "unused_columns")
 _MAX_COLUMNS = 20  # column names listed in one line
+# Requests beside one per part: the first manifest, a commit, the one that closes the log, the last
+# manifest and the mark.
+_REQUESTS_PER_RUN = 5
 
 
 def show_plan(
     settings: Settings, prepared: Prepared, expect: Callable[[], Expectation | str]
 ) -> None:
-    """Print the plan of the run; ``expect`` is called for what it will take."""
-    # as it is before ``expect`` tries some sources
+    """Print the plan of the run.
+
+    ``expect()`` returns what the run will take, or why that is not known; it tries some sources.
+    """
+    # Before that: a trial may change the strategy of the plan.
     chosen = _Chosen(prepared.plan.strategy, prepared.plan.why)
     expected = expect()
     if settings.json:
@@ -59,7 +66,7 @@ def show_plan(
 class _Chosen(NamedTuple):
     """The strategy of a plan, and why it was chosen."""
 
-    strategy: Any
+    strategy: Any  # entry of the registry
     why: str
 
 
@@ -108,6 +115,7 @@ def _lines_of_plan(
     settings: Settings, prepared: Prepared, chosen: _Chosen, expected: Expectation | str
 ) -> list[tuple[str, str]]:
     """Return the names and the texts of the lines that ``--plan`` prints."""
+    # The graph.
     graph = prepared.graph
     built = graph.report
     plan = prepared.plan
@@ -115,16 +123,18 @@ def _lines_of_plan(
     strategy = chosen.strategy
     size = f"{several(graph.n_vertices, 'vertex')}, {several(graph.n_edges, 'stored edge')}"
     lines = [
-        ("graph", f"{size}, {_kind(graph)}"),
+        ("graph", f"{size}, {_describe_edges(graph)}"),
         ("degrees", f"at most {graph.derived.max_degree:,}"),
-        ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
+        ("built", f"{several(built.rows, 'row')}; dropped: {_describe_dropped(built)}"),
     ]
     if prepared.build_limit is not None:
-        lines.append(("building", _building(settings, prepared)))
+        lines.append(("building", _describe_building(settings, prepared)))
     if built.where:
         lines.append(("where", built.where))
     lines.append(("columns", columns_text(built.facts(), settings.columns, settings.along)))
     lines += [("note", note) for note in notes_on_edges(settings, built.facts())]
+
+    # The question and how it is answered.
     lines += [
         ("result", describe_result(settings.result)),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
@@ -145,11 +155,13 @@ def _lines_of_plan(
     if prepared.choice is not None:
         choice = describe_choice(prepared.choice.record)
         lines.append(("choice", f"{choice}; corrected during the run"))
+
+    # Batches, workers, memory and output.
     lines += _sources_and_batches(settings, prepared)
     threads = f"{sizing.threads} thread{'s' if sizing.threads > 1 else ''}"
     lines.append(("workers", f"{sizing.workers} with {threads} each"))
     lines += [(f"memory: {name}", in_units(nbytes)) for name, nbytes in sizing.memory.items()]
-    lines += _writing(sizing)
+    lines += _writing_memory(sizing)
     lines += [
         ("expected", _expected_text(expected)),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
@@ -159,8 +171,10 @@ def _lines_of_plan(
     return lines
 
 
-def _writing(sizing: Sizing) -> list[tuple[str, str]]:
-    """Return what is held of the memory of the host while a GPU searches and parts are written."""
+def _writing_memory(sizing: Sizing) -> list[tuple[str, str]]:
+    """Return the line on the memory of the host that threads take to write parts while a GPU
+    searches; no line if none do.
+    """
     if not sizing.writing_bytes:
         return []
     threads = several(sizing.writers, "thread")
@@ -169,19 +183,21 @@ def _writing(sizing: Sizing) -> list[tuple[str, str]]:
 
 
 def _expected_facts(expected: Expectation | str) -> dict[str, Any]:
+    """Return what a run is expected to take, or why that is not known, as facts for JSON."""
     if isinstance(expected, str):
         return {"not_known": expected}
     return expected.facts()
 
 
 def _expected_text(expected: Expectation | str) -> str:
+    """Return the same in words."""
     if isinstance(expected, str):
         return f"not known: {expected}"
     return str(expected)
 
 
-def _building(settings: Settings, prepared: Prepared) -> str:
-    """Return how the graph is built, or that it was stored before."""
+def _describe_building(settings: Settings, prepared: Prepared) -> str:
+    """Say how the graph is built, or that it was stored before."""
     if prepared.reused:
         return f"no more: {settings.graph_cache} has the graph"
     if prepared.graph.report.in_files:
@@ -192,28 +208,36 @@ def _building(settings: Settings, prepared: Prepared) -> str:
 
 
 def _is_in_store(settings: Settings) -> bool:
+    """Whether the output is in an object store."""
     return settings.output is not None and URL.match(settings.output) is not None
 
 
 def traffic_of_plan(settings: Settings, sizing: Sizing) -> dict[str, Any]:
-    """Return the least number of requests that put the output into its object store, its largest
-    size, and their cost.
+    """Return the traffic of a planned run with the object store of its output: the least number of
+    ``requests``, the most bytes ``sent``, and their ``cost``.
     """
-    # The first manifest, a commit, the one that closes the log, the last manifest and the mark.
-    return _with_cost(settings, {"requests": sizing.n_batches + 5, "sent": sizing.output_bytes})
+    requests = sizing.n_batches + _REQUESTS_PER_RUN
+    return _with_cost(settings, {"requests": requests, "sent": sizing.output_bytes})
 
 
 def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
-    """Return the requests of a run to object stores, their bytes and cost, as far as they are
-    recorded.
+    """Return the traffic of a run with object stores, as far as it is recorded: ``requests``, bytes
+    ``sent`` and ``received``, ``seconds`` of the parts, and the ``cost``.
     """
-    counted = dict(manifest.get("traffic", {}))
-    stored = [(part["stored"], part["bytes"]) for part in manifest["parts"] if "stored" in part]
-    received = counted.pop("received", 0)
-    sent = counted.pop("sent", 0)
-    requests = sum(counted.values()) + sum(put["requests"] for put, _ in stored)
-    sent += sum(put["requests"] * size for put, size in stored)
-    seconds = round(sum(put["seconds"] for put, _ in stored), 3)
+    # Of the driver: numbers by the kind of request, and bytes.
+    counts = dict(manifest.get("traffic", {}))
+    received = counts.pop("received", 0)
+    sent = counts.pop("sent", 0)
+    requests = sum(counts.values())
+
+    # Of the parts, each of which may have been put several times.
+    seconds: float = 0
+    for part in manifest["parts"]:
+        if "stored" in part:
+            requests += part["stored"]["requests"]
+            sent += part["stored"]["requests"] * part["bytes"]
+            seconds += part["stored"]["seconds"]
+    seconds = round(seconds, 3)
     return _with_cost(
         settings, {"requests": requests, "sent": sent, "received": received, "seconds": seconds}
     )
@@ -223,10 +247,9 @@ def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
     """Add the cost of requests and bytes, if the settings name prices."""
     if settings.price_requests is None and settings.price_gb is None:
         return traffic
-    cost = traffic["requests"] / 1000 * (settings.price_requests or 0) + traffic["sent"] / 10**9 * (
-        settings.price_gb or 0
-    )
-    return traffic | {"cost": round(cost, 6)}
+    cost_of_requests = traffic["requests"] / 1000 * (settings.price_requests or 0)
+    cost_of_bytes = traffic["sent"] / 10**9 * (settings.price_gb or 0)
+    return traffic | {"cost": round(cost_of_requests + cost_of_bytes, 6)}
 
 
 def traffic_text(traffic: dict[str, Any]) -> str:
@@ -234,13 +257,13 @@ def traffic_text(traffic: dict[str, Any]) -> str:
     requests = several(traffic["requests"], "request")
     sent = in_units(traffic["sent"])
     text = f"at least {requests}, at most {sent} sent"
-    if "received" in traffic:
+    if "received" in traffic:  # of a run
         text = f"{requests}, {sent} sent, {in_units(traffic['received'])} received"
     return text + (f": {traffic['cost']:.4g} at the given prices" if "cost" in traffic else "")
 
 
-def _dropped(built: BuildReport) -> str:
-    """Return how many rows became no edge, and why."""
+def _describe_dropped(built: BuildReport) -> str:
+    """Say how many rows of the edge list became no edge, and why."""
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
     if built.filtered_rows:
         return f"{built.filtered_rows:,} by filters, {loops}"
@@ -248,17 +271,17 @@ def _dropped(built: BuildReport) -> str:
 
 
 def notes_on_edges(settings: Settings, built: Mapping[str, Any]) -> list[str]:
-    """Return what of the edge list may have been meant otherwise: columns that are not used,
-    weights that mean "closed", edges that the result leaves out.
+    """Return notes on what of the edge list may have been meant otherwise: columns that are not
+    used, weights that mean "closed", edges that the result leaves out.
 
     ``built``: the fields of a ``BuildReport``, as a manifest has them.
     """
-    of_kind = settings.kind.options_class.notes_on_edges(built)
-    return [*built.get("hints", []), *weights_not_used(settings, built), *of_kind]
+    notes_of_kind = settings.kind.options_class.notes_on_edges(built)
+    return [*built.get("hints", []), *notes_on_weights(settings, built), *notes_of_kind]
 
 
-def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
-    """Return which weights bfs ignores, so that hops are not mistaken for distances.
+def notes_on_weights(settings: Settings, built: Mapping[str, Any]) -> list[str]:
+    """Return notes on the weights that bfs ignores, so that hops are not mistaken for distances.
 
     ``built``: the fields of a ``BuildReport``, as a manifest has them.
     """
@@ -270,57 +293,62 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
             f"bfs counts hops: --weight-type {settings.weight_type} is not "
             "used; --algorithm sssp adds up weights"
         )
+    # Columns of numbers that no other option uses, or of these the ones with names of weights.
     numbers = built.get("unused_numbers", [])
-    known = [name for name in numbers if is_weight_name(name)]
-    shown = [name for name in known or numbers if name not in (settings.along or ())]
-    if shown:
-        names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
-        if len(shown) > 1:
-            what = f"columns {names} are"
+    named_as_weights = [name for name in numbers if is_weight_name(name)]
+    ignored = [name for name in named_as_weights or numbers if name not in (settings.along or ())]
+    if ignored:
+        names = ", ".join(map(repr, ignored[:5])) + (", ..." if len(ignored) > 5 else "")
+        if len(ignored) > 1:
+            columns = f"columns {names} are"
         else:
-            what = f"column {names} is"
-        flags = f"--algorithm sssp {flag_text('weight_column', shown[0])}"
-        notes.append(f"bfs counts hops: {what} not used; {flags} adds up weights")
+            columns = f"column {names} is"
+        flags = f"--algorithm sssp {flag_text('weight_column', ignored[0])}"
+        notes.append(f"bfs counts hops: {columns} not used; {flags} adds up weights")
     return notes
 
 
 def columns_text(
     built: Mapping[str, Any], columns: Mapping[str, str] | None, along: Sequence[str] | None
 ) -> str:
-    """Return which columns of the edge list are the ends and the weight of an edge, which are added
-    up along paths, which are unused, and those of tables.
+    """Say which columns of the edge list are the ends and the weight of an edge, which are added up
+    along paths, which are unused, and which columns of other tables are read.
 
-    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (dict of str to
-    str or None) and ``along``: the settings.
+    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (names by role)
+    and ``along``: the settings.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them
     weight = built.get("weight_column")
+    back = built.get("reverse_weight_column")
+    directions = built.get("oneway_column")
     added_up = list(along or ())
     unused = [name for name in built.get("unused_columns", []) if name not in added_up]
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
-    back = built.get("reverse_weight_column")
-    text += f", of the other direction {back!r}" if back else ""
-    text += f", directions {built['oneway_column']!r}" if built.get("oneway_column") else ""
+    if back:
+        text += f", of the other direction {back!r}"
+    if directions:
+        text += f", directions {directions!r}"
     if added_up:
         text += f"; along paths: {', '.join(map(repr, added_up))}"
     if unused:
-        more = ", ..." if len(unused) > _MAX_COLUMNS else ""
-        text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
+        dots = ", ..." if len(unused) > _MAX_COLUMNS else ""
+        text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{dots}"
     others = [
         f"{role} {name!r}"
         for role, name in (columns or {}).items()
         if COLUMN_ROLES[role] != "edges"
     ]
-    text += f"; of tables: {', '.join(others)}" if others else ""
+    if others:
+        text += f"; of tables: {', '.join(others)}"
     return text
 
 
 def show_summary(
     settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
 ) -> None:
-    """Print the summary of a run, which has computed some parts and kept others."""
+    """Print the summary of a run; ``computed`` and ``kept`` are numbers of its parts."""
     facts = _facts_of_run(settings, manifest, computed, kept, seconds)
     if settings.json:
         show(json.dumps(facts))
@@ -331,7 +359,9 @@ def show_summary(
 def _facts_of_run(
     settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
 ) -> dict[str, Any]:
-    """Return the facts that ``--json`` prints."""
+    """Return the facts of a run that ``--json`` prints; the arguments are those of
+    ``show_summary``.
+    """
     failed = manifest["failed"]
     built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
     # seconds, summed over all workers and over concurrent activities of a worker
@@ -362,7 +392,7 @@ def _facts_of_run(
     facts |= read_estimate(manifest)
     if _is_in_store(settings):
         facts["store"] = traffic_of_run(settings, manifest)
-    if settings.shard is not None:
+    if settings.shard is not None:  # the manifest counts those of all shards
         facts["sources"] = sum(len(entry["sources"]) for entry in (*manifest["parts"], *failed))
     return facts
 
@@ -370,13 +400,13 @@ def _facts_of_run(
 def _summary_lines(
     settings: Settings, manifest: Manifest, facts: dict[str, Any], seconds: float
 ) -> list[str]:
-    """Say what was computed, and where it is."""
+    """Return the lines that say what was computed, and where it is."""
     before = ""
     if facts["kept"]:
         before = f" ({several(facts['kept'], 'batch')} computed before)"
     sources = "the whole graph"
     if settings.kind.takes_sources:
-        sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
+        sources = f"{several(facts['sources'], 'source')}{_describe_duplicates(facts['duplicate_sources'])}"
     built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{before}",
@@ -395,17 +425,18 @@ def _summary_lines(
 
 
 def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
-    """Say what the records are, and how the run has ended."""
+    """Return the lines that say what the records are, and how the run has ended."""
     failed = facts["failed"]
     is_shard = settings.shard is not None
     lines = []
-    is_done = not failed and not is_shard
-    if settings.result != "distances" and (is_done or not settings.kind.adds_up):
+    # What sources add up to is there once all of them are done.
+    is_complete = not failed and not is_shard
+    if settings.result != "distances" and (is_complete or not settings.kind.adds_up):
         lines.append(describe_result(settings.result))
     if failed:
-        again = "the same command" if is_shard else "see _manifest.json; --resume"
+        remedy = "the same command" if is_shard else "see _manifest.json; --resume"
         lines.append(
-            f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again"
+            f"failed: {len(failed)} of {facts['batches']} batches, {remedy} tries them again"
         )
     elif is_shard:
         lines.append(
@@ -417,24 +448,24 @@ def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _kind(graph: Graph) -> str:
-    """Return whether a graph is directed, and which weights it has."""
+def _describe_edges(graph: Graph) -> str:
+    """Say whether a graph is directed, and which weights it has."""
     if graph.weights is None:
         weights = "unweighted"
+    elif graph.returns_integers:
+        weights = "integer weights"
     else:
         weights = f"{graph.weights.dtype} weights"
-    if graph.weights is not None and graph.returns_integers:
-        weights = "integer weights"
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
 
 
 def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[str, str]]:
-    """Return the lines on what is searched from."""
+    """Return the lines of the plan on sources, their duplicates, and their batches."""
     if not settings.kind.takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
-        ("sources", f"{prepared.n_sources:,}{_duplicates(prepared.duplicates)}"),
-        *(("estimate", bound_text(each)) for each in estimate_of_plan(prepared).values()),
+        ("sources", f"{prepared.n_sources:,}{_describe_duplicates(prepared.duplicates)}"),
+        *(("estimate", bound_text(fact)) for fact in estimate_of_plan(prepared).values()),
         (
             "batches",
             (
@@ -446,8 +477,10 @@ def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[s
 
 
 def read_estimate(manifest: Manifest) -> dict[str, Any]:
-    """Return ``estimate`` of a finished run that is one; see ``Facts`` of
-    ``output.manifest_types``.
+    """Return the fact ``estimate`` of a run whose result is estimated from a sample; empty for
+    others.
+
+    ``Facts`` of ``output.manifest_types`` says what it holds.
     """
     return {
         name: fact
@@ -458,7 +491,7 @@ def read_estimate(manifest: Manifest) -> dict[str, Any]:
 
 
 def estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
-    """Return the same of a prepared run."""
+    """Return what ``read_estimate`` returns, of a prepared run."""
     sample = getattr(prepared.request.options, "sample", None)
     return {} if sample is None else sample.facts
 
@@ -480,7 +513,8 @@ def bound_text(estimate: Mapping[str, Any]) -> str:
     return f"of {estimate['sources']:,} sources: {likely} {estimate['epsilon']:.4g}"
 
 
-def _duplicates(count: int) -> str:
+def _describe_duplicates(count: int) -> str:
+    """Say how many sources were given more than once; ``""`` if none were."""
     if count:
         return f" ({count:,} given more than once are computed once)"
     return ""

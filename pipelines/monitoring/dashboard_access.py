@@ -27,15 +27,15 @@ from tornado import web
 ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_origin"
 
 
-def own_names() -> set[str]:
-    """Return the names of this host; this may need the network."""
+def names_of_host() -> set[str]:
+    """Return the names of this host, in lower case; this may need the network."""
     return {"localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def is_allowed(
     host: str, origin: str | None, names: Collection[str], allowed: Collection[str]
 ) -> bool:
-    """Return whether a request with these headers ``Host`` and ``Origin`` may be answered.
+    """Whether a request with these headers ``Host`` and ``Origin`` may be answered.
 
     ``names`` are those of this host, and ``allowed`` are further hosts in Bokeh's notation:
     ``HOST:PORT``, where ``*`` matches anything.
@@ -51,14 +51,14 @@ def is_allowed(
     if origin is None:
         return True
     try:
-        asking = urlsplit(origin).netloc.lower()
+        origin_host = urlsplit(origin).netloc.lower()
     except ValueError:
         return False
-    return asking == host or is_listed(asking)
+    return origin_host == host or is_listed(origin_host)
 
 
 def _is_address_or(host: str, names: Collection[str]) -> bool:
-    """Whether a host is an IP address, or one of some names."""
+    """Whether a host, with or without a port, is an IP address or has one of some names."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name in names or bool(ipaddress.ip_address(name))
@@ -72,40 +72,46 @@ def refuse_others(
     """Make a Tornado application answer 403 to requests that ``is_allowed`` refuses, websockets
     included.
     """
-    _guard(
-        application,
-        lambda request: is_allowed(request.host, request.headers.get("Origin"), names, allowed),
-    )
+
+    def may_answer(request: Any) -> bool:
+        return is_allowed(request.host, request.headers.get("Origin"), names, allowed)
+
+    _guard(application, may_answer)
 
 
 def require_token(application: web.Application, token: str) -> None:
     """Make a Tornado application answer 403 to requests whose path does not begin with a token,
     websockets included.
     """
-    _guard(
-        application,
-        lambda request: hmac.compare_digest(
-            request.path[1:].partition("/")[0].encode(), token.encode()
-        ),
-    )
+
+    def has_token(request: Any) -> bool:
+        first_segment = request.path[1:].partition("/")[0]
+        # in a time that says nothing of how much of it is right
+        return hmac.compare_digest(first_segment.encode(), token.encode())
+
+    _guard(application, has_token)
 
 
-def _guard(application: web.Application, is_right: Callable[[Any], bool]) -> None:
-    """Make an application refuse the requests that are not right."""
-    find = application.find_handler
+def _guard(application: web.Application, may_answer: Callable[[Any], bool]) -> None:
+    """Make an application answer 403 to requests for which ``may_answer(request)`` is False.
+
+    The look-up of the handler is replaced, since Tornado calls it for websockets, too.
+    """
+    find_original = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:
-        if is_right(request):
-            return find(request, **keywords)
+        if may_answer(request):
+            return find_original(request, **keywords)
         return application.get_handler_delegate(request, _Refused)
 
     application.find_handler = find_handler  # type: ignore[method-assign]
 
 
 class _Refused(web.RequestHandler):
-    """States the reason without repeating the request."""
+    """Answers 403 with the reason, without repeating what the request holds."""
 
     def prepare(self) -> None:
+        """Answer before Tornado looks at the method of the request."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(

@@ -30,34 +30,42 @@ class Page(web.RequestHandler):
     """Answers with the run that is asked for by ``?run=NAME``, or with the newest one."""
 
     def initialize(self, plugin: Any, scheduler: Any) -> None:
+        """Take the ``KeplerPage``, which has the runs, and Dask's scheduler; Tornado calls this."""
         self._plugin = plugin
         self._scheduler = scheduler
 
     def get(self) -> None:
+        """Answer with the page."""
         template = html_fragments.environment().get_template("dashboard.html")
-        shown = self._plugin.shown(self.get_query_argument("run", None))
-        self.write(template.render({} if shown is None else self._facts(*shown)))
+        found = self._plugin.find_run(self.get_query_argument("run", None))
+        facts = {}
+        if found is not None:
+            name, run = found
+            facts = self._facts(name, run)
+        self.write(template.render(facts))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
         """Return what the template of the page shows of a run."""
         stats = run.stats
-        now = time.time() if run.state == "running" else run.updated_at
-        rate, edges = stats.rates(now)
+        now = run.updated_at
+        time_left = "-"
+        if run.state == "running":
+            now = time.time()
+            time_left = html_fragments.seconds(stats.seconds_left(now))
+        sources_per_second, edges_per_second = stats.rates(now)
         numbers = [
             ("sources done", f"{stats.done:,}"),
             ("left", f"{stats.left:,}"),
-            ("sources/s", html_fragments.count(rate)),
-            ("edges/s", html_fragments.edges_rate(stats, edges)),
+            ("sources/s", html_fragments.count(sources_per_second)),
+            ("edges/s", html_fragments.edges_rate(stats, edges_per_second)),
             ("time so far", html_fragments.seconds(now - stats.started)),
-            (
-                "time left",
-                html_fragments.seconds(stats.seconds_left(now)) if run.state == "running" else "-",
-            ),
+            ("time left", time_left),
             ("failed sources", f"{stats.failed_sources:,}"),
             ("retries", f"{stats.retries:,}"),
         ]
+        # Plots are kept until the next message of the job: browsers ask each second.
         if run.drawn_at != run.updated_at:
-            run.drawn = draw_plots(stats, run.facts["algorithm"])
+            run.plots = draw_plots(stats, run.facts["algorithm"])
             run.drawn_at = run.updated_at
         return {
             "name": name,
@@ -68,46 +76,52 @@ class Page(web.RequestHandler):
             "numbers": numbers,
             "ago": round(max(0.0, time.time() - run.updated_at)),
             "others": [other for other in reversed(self._plugin.runs) if other != name],
-            "plots": run.drawn,
+            "plots": run.plots,
             **self._workers(stats),
         }
 
     def _workers(self, stats: Any) -> dict[str, Any]:
-        """Return workers with their progress and memory; if there are many, those with most
-        sources, and how many more.
+        """Return the table of workers, as ``workers``, and how many more there are, as ``more``.
+
+        A row has the name of a worker, its ``Share``, and what ``describe_worker`` returns. If there
+        are many, those with most sources have a row.
         """
-        present = {
+        # Dask's state of the workers that are there, by their address without the protocol.
+        states = {
             address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()
         }
         shares = stats.shares(MAX_ROWS)
-        names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
+        without_share = [name for name in sorted(states) if name not in shares]
+        names = [*shares, *without_share][:MAX_ROWS]
         rows = [
-            (name, shares.get(name, Share()), *describe_worker(present.get(name), name))
+            (name, shares.get(name, Share()), *describe_worker(states.get(name), name))
             for name in names
         ]
-        return {
-            "workers": rows,
-            "more": 0 if OTHERS in names else len(set(present) | set(stats.workers)) - len(names),
-        }
+        n_more = 0
+        if OTHERS not in names:
+            n_more = len(states.keys() | stats.workers.keys()) - len(names)
+        return {"workers": rows, "more": n_more}
 
 
 def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
-    """Return memory and utilization of a worker, or those of its GPU if it has one, and the address
-    of its metrics.
+    """Return texts for a row of the table: memory and utilization of a worker, or those of its GPU
+    if it has one, and the address of its metrics.
+
+    ``worker``: Dask's state of it; None if it is gone, or if the row is that of several.
     """
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
     metrics = worker.metrics
     memory = f"{metrics.get('memory', 0) / 2**30:.2f} GiB"
-    use = f"{metrics.get('cpu', 0):.0f} % CPU"
+    utilization = f"{metrics.get('cpu', 0):.0f} % CPU"
     gpu = metrics.get("gpu")
     if gpu and gpu.get("memory-used") is not None:
         total = worker.extra.get("gpu", {}).get("memory-total")
         of_total = f" of {total / 2**30:.0f}" if total else ""
         memory = f"{gpu['memory-used'] / 2**30:.1f}{of_total} GiB (GPU)"
-        used = gpu.get("utilization")
-        use = "" if used is None else f"{used} % GPU"
-    return memory, use, _metrics_address(worker)
+        percent = gpu.get("utilization")
+        utilization = "" if percent is None else f"{percent} % GPU"
+    return memory, utilization, _metrics_address(worker)
 
 
 def _metrics_address(worker: Any) -> str:

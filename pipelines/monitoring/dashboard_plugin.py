@@ -30,24 +30,22 @@ PLUGIN = TOPIC = PATH = "kepler"
 MAX_RUNS = 8  # runs per scheduler whose statistics are kept
 _NO_DASHBOARD = "the scheduler has no dashboard"
 _SEND_EVERY = 0.5  # minimum seconds between two messages
-_LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
+_LAST_MESSAGE_SECONDS = 5  # maximum wait for the last message at the end of a run
 
 
 @dataclass
 class Run:
-    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first
-    message, ``drawn`` its plots.
-    """
+    """What the scheduler knows of one run."""
 
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # those that do not change, from the job's first message
     stats: RunStats
-    state: str
-    updated_at: float
-    drawn: dict[str, Any] = field(default_factory=dict)
-    drawn_at: float = 0.0
+    state: str  # a key of ``dashboard_page._STATES``
+    updated_at: float  # seconds since the epoch, of the last message
+    plots: dict[str, Any] = field(default_factory=dict)  # by name, as ``draw_plots`` returns them
+    drawn_at: float = 0.0  # ``updated_at`` of the message that the plots show
 
     def take(self, message: dict[str, Any]) -> None:
-        """Apply a message."""
+        """Take in a message of the job, as ``PageUpdates`` sends it."""
         self.updated_at = time.time()
         self.state = message["state"]
         self.stats.take(message, self.updated_at)
@@ -57,19 +55,20 @@ class Run:
 class KeplerPage(SchedulerPlugin):
     """Serves the page and holds the last runs of a scheduler, in bounded memory.
 
-    ``own``: whether the scheduler is this job's own. If so, access control also covers Dask's pages
-    (see ``dashboard_access``).
+    ``is_own_scheduler``: whether the scheduler is this job's own. If so, access control also covers
+    Dask's pages (see ``dashboard_access``).
     """
 
+    # Dask's: a second plug-in of this name does not take the place of the first.
     name = PLUGIN
     idempotent = True
 
-    def __init__(self, own: bool = False):
-        self._own = own
-        self.runs: OrderedDict[str, Run] = OrderedDict()
+    def __init__(self, is_own_scheduler: bool = False):
+        self._is_own_scheduler = is_own_scheduler
+        self.runs: OrderedDict[str, Run] = OrderedDict()  # by name, the oldest first
 
     async def start(self, scheduler: Any) -> None:
-        """Add the page; raises RuntimeError if the scheduler has no dashboard."""
+        """Add the page to the dashboard; raise RuntimeError if the scheduler has none."""
         from tornado import web
 
         applications = getattr(scheduler.http_application, "applications", ())
@@ -80,26 +79,29 @@ class KeplerPage(SchedulerPlugin):
             raise RuntimeError(_NO_DASHBOARD)
         from distributed.dashboard.scheduler import template_variables
 
-        from .dashboard_access import ORIGINS, own_names, refuse_others
+        from .dashboard_access import ORIGINS, names_of_host, refuse_others
         from .dashboard_page import Page
 
+        # An application with the page, and access control.
         path = f"{re.escape(dashboards[0].prefix)}/{PATH}"
         application = web.Application(
             [(path, Page, {"plugin": self, "scheduler": scheduler})], compress_response=True
         )
-        names = await asyncio.to_thread(own_names)
-        # Dask allows every origin by default
+        names = await asyncio.to_thread(names_of_host)
+        # Dask allows every origin by default, which counts as none.
         allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]
-        for each in (application, *([scheduler.http_application] if self._own else [])):
-            refuse_others(each, names, allowed)
+        refuse_others(application, names, allowed)
+        if self._is_own_scheduler:
+            refuse_others(scheduler.http_application, names, allowed)
+
+        # The application, and its entry in the navigation bar of Dask's pages.
         scheduler.http_application.add_application(application)
-        # entries of the navigation bar of Dask's pages
         pages = template_variables(scheduler)["pages"]
         if PATH not in pages:
             pages.append(PATH)
 
     def log_event(self, topic: str, msg: dict[str, Any]) -> None:
-        """Receive a message of a job."""
+        """Receive a message of a job; Dask calls this with the messages of all topics."""
         if topic != TOPIC:
             return
         run = self.runs.get(msg["run"])
@@ -117,15 +119,19 @@ class KeplerPage(SchedulerPlugin):
             if run.facts["client"] == client and run.state == "running":
                 run.state = "gone"
 
-    def shown(self, asked: str | None) -> tuple[str, Run] | None:
-        """Return the requested run, else the newest one."""
-        if asked is not None and asked in self.runs:
-            return asked, self.runs[asked]
+    def find_run(self, name: str | None) -> tuple[str, Run] | None:
+        """Return the name and the state of a run: the one of this name, or else the newest one; None
+        if there is none.
+        """
+        if name is not None and name in self.runs:
+            return name, self.runs[name]
         return next(reversed(self.runs.items()), None)
 
 
 class PageUpdates:
-    """Sends events to the page without making the job wait.
+    """Sends messages to the page without making the job wait.
+
+    Items are added by the thread of the job, and sent by that of Dask's client, a few at a time.
 
     ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``.
     ``say``: called once with a message if the page can no longer be reached.
@@ -134,39 +140,41 @@ class PageUpdates:
     def __init__(self, client: Client, facts: dict[str, Any], say: Callable[..., None]) -> None:
         self._client = client
         self._say = say
-        self._run = uuid.uuid4().hex[:12]
+        self._run = uuid.uuid4().hex[:12]  # the name of the run on the page
         self._facts = facts | {"client": client.id}
-        self._lock = threading.Lock()
-        self._waiting: dict[str, Any] | None = None
+        self._lock = threading.Lock()  # of the pending items and the distances
+        self._pending: dict[str, Any] | None = None  # items to send by kind; None if nothing is
         self._state = "running"
         self._distances: Histogram | None = None
-        self._sending = self._broken = False
+        self._is_sending = False
+        self._is_broken = False  # whether the page can no longer be reached
         self._sent_at = 0.0
-        self.add()
+        self.add()  # a first message without items, so that the page shows the run
 
     def add(
         self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None
     ) -> None:
-        """Send one item of ``batches``, ``failed`` or ``retried``, together with others if there
-        are many.
+        """Send one item, together with others if there are many.
+
+        ``what``: "batches", "failed" or "retried". ``distances``: the histogram of all batches.
         """
         with self._lock:
             self._distances = distances or self._distances
-            if self._waiting is None:
-                self._waiting = {"batches": [], "failed": [], "retried": []}
+            if self._pending is None:
+                self._pending = {"batches": [], "failed": [], "retried": []}
             if item is not None:
-                self._waiting[what].append(item)
-        if not self._broken:
+                self._pending[what].append(item)
+        if not self._is_broken:
             cast(Any, self._client.loop).add_callback(self._send)
 
     def end(self, state: str) -> None:
         """Send the rest and the final state of the run; waits a few seconds at most."""
         self._state = state
         self.add()
-        if self._broken or self._client.status != "running":
+        if self._is_broken or self._client.status != "running":
             return
         try:
-            self._client.sync(self._finish, callback_timeout=_LAST_WORDS_SECONDS)
+            self._client.sync(self._finish, callback_timeout=_LAST_MESSAGE_SECONDS)
         except TimeoutError:
             self._say(
                 f"the page at /{PATH} did not get the end of the run: "
@@ -175,22 +183,23 @@ class PageUpdates:
 
     async def _finish(self) -> None:
         """Wait until all messages are sent."""
-        while self._sending or (self._waiting is not None and not self._broken):
+        while self._is_sending or (self._pending is not None and not self._is_broken):
             await self._send()
             await asyncio.sleep(0.01)
 
     async def _send(self) -> None:
-        """Send what waits, two messages per second at most while the run goes on."""
-        if self._sending or self._broken:
+        """Send what is pending, two messages per second at most while the run goes on."""
+        if self._is_sending or self._is_broken:
             return
-        self._sending = True
+        self._is_sending = True
         try:
-            while self._waiting is not None:
+            while self._pending is not None:
+                # A change of the state, at the end of the run, does not wait.
                 while self._state == "running" and time.monotonic() < self._sent_at + _SEND_EVERY:
                     await asyncio.sleep(0.05)
                 with self._lock:
-                    items = self._waiting
-                    self._waiting = None
+                    items = self._pending
+                    self._pending = None
                 message = {
                     "run": self._run,
                     "facts": self._facts,
@@ -200,26 +209,26 @@ class PageUpdates:
                 await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=message | items)
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
-            self._broken = True
+            self._is_broken = True
             self._say(f"the page at /{PATH} gets no more updates of this run: {error}")
         finally:
-            self._sending = False
+            self._is_sending = False
 
 
 def open_page(
     client: Client, facts: dict[str, Any], say: Callable[..., None]
 ) -> PageUpdates | None:
-    """Add the page to a scheduler's dashboard, unless it is already there, and say where both are.
+    """Add the page to a scheduler's dashboard, unless it is already there, and say where both are;
+    return what sends updates to it.
 
-    ``client``, ``facts``, ``say``: as for ``PageUpdates``. ``say`` is called with the reason if there can
-    be no page: the scheduler has no dashboard or no Bokeh, cannot import this module, or accepts no
-    plugins. The run continues without the page.
+    None if there can be no page: the scheduler has no dashboard or no Bokeh, cannot import this
+    module, or accepts no plug-ins. ``say`` is then called with the reason, and the run continues
+    without the page. ``client``, ``facts``, ``say``: as for ``PageUpdates``.
     """
     link = client.dashboard_link  # where a dashboard would be: Dask has it also where there is none
     try:
-        client.register_plugin(KeplerPage(own=client.cluster is not None))
-    except Exception as error:
-        # any error of an external scheduler: the run does not depend on the page
+        client.register_plugin(KeplerPage(is_own_scheduler=client.cluster is not None))
+    except Exception as error:  # any of an external scheduler: the run does not depend on the page
         if str(error) == _NO_DASHBOARD:
             say(f"no page of this run: {_NO_DASHBOARD}")
         else:

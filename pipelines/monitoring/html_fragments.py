@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def printed(value: Any) -> Any:
     """Return a value as text; characters that are not printable, except line ends, are escaped as
     by ``repr``.
+
+    HTML that is marked as such stays as it is.
     """
     if hasattr(value, "__html__"):
         return value
@@ -31,7 +33,7 @@ def environment() -> Environment:
     # Imported only here, because workers and runs without a report need none.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
         finalize=printed,
@@ -39,12 +41,12 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"n": "{:,}".format, "seconds": seconds, "which": which}
-    return made
+    templates.filters |= {"n": "{:,}".format, "seconds": seconds, "which": list_sources}
+    return templates
 
 
 def seconds(value: float | None) -> str:
-    """Return a duration as text."""
+    """Return a duration in seconds as text, in minutes or hours if it is long."""
     if value is None:
         return "not known"
     if value < 100:
@@ -68,21 +70,23 @@ def count(value: float) -> str:
 
 def title(run: Mapping[str, Any]) -> str:
     """Return the title of a run, from its ``algorithm``, ``sources`` and ``result``."""
-    n = run["sources"]
+    n_sources = run["sources"]
     result = run["result"]
-    said = f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
+    searches = f"{run['algorithm']} from {n_sources:,} source" + ("" if n_sources == 1 else "s")
     if result == "distances":
-        return said
-    return f"{said}: {result}"
+        return searches
+    return f"{searches}: {result}"
 
 
 def edges_rate(stats: RunStats, rate: float) -> str:
-    """Return edges per second; a dash for results that do not tell which vertices were reached."""
+    """Return edges per second as text; a dash for results that do not say which vertices were
+    reached.
+    """
     return count(rate) if stats.whole.edges else "-"
 
 
-def which(failure: Mapping[str, Any]) -> str:
-    """Return the sources of a failure in the notation of ``--sources``."""
-    shown = ", ".join(str(source) for source in failure["sources"])
-    more = failure["n"] - len(failure["sources"])
-    return f"{shown} and {more:,} more" if more > 0 else shown
+def list_sources(failure: Mapping[str, Any]) -> str:
+    """Return the sources of a failure as text: the first ones, and how many more there are."""
+    text = ", ".join(map(str, failure["sources"]))
+    n_more = failure["n"] - len(failure["sources"])
+    return f"{text} and {n_more:,} more" if n_more > 0 else text

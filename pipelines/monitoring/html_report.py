@@ -18,10 +18,11 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from . import html_fragments
 from .console import bound_text, columns_text, read_estimate
 from .run_plots import draw_plots
-from .run_stats import PHASES, RunStats, summarize_batch
+from .run_stats import MAX_LISTED, PHASES, RunStats, summarize_batch
 
 # seconds without work after which the pause is removed from the time axis: the run was resumed
 PAUSE = 60.0
+# by the status of a manifest, the class of its colour, and how the run has ended
 _STATUS = {
     "done": ("good", "done: every result is there"),
     "failed": ("bad", "ended with failures"),
@@ -36,10 +37,13 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
     ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that
     finishes the run.
     """
-    # Part files that an earlier run left without a manifest have no times.
-    timed = [summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"]]
-    batches, pauses = closed_up(sorted(filter(None, timed), key=lambda batch: batch["started"]))
-    stats = _collect(manifest, batches)
+    # Part files that an earlier run left without a manifest have no times, and no summary.
+    summaries = [
+        summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"]
+    ]
+    timed = sorted(filter(None, summaries), key=lambda batch: batch["started"])
+    batches, pauses = remove_pauses(timed)
+    stats = _collect_stats(manifest, batches)
     return (
         html_fragments.environment()
         .get_template("report.html")
@@ -49,17 +53,17 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
             made=time.strftime("%Y-%m-%d %H:%M:%S %z"),
             manifest=manifest,
             run=stats,
-            numbers=_numbers(manifest, stats),
-            errors=_errors(manifest),
+            numbers=_list_numbers(manifest, stats),
+            errors=_group_errors(manifest),
             resume_command=resume_command,
-            plan=_plan(manifest),
+            plan=_list_plan(manifest),
             busiest=[row for table in manifest["tables"] for row in table.get("busiest", ())],
-            **_proof(manifest),
-            times=_times(manifest, stats),
+            **_list_proof(manifest),
+            times=_list_times(manifest, stats),
             pauses=pauses,
             plots=draw_plots(stats, manifest["algorithm"], batches),
             settings=[
-                (key, _shown(value))
+                (key, _to_text(value))
                 for key, value in manifest["settings"].items()
                 if value is not None
             ],
@@ -67,55 +71,59 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
     )
 
 
-def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
+def remove_pauses(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
     """Remove the pauses between a run and its resumption from the times of batches, which are
     ordered by their start.
 
-    Returns the batches, and the seconds that were removed, each more than ``PAUSE``.
+    Returns the batches with earlier times, and the seconds of each pause, more than ``PAUSE``.
     """
-    closed: list[dict[str, Any]] = []
+    moved: list[dict[str, Any]] = []
     pauses: list[float] = []
-    end: float | None = None
+    end: float | None = None  # of the batches so far
     for batch in batches:
         if end is not None and batch["started"] - end > PAUSE:
             pauses.append(batch["started"] - end)
         end = max(end or batch["ended"], batch["ended"])
-        out = sum(pauses)
-        closed.append(batch | {"started": batch["started"] - out, "ended": batch["ended"] - out})
-    return closed, pauses
+        removed = sum(pauses)
+        times = {"started": batch["started"] - removed, "ended": batch["ended"] - removed}
+        moved.append(batch | times)
+    return moved, pauses
 
 
-def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
-    """Return the statistics of a run, by its manifest."""
-    timed = sum(batch["sources"] for batch in batches)
-    there = sum(len(part["sources"]) for part in manifest["parts"])
-    stats = RunStats(batches[0]["started"] if batches else 0.0, manifest["sources"], there - timed)
+def _collect_stats(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
+    """Return the statistics of a run, by its manifest and the batches that have times."""
+    n_timed = sum(batch["sources"] for batch in batches)
+    n_done = sum(len(part["sources"]) for part in manifest["parts"])
+    started = batches[0]["started"] if batches else 0.0
+    stats = RunStats(started, manifest["sources"], n_done - n_timed)
     failed = [
-        {**each, "part": part_number(each["file"]), "n": len(each["sources"])}
-        for each in manifest["failed"]
+        {**failure, "part": part_number(failure["file"]), "n": len(failure["sources"])}
+        for failure in manifest["failed"]
     ]
-    retried = [{**each, "part": part_number(each["file"])} for each in manifest["retried"]]
+    retried = [{**retry, "part": part_number(retry["file"])} for retry in manifest["retried"]]
     stats.take({"batches": batches, "failed": failed, "retried": retried})
     for part in manifest["parts"]:
         stats.distances = sum_histograms(stats.distances, part.get("distances"))
     return stats
 
 
-def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+def _list_numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
     """Return the names and values of the numbers at the top."""
     whole = stats.whole
-    took = max(stats.ended - stats.started, 1e-9)
     parts = manifest["parts"]
+    sources_per_second = "not known"
+    edges_per_second = "not known"
+    if whole.batches:
+        seconds = max(stats.ended - stats.started, 1e-9)
+        sources_per_second = html_fragments.count(whole.sources / seconds)
+        edges_per_second = html_fragments.edges_rate(stats, whole.edges / seconds)
     return [
         ("sources done", f"{stats.done:,} of {stats.total:,}"),
         ("rows", f"{sum(part['rows'] for part in parts):,}"),
         ("written", in_units(sum(part["bytes"] for part in parts))),
         ("batches", f"{len(parts):,}"),
-        ("sources/s", html_fragments.count(whole.sources / took) if whole.batches else "not known"),
-        (
-            "edges/s",
-            html_fragments.edges_rate(stats, whole.edges / took) if whole.batches else "not known",
-        ),
+        ("sources/s", sources_per_second),
+        ("edges/s", edges_per_second),
         ("failed sources", f"{stats.failed_sources:,}"),
         ("retries", f"{stats.retries:,}"),
         *(
@@ -126,136 +134,145 @@ def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
     ]
 
 
-def _errors(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the kinds of errors, the most frequent first, each with the number and the first of
-    its sources.
+def _group_errors(manifest: Manifest) -> list[dict[str, Any]]:
+    """Return the errors, the most frequent first: each with its text as ``error``, its first
+    ``sources``, and their number ``n``.
     """
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
     kinds = []
     for error, failures in sorted(by_error.items(), key=lambda entry: -len(entry[1])):
-        names = [source for failure in failures for source in failure["sources"]]
-        kinds.append({"error": error, "sources": names[:12], "n": len(names)})
+        sources = [source for failure in failures for source in failure["sources"]]
+        kinds.append({"error": error, "sources": sources[:MAX_LISTED], "n": len(sources)})
     return kinds
 
 
-def _plan(manifest: Manifest) -> list[tuple[str, object]]:
-    """Return the lines on what was computed, and how."""
+def _list_plan(manifest: Manifest) -> list[tuple[str, object]]:
+    """Return the names and texts of the lines on what was computed, and how."""
     graph = manifest["graph"]
     settings = manifest["settings"]
     built = graph.get("built", {})
-    direction = "directed" if graph["directed"] else "undirected"
-    same = manifest["duplicate_sources"]
+
+    # The graph.
     edges = settings["edges"]
     if isinstance(edges, list | tuple):
         edges = ", ".join(edges)
-    return [
+    direction = "directed" if graph["directed"] else "undirected"
+    size = f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}"
+    # Columns and hints have lines of their own.
+    own_lines = ("_column", "_columns", "_numbers", "hints")
+    report = [
+        f"{key.replace('_', ' ')}: {_to_text(value)}"
+        for key, value in built.items()
+        if value != "" and not key.endswith(own_lines)
+    ]
+    lines: list[tuple[str, object]] = [
         ("edge list", edges),
-        (
-            "graph",
-            f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}",
-        ),
+        ("graph", size),
         ("graph fingerprint", graph["fingerprint"]),
-        (
-            "built from",
-            ", ".join(
-                f"{key.replace('_', ' ')}: {_shown(value)}"
-                for key, value in built.items()
-                if value != "" and not key.endswith(("_column", "_columns", "_numbers", "hints"))
-            ),
-        ),
+        ("built from", ", ".join(report)),
         *(("note", hint) for hint in built.get("hints", [])),
         ("columns", columns_text(built, settings.get("columns"), settings.get("along"))),
+    ]
+
+    # The question and how it was answered.
+    lines += [
         ("result", describe_result(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
-        *(
-            [("direction", "in: distances to the sources")]
-            if manifest.get("direction") == "in"
-            else []
-        ),
-        ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
-        *(
-            [("choice of strategy", describe_choice(manifest["choice"]))]
-            if manifest.get("choice")
-            else []
-        ),
-        (
-            "sources",
-            f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else ""),
-        ),
+    ]
+    if manifest.get("direction") == "in":
+        lines.append(("direction", "in: distances to the sources"))
+    lines.append(
+        ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}")
+    )
+    if manifest.get("choice"):
+        lines.append(("choice of strategy", describe_choice(manifest["choice"])))
+
+    # Sources, workers and memory.
+    sources = f"{manifest['sources']:,}"
+    if manifest["duplicate_sources"]:
+        sources += f", and {manifest['duplicate_sources']:,} given more than once"
+    lines += [
+        ("sources", sources),
         *((name, bound_text(estimate)) for name, estimate in read_estimate(manifest).items()),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),
     ]
+    return lines
 
 
-def _proof(manifest: Manifest) -> dict[str, Any]:
-    """Return ``proof``, the outcome of the certificates with the digests, and ``proven``, the class
-    of that outcome.
+def _list_proof(manifest: Manifest) -> dict[str, Any]:
+    """Return ``proof``, the names and texts of the lines on certificates and digests, and
+    ``proven``, the class of the colour of their outcome.
     """
-    wrong = sum(
+    n_rejected = sum(
         len(failure["sources"])
         for failure in manifest["failed"]
         if "CertificateError" in failure["error"]
     )
-    how, proven = _say_proven(manifest)
+    how_much, proven = _describe_certified(manifest)
     rejected = "none was rejected"
-    state = "good" if how == "all" else "warn"
-    if wrong:
-        rejected = f"{wrong:,} more were rejected and not written"
-        state = "bad"
+    outcome = "good" if how_much == "all" else "warn"
+    if n_rejected:
+        rejected = f"{n_rejected:,} more were rejected and not written"
+        outcome = "bad"
     rows = [
         ("certificates", f"{proven}; {rejected}"),
         ("digest", manifest["digest"] or "none: the run is not complete"),
         ("run fingerprint", manifest["fingerprint"]),
     ]
-    return {"proof": rows, "proven": state}
+    return {"proof": rows, "proven": outcome}
 
 
-def _say_proven(manifest: Manifest) -> tuple[str, str]:
-    """Return how much was certified ("all", "sample" or "none"), and a sentence on it."""
-    parts = manifest["parts"]
-    how = manifest["settings"]["certify"]
-    done = sum(len(part["sources"]) for part in parts)
+def _describe_certified(manifest: Manifest) -> tuple[str, str]:
+    """Return how much was certified ("all", "sample" or "none"), and the same as a sentence."""
+    certify = manifest["settings"]["certify"]
     kind = OUTPUT_SCHEMAS[manifest["result"]]
+    # What was certified, and what came after that.
     if kind.is_distances:
-        what = "results"
+        certified = "result"
         then = "they were written"
     else:
-        what = "traversals"
+        certified = "traversal"
         then = f"{kind.name} was computed from them"
-    if how == "none":
-        return how, f"no {what[:-1]} was certified: the run had --certify none"
+    if certify == "none":
+        return certify, f"no {certified} was certified: the run had --certify none"
     if kind.of_labels or manifest.get("proved") == "labels":
         return "all", "the hub labels were proved as a whole before a row was written"
-    where = "certified over all vertices and edges"
+
+    parts = manifest["parts"]
+    n_done = sum(len(part["sources"]) for part in parts)
+    scope = "certified over all vertices and edges"
     if kind.one_search:  # there is only one part file
-        then = "its rows were computed" if done else "any row was computed"
-        return "all", f"the search from all sources together was {where} before {then}"
-    if how == "all":
-        return how, f"all {done:,} {what} were {where} before {then}"
-    first = f"{len(parts):,} of {done:,} {what}, the first of each batch,"
-    return how, f"{first} were certified before {then}"
+        then = "its rows were computed" if n_done else "any row was computed"
+        return "all", f"the search from all sources together was {scope} before {then}"
+    if certify == "all":
+        return certify, f"all {n_done:,} {certified}s were {scope} before {then}"
+    first = f"{len(parts):,} of {n_done:,} {certified}s, the first of each batch,"
+    return certify, f"{first} were certified before {then}"
 
 
-def _times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
-    """Return the seconds of each step, and of the phases of workers."""
+def _list_times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+    """Return the names and times of the steps of the run, and of the phases of workers."""
     seconds = manifest["seconds"]
-    whole = stats.whole
-    named = {key: text for key, (_, text) in STEPS.items()}
+    phases = stats.whole.phases
+    names = {step: text for step, (_, text) in STEPS.items()}
     if "build" not in seconds:
-        named["read"] = "reading the graph"
-    rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
-    busy = sum(whole.phases.values())
+        names["read"] = "reading the graph"
+    rows = [
+        (names.get(step, step), html_fragments.seconds(value)) for step, value in seconds.items()
+    ]
+    total = sum(phases.values())
     for phase in PHASES:
-        took = whole.phases[phase]
-        share = f" ({100 * took / busy:.1f} %)" if busy else ""
-        rows.append((f"of the workers' time: {phase}", html_fragments.seconds(took) + share))
+        share = f" ({100 * phases[phase] / total:.1f} %)" if total else ""
+        time_of_phase = html_fragments.seconds(phases[phase])
+        rows.append((f"of the workers' time: {phase}", time_of_phase + share))
     return rows
 
 
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
+    """Return a value of a setting as text, without quotes if it is one."""
     if isinstance(value, str):
         return value
     return json.dumps(value)

@@ -28,9 +28,9 @@ def collect_facts(manifest: Manifest) -> dict[str, Any]:
     """Return the constant facts of a run in plain values, for the terminal, the dashboard and the
     report.
     """
-    same = ("algorithm", "result", "means", "strategy", "device", "sources")
+    keys = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
-        **{key: dict(manifest)[key] for key in same},
+        **{key: dict(manifest)[key] for key in keys},
         "started": time.time(),
         "output": manifest["settings"]["output"],
         "vertices": manifest["graph"]["vertices"],
@@ -42,7 +42,8 @@ class Progress:
     """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn;
     elsewhere, a line from time to time. The page of the dashboard gets the same.
 
-    ``facts``: the result of ``collect_facts``. ``page``: sends to the page, if there is one.
+    ``facts``: the result of ``collect_facts``, and ``kept``, the sources that an earlier run
+    computed. ``page``: the ``PageUpdates`` of the page, if there is one.
     """
 
     def __init__(self, facts: dict[str, Any], page: Any = None) -> None:
@@ -50,13 +51,13 @@ class Progress:
         self._stats = RunStats(facts["started"], facts["sources"], facts["kept"])
         self._lock = threading.Lock()  # a separate thread draws on the terminal
         self._console = Console(stderr=True, highlight=False)
-        self._live: Live | None = None
+        self._live: Live | None = None  # what redraws the lines; None if the output is no terminal
         self._last_report = time.monotonic()
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(
-                get_renderable=self._drawn, console=self._console, refresh_per_second=2
+                get_renderable=self._draw_lines, console=self._console, refresh_per_second=2
             )
             self._live.start()
         return self
@@ -74,14 +75,14 @@ class Progress:
         """Record that a part file is written; ``summary`` is its entry in the manifest."""
         batch = summarize_batch(part, summary)
         assert batch is not None  # a batch of this run has times
-        self._note("batches", batch, summary["distances"])
+        self._add("batches", batch, summary["distances"])
         if self._live is None and time.monotonic() - self._last_report >= _LINE_EVERY:
             self._last_report = time.monotonic()
-            say(self._line())
+            say(self._describe_progress())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
         """Record that some sources of a batch failed."""
-        self._note(
+        self._add(
             "failed",
             {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error},
         )
@@ -89,35 +90,39 @@ class Progress:
 
     def retried(self, part: int, why: str) -> None:
         """Record that a batch is retried."""
-        self._note("retried", {"part": part, "why": why})
+        self._add("retried", {"part": part, "why": why})
 
-    def _note(self, what: str, item: dict[str, Any], distances: Histogram | None = None) -> None:
-        """Take an item into the statistics of this process, and send it to the page."""
+    def _add(self, what: str, item: dict[str, Any], distances: Histogram | None = None) -> None:
+        """Add an item to the statistics of this process, and send it to the page.
+
+        ``what``: "batches", "failed" or "retried", as ``RunStats.take`` has them.
+        """
         with self._lock:
             self._stats.take({what: [item]})
             self._stats.distances = sum_histograms(self._stats.distances, distances)
         if self._page is not None:
             self._page.add(what, item, self._stats.distances)
 
-    def _line(self) -> str:
+    def _describe_progress(self) -> str:
         """Say how much is done, at which rates, and how long the rest takes."""
         stats = self._stats
-        rate, edges = stats.rates()
-        words = [
+        sources_per_second, edges_per_second = stats.rates()
+        facts = [
             f"{stats.done:,}/{stats.total:,} sources",
-            f"{html_fragments.count(rate)} sources/s",
-            *([f"{html_fragments.count(edges)} edges/s"] if stats.whole.edges else []),
+            f"{html_fragments.count(sources_per_second)} sources/s",
         ]
-        left = stats.seconds_left()
-        if stats.left and rate and left is not None:
-            words.append(f"about {html_fragments.seconds(max(1, round(left)))} left")
+        if stats.whole.edges:
+            facts.append(f"{html_fragments.count(edges_per_second)} edges/s")
+        seconds_left = stats.seconds_left()
+        if stats.left and sources_per_second and seconds_left is not None:
+            facts.append(f"about {html_fragments.seconds(max(1, round(seconds_left)))} left")
         if stats.failures:
-            words.append(f"{stats.failed_sources:,} sources failed")
+            facts.append(f"{stats.failed_sources:,} sources failed")
         if stats.retries:
-            words.append(f"{stats.retries:,} retries")
-        return ", ".join(words)
+            facts.append(f"{stats.retries:,} retries")
+        return ", ".join(facts)
 
-    def _drawn(self) -> Group:
+    def _draw_lines(self) -> Group:
         """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the
         workers if they are few.
         """
@@ -127,12 +132,12 @@ class Progress:
             bar.add_row(
                 ProgressBar(total=max(1, stats.total), completed=stats.done, complete_style="green")
             )
-            lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
-            took = sum(stats.whole.phases.values())
-            if took:
+            lines: list[RenderableType] = [bar, Text(self._describe_progress(), style="bold")]
+            total = sum(stats.whole.phases.values())
+            if total:
                 shares = ", ".join(
-                    f"{phase} {100 * value / took:.0f} %"
-                    for phase, value in stats.whole.phases.items()
+                    f"{phase} {100 * seconds / total:.0f} %"
+                    for phase, seconds in stats.whole.phases.items()
                 )
                 so_far = html_fragments.seconds(time.time() - stats.started)
                 lines.append(Text(f"{so_far} so far; {shares}"))
@@ -142,7 +147,9 @@ class Progress:
 
 
 def _workers_table(stats: RunStats) -> Table:
-    """Return a line per worker with what it has done."""
+    """Return a table with a line per worker: its batches, its sources, and edges per second of its
+    own time.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("worker", "batches", "sources", "edges/s"):
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")

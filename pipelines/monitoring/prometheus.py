@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from ..output.manifest_types import PartSummary
 from .run_stats import PHASES
 
-Note = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
+# Records the outcome of a batch: see ``watched``.
+RecordOutcome = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
 
 
-class _Counts:
+class _Metrics:
     """The metrics of this process, in the registry that Dask's workers serve; workers of one
     process share them.
     """
@@ -27,21 +28,23 @@ class _Counts:
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge
 
-        one = ["algorithm"]
-        self.sources = Counter("kepler_sources", "Sources computed and written", one)
-        self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
-        self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
+        by_algorithm = ["algorithm"]
+        self.sources = Counter("kepler_sources", "Sources computed and written", by_algorithm)
+        self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", by_algorithm)
+        self.bytes = Counter("kepler_bytes", "Bytes of the part files written", by_algorithm)
         self.seconds = Counter(
-            "kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"]
+            "kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*by_algorithm, "phase"]
         )
         self.failures = Counter(
-            "kepler_failures", "Failed sources, and batches that raised, by error", [*one, "error"]
+            "kepler_failures",
+            "Failed sources, and batches that raised, by error",
+            [*by_algorithm, "error"],
         )
-        self.running = Gauge("kepler_batches_in_progress", "Batches in progress", one)
+        self.running = Gauge("kepler_batches_in_progress", "Batches in progress", by_algorithm)
         self.since = Gauge(
             "kepler_batch_started_timestamp_seconds",
             "When the current batch began; 0 between batches",
-            one,
+            by_algorithm,
         )
 
     def add_part(self, algorithm: str, n_sources: int, summary: PartSummary) -> None:
@@ -53,22 +56,22 @@ class _Counts:
             self.seconds.labels(algorithm, phase).inc(seconds)
 
 
-@functools.cache
-def _counts() -> _Counts | None:
-    """Return the metrics of this process; None without the package."""
+@functools.cache  # since the registry takes each metric once
+def _metrics_of_process() -> _Metrics | None:
+    """Return the metrics of this process; None without the package prometheus_client."""
     try:
-        return _Counts()
+        return _Metrics()
     except ModuleNotFoundError:
         # the image of an external worker may lack it; Dask's /metrics then reports that itself
         return None
 
 
 @contextlib.contextmanager
-def watched(algorithm: str) -> Iterator[Note]:
+def watched(algorithm: str) -> Iterator[RecordOutcome]:
     """Count one batch that a task of Dask answers within the block. A batch that raises as a whole
     is one failure.
 
-    ``note(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the
+    ``record(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the
     part file, None without one; the number of its sources; and ``(source, reason)`` of those that
     failed.
     """
@@ -77,32 +80,36 @@ def watched(algorithm: str) -> Iterator[Note]:
         return
     from distributed.metrics import context_meter
 
-    counts = _counts()
-    if counts is not None:
-        counts.running.labels(algorithm).inc()
-        counts.since.labels(algorithm).set(time.time())
+    metrics = _metrics_of_process()
+    if metrics is not None:
+        metrics.running.labels(algorithm).inc()
+        metrics.since.labels(algorithm).set(time.time())
 
-    def note(summary: PartSummary | None, n_sources: int, failed: list[tuple[int, str]]) -> None:
-        if counts is not None:
-            for _, reason in failed:
-                counts.failures.labels(algorithm, reason.partition(":")[0]).inc()
+    def record(summary: PartSummary | None, n_sources: int, failed: list[tuple[int, str]]) -> None:
+        if metrics is not None:
+            for (
+                _,
+                reason,
+            ) in failed:  # counted by the class of the error, which a reason begins with
+                metrics.failures.labels(algorithm, reason.partition(":")[0]).inc()
         if summary is None:
             return
+        # Dask's fine performance metrics.
         for phase, seconds in summary["phases"].items():
             context_meter.digest_metric(phase, seconds, "seconds")
         context_meter.digest_metric("traverse", summary["edges"], "edges")
         context_meter.digest_metric("traverse", n_sources, "sources")
         context_meter.digest_metric("write", summary["bytes"], "bytes")
-        if counts is not None:
-            counts.add_part(algorithm, n_sources, summary)
+        if metrics is not None:
+            metrics.add_part(algorithm, n_sources, summary)
 
     try:
-        yield note
+        yield record
     except Exception as error:
-        if counts is not None:
-            counts.failures.labels(algorithm, type(error).__name__).inc()
+        if metrics is not None:
+            metrics.failures.labels(algorithm, type(error).__name__).inc()
         raise
     finally:
-        if counts is not None:
-            counts.running.labels(algorithm).dec()
-            counts.since.labels(algorithm).set(0)
+        if metrics is not None:
+            metrics.running.labels(algorithm).dec()
+            metrics.since.labels(algorithm).set(0)

@@ -127,7 +127,7 @@ def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such()
 def test_the_time_between_a_run_and_its_resumption_is_cut_out():
     early = [batch(i, started=1000.0 + 2 * i) for i in range(5)]
     late = [batch(i, started=90_000.0 + 2 * i) for i in range(5, 9)]
-    closed, pauses = html_report.closed_up(early + late)
+    closed, pauses = html_report.remove_pauses(early + late)
     assert pauses == [90_010.0 - 1010.0]
     assert [entry["started"] for entry in closed] == [1000.0 + 2 * i for i in range(9)]
     assert all(entry["ended"] - entry["started"] == 2.0 for entry in closed)

@@ -109,27 +109,27 @@ def check_edges(
             return file.partition_column(name, table.num_rows)
         return table.column(name)
 
-    kept = directions = None
+    row_numbers = directions = None
     if columns.more:
         more = pyarrow.table({name: make_column(name) for name in columns.more})
-        kept, directions = select_rows(more, columns, options, file)
-    if kept is None:
+        row_numbers, directions = select_rows(more, columns, options, file)
+    if row_numbers is None:
         mask = None
     else:
-        mask = row_mask(kept, table.num_rows)
+        mask = row_mask(row_numbers, table.num_rows)
     typed = {}
     for role, name in columns.roles.items():
         if mask is None:
             column = make_column(name)
         else:
             column = plain_column(make_column(name)).filter(mask)
-        where = Where(file, role, name, kept, first)
+        where = Where(file, role, name, row_numbers, first)
         typed[role] = edge_column(column, where, options.id_type, options.closes)
     return EdgeList(
         table=pyarrow.table(typed),
         columns=columns,
         rows=((file.name, table.num_rows),),
-        kept=kept,
+        row_numbers=row_numbers,
         directions=directions,
     )
 

@@ -211,7 +211,7 @@ class EdgeList:
     n_vertices: int | None = None
     first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
     # int64 numbers over all files of the rows in ``table``, ascending; None: all
-    kept: np.ndarray | None = None
+    row_numbers: np.ndarray | None = None
     # int8 array, of the rows in ``table``; see ``selection``. None: all are edges from src to dst,
     # or as the graph is.
     directions: np.ndarray | None = None
@@ -273,7 +273,7 @@ def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
         table=pyarrow.table(dict.fromkeys(columns.roles, nothing)),
         columns=columns,
         rows=((name, 0),),
-        kept=no_rows if columns.where else None,
+        row_numbers=no_rows if columns.where else None,
         directions=no_rows.astype(np.int8) if columns.oneway is not None else None,
     )
 
@@ -347,7 +347,7 @@ def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptio
     for role in filled[0].columns.roles:
         pieces = [part.table[role] for part in filled]
         places = [
-            Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept)
+            Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.row_numbers)
             for part in filled
         ]
         kind = type_for_all(pieces, places)
@@ -360,13 +360,13 @@ def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptio
         columns[role] = pyarrow.chunked_array(chunks, kind)
     # The rows that a filter keeps are numbered through all files.
     before = np.cumsum([0, *(part.n_rows for part in with_rows)])
-    kept = None
-    if filled[0].kept is not None:
-        kept = np.concatenate(
+    row_numbers = None
+    if filled[0].row_numbers is not None:
+        row_numbers = np.concatenate(
             [
-                part.kept + first
+                part.row_numbers + first
                 for part, first in zip(with_rows, before[:-1], strict=True)
-                if part.kept is not None
+                if part.row_numbers is not None
             ]
         )
     directions = None
@@ -376,6 +376,6 @@ def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptio
         table=pyarrow.table(columns),
         columns=columns_of_all([part.columns for part in with_rows]),
         rows=rows,
-        kept=kept,
+        row_numbers=row_numbers,
         directions=directions,
     )

@@ -443,7 +443,7 @@ class Where:
     file: DataFile
     role: str
     name: str
-    # int64 numbers in the file of the rows that a filter has kept; None: it has all
+    # int64 numbers in the file of the rows that the column has, where a filter left out others; None: all
     rows: np.ndarray | None = None
     first: int = 0  # number in the file of the first row, where a part of the file is read
 

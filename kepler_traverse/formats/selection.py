@@ -57,30 +57,30 @@ class RowSelection:
     total: int  # rows of the edge list, those that a filter left out included
     # int64 array of shape (rows,) or None: numbers in the edge list of the rows that are left,
     # ascending. None: all are.
-    kept: np.ndarray | None = None
+    row_numbers: np.ndarray | None = None
     # int8 array of shape (rows,) or None: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each
     # row that is left. None: all have the direction of the graph.
     directions: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return self.total if self.kept is None else self.kept.size
+        return self.total if self.row_numbers is None else self.row_numbers.size
 
     def row(self, position: int) -> int:
         """Return the number in the edge list of a row that is left."""
-        if self.kept is None:
+        if self.row_numbers is None:
             return position
-        return int(self.kept[position])
+        return int(self.row_numbers[position])
 
     def twice(self) -> RowSelection:
         """Return the selection of all rows that are left, and then of all once more."""
-        kept = np.arange(self.total) if self.kept is None else self.kept
-        return RowSelection(total=self.total, kept=np.tile(kept, 2))
+        row_numbers = np.arange(self.total) if self.row_numbers is None else self.row_numbers
+        return RowSelection(total=self.total, row_numbers=np.tile(row_numbers, 2))
 
     def take(self, positions: np.ndarray) -> RowSelection:
         """Return the selection of some of the rows that are left."""
         return RowSelection(
             total=self.total,
-            kept=positions if self.kept is None else self.kept[positions],
+            row_numbers=positions if self.row_numbers is None else self.row_numbers[positions],
             directions=None if self.directions is None else self.directions[positions],
         )
 
@@ -97,14 +97,16 @@ def select_rows(
     """
     condition = options.row_filter
     if condition is None:
-        kept = None
+        row_numbers = None
     else:
-        kept = condition.kept(table, file)
+        row_numbers = condition.find_rows(table, file)
     if columns.oneway is None:
-        return kept, None
+        return row_numbers, None
     column = plain_column(table.column(columns.oneway))
-    where = Where(file, "oneway", columns.oneway, kept)
-    return kept, _directions(column if kept is None else column.take(kept), where)
+    where = Where(file, "oneway", columns.oneway, row_numbers)
+    return row_numbers, _directions(
+        column if row_numbers is None else column.take(row_numbers), where
+    )
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
@@ -136,10 +138,10 @@ def settle_letters(directions: np.ndarray) -> np.ndarray:
     return _CODES[directions]
 
 
-def row_mask(kept: np.ndarray, n_rows: int) -> Any:
-    """Rows that are kept as a mask, by which pyarrow takes them out of columns of any size."""
+def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
+    """Return a mask of the rows with some numbers, by which pyarrow takes them out of columns of any size."""
     mask = np.zeros(n_rows, bool)
-    mask[kept] = True
+    mask[row_numbers] = True
     return pyarrow.array(mask)
 
 

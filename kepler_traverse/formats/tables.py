@@ -417,20 +417,24 @@ def _edges_of_cudf(
     numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
     numeric = numeric and (columns.weight is None or frame[columns.weight].dtype.kind in "iuf")
     if numeric and options.id_type == "auto":
-        kept = directions = None
+        row_numbers = directions = None
         if columns.more:
-            kept, directions = select_rows(
+            row_numbers, directions = select_rows(
                 frame[columns.more].to_arrow(preserve_index=False), columns, options, source
             )
-        if kept is None:
+        if row_numbers is None:
             edges = frame[names]
         else:
-            edges = frame[names].take(kept)
+            edges = frame[names].take(row_numbers)
         if not any(edges[name].isnull().any() for name in names):
             table = edges.rename(columns={name: role for role, name in columns.roles.items()})
             rows = ((source.name, len(frame)),)
             return EdgeList(
-                table=table, columns=columns, rows=rows, kept=kept, directions=directions
+                table=table,
+                columns=columns,
+                rows=rows,
+                row_numbers=row_numbers,
+                directions=directions,
             )
     return check_edges(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
 
@@ -609,14 +613,15 @@ def _selected(
     edge_columns: Any = edges.table
     more, columns = _as_arrow_columns(table, edges.columns, options, edges.columns.more)
     require_same_lengths({"src": edge_columns["src"], **more})
-    kept, directions = select_rows(pyarrow.table(more), columns, options, source)
-    if kept is not None and isinstance(edge_columns, dict):
+    row_numbers, directions = select_rows(pyarrow.table(more), columns, options, source)
+    if row_numbers is not None and isinstance(edge_columns, dict):
         edge_columns = {
-            role: column[namespace(column).asarray(kept)] for role, column in edge_columns.items()
+            role: column[namespace(column).asarray(row_numbers)]
+            for role, column in edge_columns.items()
         }
-    elif kept is not None:
-        edge_columns = edge_columns.filter(row_mask(kept, edge_columns.num_rows))
-    return replace(edges, table=edge_columns, kept=kept, directions=directions)
+    elif row_numbers is not None:
+        edge_columns = edge_columns.filter(row_mask(row_numbers, edge_columns.num_rows))
+    return replace(edges, table=edge_columns, row_numbers=row_numbers, directions=directions)
 
 
 def _as_arrow_columns(

@@ -156,19 +156,19 @@ def read_lines(
                 takers[role].append(block.column(name))
     if rows == 0:
         raise no_rows(file, layout.columns)
-    kept = directions = None
+    row_numbers = directions = None
     n_left = rows
     if layout.columns.more:
         table = pyarrow.Table.from_batches(blocks_kept)
         del blocks_kept
-        kept, directions = _selected(table, layout, options, file)
+        row_numbers, directions = _selected(table, layout, options, file)
         mask = None
-        if kept is not None:
-            n_left = kept.size
-            mask = row_mask(kept, rows)
+        if row_numbers is not None:
+            n_left = row_numbers.size
+            mask = row_mask(row_numbers, rows)
         for role, name in written.items():
             column = table.column(name)
-            takers[role].where = replace(takers[role].where, rows=kept)
+            takers[role].where = replace(takers[role].where, rows=row_numbers)
             takers[role].append(column if mask is None else column.filter(mask))
     columns = {}
     for role, where in places.items():
@@ -176,13 +176,13 @@ def read_lines(
             columns[role] = takers[role].column()
         else:
             columns[role] = _column_of_folder(file, where, layout, n_left)
-    if layout.first and (kept is None or 0 in kept[:1]):
+    if layout.first and (row_numbers is None or 0 in row_numbers[:1]):
         refuse_counts(file, layout.first, rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
         table=pyarrow.table(columns),
         columns=layout.columns,
         rows=((file.name, rows),),
-        kept=kept,
+        row_numbers=row_numbers,
         directions=directions,
     )
 

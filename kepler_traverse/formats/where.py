@@ -82,7 +82,7 @@ class RowFilter:
     # what columns are compared with
     compared: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
-    def kept(self, table: Any, file: DataFile) -> np.ndarray:
+    def find_rows(self, table: Any, file: DataFile) -> np.ndarray:
         """Return the numbers of the rows for which the condition is true.
 
         The pyarrow.Table has the columns of the filter, under their own names. EdgeListError, with
@@ -112,7 +112,7 @@ class _WrongColumnError(Exception):
 
 
 def _mask_of_expression(expression: Any, table: Any) -> Any:
-    mask = pyarrow.dataset.dataset(table).scanner(columns={"kept": expression}).to_table()["kept"]
+    mask = pyarrow.dataset.dataset(table).scanner(columns={"mask": expression}).to_table()["mask"]
     if mask.type != pyarrow.bool_():
         raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
     return mask

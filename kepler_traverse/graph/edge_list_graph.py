@@ -45,9 +45,9 @@ class BuildRules:
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
         for name in _ID_RULES:
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, str | os.PathLike | IdFile):
-                object.__setattr__(self, name, arguments.ids(name, given))
+            ids = getattr(self, name)
+            if ids is not None and not isinstance(ids, str | os.PathLike | IdFile):
+                object.__setattr__(self, name, arguments.ids(name, ids))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
         """Refuse directions of rows beside ``directed=False``, which is no default."""
@@ -57,16 +57,18 @@ class BuildRules:
                 "says that all are; leave one of the two out"
             )
 
-    def of(self, selection: RowSelection, strings: bool) -> dict[str, Any]:
-        """Return the keyword arguments of the builder."""
-        chosen = {name: getattr(self, name) for name in _ID_RULES}
-        for name, given in chosen.items():
-            if isinstance(given, str | os.PathLike):
-                given = read_ids(given, name)
-            if isinstance(given, IdFile):
-                chosen[name] = given.ids(strings)
+    def builder_arguments(self, selection: RowSelection, has_string_ids: bool) -> dict[str, Any]:
+        """Return keyword arguments of ``graph_from_arrays`` and ``graph_from_numbers``; ids of files
+        are read in the type of the graph's ids.
+        """
+        id_rules = {name: getattr(self, name) for name in _ID_RULES}
+        for name, ids in id_rules.items():
+            if isinstance(ids, str | os.PathLike):
+                ids = read_ids(ids, name)
+            if isinstance(ids, IdFile):
+                id_rules[name] = ids.ids(has_string_ids)
         return {
-            **chosen,
+            **id_rules,
             "directed": self.directed,
             "weight_type": self.weight_type,
             "edge_ids": self.edge_ids,
@@ -76,7 +78,7 @@ class BuildRules:
 
 
 @contextmanager
-def memory_given_back() -> Iterator[None]:
+def system_memory_pool() -> Iterator[None]:
     """Let pyarrow allocate from the system inside the context.
 
     Its own pools would hold the memory of decoding, as large as the edge list or larger, while the
@@ -100,48 +102,61 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
+
+    # Errors of building know the row, but not its file.
     try:
         if edges.directions is None:
             directions = None
         else:
             directions = settle_letters(edges.directions)
-        selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=directions)
-        if edges.kept is not None and not edges.kept.size and vertices is None:
+        selection = RowSelection(
+            total=edges.n_rows, row_numbers=edges.row_numbers, directions=directions
+        )
+        if edges.row_numbers is not None and not edges.row_numbers.size and vertices is None:
             raise EdgeListError(
                 f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition, or "
                 f"{option_text('vertices')} for a graph without edges"
             )
-        # without rows
+
+        # Columns without rows have no type, so that the vertices decide.
         if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():
             columns, vertices = _typed_like(columns, vertices)
         _refuse_mixed_ends(columns)
+        has_string_ids = _are_strings(columns["src"])
         if isinstance(vertices, str | os.PathLike):
-            vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
+            vertices = read_ids(vertices, "vertices").ids(has_string_ids)
         scratch = edges.scratch
-        building = {**rules.of(selection, _are_strings(columns["src"])), "scratch": scratch}
-        if _are_strings(columns["src"]):
+        building = {**rules.builder_arguments(selection, has_string_ids), "scratch": scratch}
+        if has_string_ids:
             return _from_strings(columns, device, edges.n_vertices, vertices, building)
-        arrays = {role: _array(columns.pop(role), device, scratch) for role in list(columns)}
+
+        # Integers: of a range that the format states, or of any kind.
+        arrays = {
+            role: _as_device_array(columns.pop(role), device, scratch) for role in list(columns)
+        }
         if edges.n_vertices is not None and vertices is None:
             return _from_range(arrays, edges, building)
         kind = arrays["src"].dtype
-        more: Array = None if vertices is None else _integers(vertices, kind)
+        more: Array = None if vertices is None else _vertices_as_integers(vertices, kind)
         if edges.n_vertices is not None:
             first = edges.first_vertex
             more = np.union1d(np.arange(first, first + edges.n_vertices, dtype=kind), more)
+        if more is not None and device == "cuda":
+            more = cuda.cp.asarray(more)
         return graph_from_arrays(
             arrays.pop("src"),
             arrays.pop("dst"),
             arrays.pop("weight", None),
             reverse_weight=arrays.pop("reverse_weight", None),
-            vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
+            vertices=more,
             **building,
         )
     except EdgeListError as error:
-        raise _placed(error, edges) from None
+        raise _locate_error(error, edges) from None
 
 
 def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
+    """Raise EdgeListError if one end of the edges is an integer and the other a string."""
     if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
         ends = ", ".join(
             f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}"
@@ -164,9 +179,8 @@ def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any],
     else:
         kind = pyarrow.int64()
     ends = dict.fromkeys(ENDS, pyarrow.chunked_array([], kind))
-    return {
-        role: ends.get(role, pyarrow.chunked_array([], pyarrow.int64())) for role in columns
-    }, vertices
+    weights = pyarrow.chunked_array([], pyarrow.int64())
+    return {role: ends.get(role, weights) for role in columns}, vertices
 
 
 def _are_strings(column: Any) -> bool:
@@ -174,7 +188,7 @@ def _are_strings(column: Any) -> bool:
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
-def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
+def _as_device_array(column: Any, device: str, scratch: Scratch | None) -> Array:
     """Return a column as an array on the device, without a copy if its memory layout allows it."""
     array: Array
     if isinstance(column, np.ndarray):
@@ -188,7 +202,7 @@ def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
     elif column.num_chunks == 1:
         array = column.chunk(0).to_numpy(zero_copy_only=True)
     else:
-        array = _joined([column], len(column), column.type.to_pandas_dtype(), scratch)
+        array = _concatenate([column], len(column), column.type.to_pandas_dtype(), scratch)
     if get_device(array) == device:
         return array
     if device == "cuda":
@@ -196,17 +210,24 @@ def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
     return array.get()
 
 
-def _joined(columns: Iterable[Any], size: int, kind: Any, scratch: Scratch | None) -> np.ndarray:
-    """Return the values of columns of pyarrow, one below another."""
-    whole = (np.empty if scratch is None else scratch.empty)(size, kind)
-    at = 0
-    for chunk in (chunk for column in columns for chunk in column.chunks):
-        whole[at : at + len(chunk)] = chunk.to_numpy(zero_copy_only=True)
-        at += len(chunk)
-    return whole
+def _concatenate(
+    columns: Iterable[Any], size: int, kind: Any, scratch: Scratch | None
+) -> np.ndarray:
+    """Return the values of columns of pyarrow, ``size`` in all, one below another; in a file if
+    there is scratch space.
+    """
+    empty = np.empty if scratch is None else scratch.empty
+    values = empty(size, kind)
+    begin = 0
+    for column in columns:
+        for chunk in column.chunks:
+            end = begin + len(chunk)
+            values[begin:end] = chunk.to_numpy(zero_copy_only=True)
+            begin = end
+    return values
 
 
-def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
+def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
     """Return the user's additional vertices, in the type of the ids if they fit."""
     try:
         array = arguments.as_array("vertices", vertices)
@@ -226,7 +247,9 @@ def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
 
 
 def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, Any]) -> Graph:
-    """Build from ids that are known to lie in a range."""
+    """Build from arrays whose ids are known to lie in a range, by their role; ``building`` has
+    further arguments of ``graph_from_numbers``.
+    """
     first = edges.first_vertex
     n_vertices = edges.n_vertices or 0
     # positions in a matrix have no type of their own
@@ -256,18 +279,25 @@ def _from_strings(
     vertices: Any,
     building: dict[str, Any],
 ) -> Graph:
-    """Number strings by the order of their UTF-8 bytes, on the host."""
+    """Number strings by the order of their UTF-8 bytes, on the host, and build on the device.
+
+    ``columns`` are those of pyarrow by role, which are removed once they are used. ``n_vertices``
+    says that the strings from "1" on are vertices, too. ``building`` has further arguments of
+    ``graph_from_numbers``.
+    """
     more: list[Any] = []
     if n_vertices is not None:
         more += [str(i) for i in range(1, n_vertices + 1)]
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):
         raise InputError("vertices must be strings like the ids of the edge list")
-    halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
-    if halves:
+    unencodable = [vertex for vertex in more if not arguments.is_encodable(vertex)]
+    if unencodable:
         raise InputError(
-            f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text"
+            f"vertices holds {arguments.describe(unencodable[0])}, which is not valid Unicode text"
         )
+
+    # The distinct strings of both ends and the additional vertices, sorted.
     if columns["src"].type == columns["dst"].type == pyarrow.string():
         text = pyarrow.string()
     else:
@@ -281,6 +311,8 @@ def _from_strings(
         scratch.require(3 * ids.nbytes + 32 * len(ids), "the ids of the vertices")
     if ids.nbytes <= np.iinfo(np.int32).max:
         ids = ids.cast(pyarrow.string())
+
+    # Each end becomes the positions of its strings in the ids, some rows at a time.
     kind = index_dtype(len(ids))
     numbers = []
     for role in ENDS:
@@ -288,21 +320,25 @@ def _from_strings(
         known = ids.cast(text)
         # Each call makes a hash table of the ids; a quarter of the memory holds what it returns.
         if scratch is None:
-            most = max(1, len(column))
+            n_rows = max(1, len(column))
         else:
-            most = max(HOST_SLICE, scratch.memory // 16)
-        pieces = (column.slice(at, most).cast(text) for at in range(0, len(column), most))
+            n_rows = max(HOST_SLICE, scratch.memory // 16)
+        pieces = (column.slice(at, n_rows).cast(text) for at in range(0, len(column), n_rows))
         codes = (compute.index_in(piece, value_set=known) for piece in pieces)
-        numbers.append(_array(_joined(codes, len(column), kind, scratch), device))
+        numbers.append(
+            _as_device_array(_concatenate(codes, len(column), kind, scratch), device, scratch)
+        )
     weights = {
-        role: _array(columns.pop(role), device, scratch) for role in WEIGHTS if role in columns
+        role: _as_device_array(columns.pop(role), device, scratch)
+        for role in WEIGHTS
+        if role in columns
     }
     return graph_from_numbers(numbers[0], numbers[1], ids=ids, **weights, **building)
 
 
-def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:
-    """Name the file, the column and the row in the file in an error about a row of the whole edge
-    list.
+def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
+    """Return an error about a row of the whole edge list with the file, the column and the row in
+    the file.
     """
     if error.row is None:
         if len(edges.rows) == 1:

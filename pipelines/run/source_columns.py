@@ -234,10 +234,10 @@ def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
             raise InputError(f"--along {shown(name)}: {message}") from None
     table: Any = edges.table
     values = table["weight"].to_numpy()
-    if edges.kept is None:  # all rows were read
+    if edges.row_numbers is None:  # all rows were read
         return values
     values_by_row = np.zeros(edges.n_rows, values.dtype)
-    values_by_row[edges.kept] = values
+    values_by_row[edges.row_numbers] = values
     return values_by_row
 
 

@@ -5,6 +5,7 @@ and direction.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,27 +56,31 @@ def graph_from_arrays(
     scratch: Scratch | None = None,
     **rules: Any,
 ) -> Graph:
-    """Build a graph from columns of edges whose ids are integers; for all others,
-    ``graph_from_edges``, which has the rules.
+    """Build a graph from columns of edges whose ids are integers; ``graph_from_edges`` takes all
+    others.
 
-    The columns are arrays of one length. ``vertices`` are additional ones, which may have no edge.
-    ``rules`` are those of ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
+    The columns are arrays of shape (rows,). ``vertices`` are the ids of additional vertices, which
+    may have no edge. ``rules`` are keyword arguments of ``graph_from_numbers``, and errors are as of
+    ``graph_from_edges``.
     """
     if vertices is not None:
         vertices = arguments.as_array("vertices", vertices)
+
     weights: dict[str, Any] = {"weight": weight, "reverse_weight": reverse_weight}
     columns = {"src": src, "dst": dst, **weights, "vertices": vertices}
     devices = {name: get_device(column) for name, column in columns.items() if column is not None}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
+
+    # Ids become vertex numbers. What holds them before is released as soon as it is converted.
     for role in weights:
         del columns[role]
     src, dst, *others = in_one_integer_type(
         {name: column for name, column in columns.items() if column is not None}
     )
     del columns
-    backend = _backend(src, scratch)
+    backend = _choose_backend(src, scratch)
     ids, (src, dst, *_) = backend.renumber(
         [src, dst, *others], index_dtype(_max_vertices([src, dst, *others]))
     )
@@ -84,8 +89,8 @@ def graph_from_arrays(
     )
 
 
-def _backend(array: Array, scratch: Scratch | None) -> CsrBackend:
-    """Return what builds on the device of an array."""
+def _choose_backend(array: Array, scratch: Scratch | None) -> CsrBackend:
+    """Return what builds a CSR on the device of an array, in files if there is scratch space."""
     if get_device(array) == "cuda":
         return csr_on_gpu
     in_files: CsrBackend = csr_build if scratch is None else csr_build.in_files(scratch)
@@ -109,18 +114,20 @@ def graph_from_numbers(
     selection: RowSelection | None = None,
     scratch: Scratch | None = None,
 ) -> Graph:
-    """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per
-    vertex).
+    """Build a graph from edges whose ends are positions in ``ids`` (ascending ids, one per vertex).
 
-    ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none
-    can be isolated.
+    ``src``, ``dst`` and the weights have shape (rows,); ``selection`` says which rows of the edge
+    list they are. ``all_are_ends`` states that each vertex is an end of some edge, so that without
+    self-loops none can be isolated. With ``scratch`` the graph is built in files. The other
+    arguments, and errors, are as of ``graph_from_edges``.
     """
-    backend = _backend(src, scratch)
+    backend = _choose_backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
     limited_by = _limited_by(only_vertices, largest_component)
+
+    # The largest component is found in a graph of all edges, whose vertices are then chosen.
     if largest_component:
-        # of a graph that has the same edges, and no row of them is asked for
         whole = graph_from_numbers(
             src,
             dst,
@@ -134,45 +141,50 @@ def graph_from_numbers(
         ).to("cpu")
         if whole.n_vertices:
             only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
+
     # Rows are left out: those of other vertices, and those of which no direction is open.
-    given = _Given(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
+    input_rows = _InputRows(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
     if only_vertices is not None:
-        given = given.within(only_vertices)
+        input_rows = input_rows.between(only_vertices)
     weight_source = "" if weight is None else str(weight.dtype)
-    filtered_rows = selection.total - given.src.size
-    given, closed_directions = given.without_closed()
-    src, dst, weight, reverse_weight, ids, selection, all_are_ends = given
+    filtered_rows = selection.total - input_rows.src.size
+    input_rows, closed_directions = input_rows.without_closed()
+    src, dst, weight, reverse_weight, ids, selection, all_are_ends = input_rows
+
     # Weights are checked: those of both directions together, the second half after the first.
     negative_zeros = 0
-    loops = {}
-    integers = False
+    negative_loops = {}
+    are_integers = False
     if weight is not None:
         places = selection if reverse_weight is None else selection.twice()
-        weight, negative_zeros, integers = checked_weights(weight, weight_type, places, scratch)
+        weight, negative_zeros, are_integers = checked_weights(weight, weight_type, places, scratch)
     if reverse_weight is not None:
         reverse_weight = weight[src.size :]
         weight = weight[: src.size]
     elif weight is not None:
-        loops = _find_negative_loops(src, dst, weight, integers)
+        negative_loops = _find_negative_loops(src, dst, weight, are_integers)
+
     # Closed vertices get a second number.
     split = None
     if closed is not None:
-        split, ids, loops = _split(ids, closed, weight, loops, limited_by)
+        split, ids, negative_loops = _split(ids, closed, weight, negative_loops, limited_by)
         if not directed:
             # Both directions of an edge of a closed vertex join different numbers.
             selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
             directed = True
+
     # Rows become edges in the directions that they have, and are sorted and merged.
-    back = None
+    two_way_rows = None
     if selection.directions is not None:
-        src, dst, back = _directed(src, dst, selection.directions)
+        src, dst, two_way_rows = _orient_rows(src, dst, selection.directions)
         if reverse_weight is not None:
-            reverse_weight = reverse_weight[back]
-    rows = _Rows(src, dst, weight, back, reverse_weight, selection, split)
+            reverse_weight = reverse_weight[two_way_rows]
+    rows = _Rows(src, dst, weight, two_way_rows, reverse_weight, selection, split)
     edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
         edge_rows, edges_of_rows = _relate_rows(rows, edges, len(ids), directed)
+
     isolated_vertices = 0
     if edges.self_loops or not all_are_ends:
         isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
@@ -195,9 +207,9 @@ def graph_from_numbers(
             closed_directions=closed_directions,
             limited_by=limited_by,
         ),
-        integer_weights=integers,
-        float_distances=integers and weight_type != "auto",
-        negative_loops=loops,
+        integer_weights=are_integers,
+        float_distances=are_integers and weight_type != "auto",
+        negative_loops=negative_loops,
         edge_rows=edge_rows,
         edges_of_rows=edges_of_rows,
         closed=None if split is None else split.numbers,
@@ -208,8 +220,8 @@ def graph_from_numbers(
     return graph
 
 
-class _Given(NamedTuple):
-    """The rows that are given to ``graph_from_numbers``."""
+class _InputRows(NamedTuple):
+    """The rows that are given to ``graph_from_numbers``, whose arguments the fields are."""
 
     src: Array
     dst: Array
@@ -219,26 +231,26 @@ class _Given(NamedTuple):
     selection: RowSelection
     all_are_ends: bool
 
-    def within(self, vertices: Any) -> _Given:
-        """Return the rows between some vertices, which are numbered anew."""
-        kept, ids, numbers = _between(self.src, self.dst, self.ids, vertices)
+    def between(self, vertices: Any) -> _InputRows:
+        """Return the rows between some vertices, given by their ids, which are numbered anew."""
+        rows, ids, numbers = _find_rows_between(self.src, self.dst, self.ids, vertices)
 
         def take(values: Any) -> Any:
             if values is None:
                 return None
-            return values[kept]
+            return values[rows]
 
-        return _Given(
-            src=numbers[self.src[kept]],
-            dst=numbers[self.dst[kept]],
+        return _InputRows(
+            src=numbers[self.src[rows]],
+            dst=numbers[self.dst[rows]],
             weight=take(self.weight),
             reverse_weight=take(self.reverse_weight),
             ids=ids,
-            selection=self.selection.take(to_host(kept)),
+            selection=self.selection.take(to_host(rows)),
             all_are_ends=False,
         )
 
-    def without_closed(self) -> tuple[_Given, int]:
+    def without_closed(self) -> tuple[_InputRows, int]:
         """Return the rows of which a direction is open, and the number of closed directions.
 
         With two weights per row, ``weight`` then has those of all rows, and after them those back.
@@ -246,24 +258,29 @@ class _Given(NamedTuple):
         if self.reverse_weight is None:
             return self, 0
         costs = open_costs(self.weight, self.reverse_weight)
-        taken = self.selection.take(to_host(costs.rows))
+        selection = self.selection.take(to_host(costs.rows))
         open_rows = self._replace(
             src=self.src[costs.rows],
             dst=self.dst[costs.rows],
             weight=costs.weights,
-            selection=replace(taken, directions=costs.directions),
+            selection=replace(selection, directions=costs.directions),
             all_are_ends=False,
         )
         return open_rows, costs.n_closed
 
 
 class _Rows(NamedTuple):
-    """The rows that a graph is built of: ends as vertices were numbered first, and checked weights."""
+    """The rows that a graph is built of, as arrays of shape (rows,).
 
-    src: Array
+    A row is an edge there, from its src to its dst, and may also be one back.
+    """
+
+    src: Array  # vertex numbers before closed vertices are split
     dst: Array
-    weight: Array | None
-    back: Array | None  # the rows that are also an edge back; None: no row has a direction
+    weight: Array | None  # checked
+    back: (
+        Array | None
+    )  # positions of the rows that are also an edge back; None: none has a direction
     reverse_weight: Array | None  # of the edges back; None: that of their rows
     selection: RowSelection
     split: Split | None  # the final numbers; None: the same
@@ -292,7 +309,8 @@ class _Rows(NamedTuple):
                 weight = self.weight[self.back]
             parts.append((*self.ends_back(), weight))
         if self.split is not None:
-            first, last = (xp.asarray(each) for each in self.split.numbers)
+            # The edge from a closed vertex to itself costs nothing.
+            first, last = map(xp.asarray, self.split.numbers)
             parts.append((first, last, xp.zeros_like(self.weight, shape=first.size)))
         if len(parts) == 1:
             return parts[0]
@@ -307,25 +325,29 @@ class _Rows(NamedTuple):
     def both_weights(self) -> list[Array]:
         """Return the weights of each row and of its edge back; 0 where there is none."""
         weights: Any = self.weight
-        back = namespace(weights).zeros_like(weights)
-        back[self.back] = self.reverse_weight
-        return [weights, back]
+        weights_back = namespace(weights).zeros_like(weights)
+        weights_back[self.back] = self.reverse_weight
+        return [weights, weights_back]
 
     def count_closed_without_edges(self) -> int:
-        """Return the number of closed vertices that no other vertex is joined to."""
+        """Return the number of closed vertices that no other vertex is joined to.
+
+        The backend does not count them, since each has the edge to itself.
+        """
         if self.split is None:
             return 0
         xp = namespace(self.src)
         is_end = xp.zeros(self.split.first.size, bool)
-        joined = self.src != self.dst
-        is_end[self.src[joined]] = True
-        is_end[self.dst[joined]] = True
-        names = self.split.names[self.split.numbers[0]]
-        return int((~to_host(is_end)[names]).sum())
+        is_no_loop = self.src != self.dst
+        is_end[self.src[is_no_loop]] = True
+        is_end[self.dst[is_no_loop]] = True
+        first_numbers, _ = self.split.numbers
+        closed = self.split.names[first_numbers]  # as vertices were numbered first
+        return int((~to_host(is_end)[closed]).sum())
 
 
 class _Edges(NamedTuple):
-    """What ``CsrBackend.assemble`` returns."""
+    """What ``CsrBackend.assemble`` returns: a CSR, and how many edges were left out."""
 
     offsets: Array
     targets: Array
@@ -334,13 +356,19 @@ class _Edges(NamedTuple):
     parallel: int
 
 
-def _find_negative_loops(src: Array, dst: Array, weight: Array, integers: bool) -> dict[int, Any]:
-    """Return the smallest weight per vertex of the self-loops with negative weights."""
+def _find_negative_loops(
+    src: Array, dst: Array, weights: Array, are_integers: bool
+) -> dict[int, Any]:
+    """Map each vertex with self-loops of negative weight to the smallest of these weights."""
     on_gpu = get_device(src) == "cuda"
-    if on_gpu and not edge_weights.count_negative_loops(src, dst, weight):
+    if on_gpu and not edge_weights.count_negative_loops(src, dst, weights):
         return {}
-    at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
-    return smallest_weights(src[at], weight[at], integers)
+
+    def is_negative_loop(u: Array, v: Array, w: Array) -> Array:
+        return is_negative(w) & (u == v)
+
+    places = positions_where(is_negative_loop, src, dst, weights)
+    return smallest_weights(src[places], weights[places], are_integers)
 
 
 def _relate_rows(
@@ -350,10 +378,11 @@ def _relate_rows(
     says the same.
     """
     xp = namespace(rows.src)
-    kept = rows.selection.kept
+    row_numbers = rows.selection.row_numbers  # in the edge list
     backend: EdgeRowsBackend = edge_rows_on_cpu
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
+
     # Which edge each row became, and of the rows of an edge the one that counts.
     row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
     index = index_dtype(rows.selection.total)
@@ -363,28 +392,36 @@ def _relate_rows(
         )
     else:
         edge_rows = rows_of_two_costs(row_edges, rows.both_weights(), edges.weights, index, backend)
-    # Rows are numbered as they were given, with those that were left out.
-    if kept is not None:
-        edge_rows = xp.asarray(np.append(kept, -1).astype(edge_rows.dtype))[edge_rows]
+
+    # Rows are numbered as they were given, with those that were left out. The appended -1 is what
+    # NO_ROW, which is -1, too, takes as the last element.
+    if row_numbers is not None:
+        edge_rows = xp.asarray(np.append(row_numbers, -1).astype(edge_rows.dtype))[edge_rows]
     if rows.split is not None:
         edge_rows[find_ties(rows.split.numbers, edges.offsets, edges.targets)] = NO_ROW
+
+    # The edges of all rows, those that were left out included.
     if rows.reverse_weight is not None:
-        row_edges = _by_direction(row_edges, rows, n_vertices)
-    elif not edges.self_loops and not edges.parallel and kept is None:
+        row_edges = _order_by_direction(row_edges, rows, n_vertices)
+    elif not edges.self_loops and not edges.parallel and row_numbers is None:
         return edge_rows, None
     edges_of_rows = xp.stack(row_edges)
-    if kept is None:
+    if row_numbers is None:
         return edge_rows, edges_of_rows
     shape = len(row_edges), rows.selection.total
-    every = xp.full(shape, no_edge(n_vertices), edges_of_rows.dtype)
-    every[:, xp.asarray(kept)] = edges_of_rows
-    return edge_rows, every
+    edges_of_all_rows = xp.full(shape, no_edge(n_vertices), edges_of_rows.dtype)
+    edges_of_all_rows[:, xp.asarray(row_numbers)] = edges_of_rows
+    return edge_rows, edges_of_all_rows
 
 
 def rows_of_two_costs(
     row_edges: list[Array], weights: list[Array], stored: Array, index: Any, backend: Any
 ) -> Array:
-    """Return the row of each stored edge, of rows with one weight per direction."""
+    """Return the row of each stored edge, of rows with one weight per direction.
+
+    ``row_edges`` and ``weights`` have two arrays of shape (rows,): of the edges there, and of those
+    back. ``stored`` has the weight of each stored edge.
+    """
     xp = namespace(stored)
     # a row's two edges side by side, so that the first of equal weight is of the smallest row
     both_edges = xp.stack(row_edges, axis=1).ravel()
@@ -395,8 +432,11 @@ def rows_of_two_costs(
     return (places // len(row_edges)).astype(index)
 
 
-def _by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
-    """Return the edge of each row from its src to its dst, and that back."""
+def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
+    """Return the edge of each row from its src to its dst, and that back.
+
+    A row that is open from dst to src alone was turned round, so its edge there is the one back.
+    """
     xp = namespace(rows.src)
     there, back = row_edges
     is_reversed = xp.asarray(rows.selection.directions == DST_TO_SRC)
@@ -422,9 +462,9 @@ def _find_edges_of_rows(
         return [there, find(rows.dst, rows.src)]
     if rows.back is None:
         return [there]
-    and_back = xp.full(rows.src.size, no_edge(n_vertices), index)
-    and_back[rows.back] = find(*rows.ends_back())
-    return [there, and_back]
+    back = xp.full(rows.src.size, no_edge(n_vertices), index)
+    back[rows.back] = find(*rows.ends_back())
+    return [there, back]
 
 
 def _limited_by(only_vertices: Any, largest_component: bool) -> str:
@@ -437,7 +477,7 @@ def _limited_by(only_vertices: Any, largest_component: bool) -> str:
 
 
 def _split(
-    ids: Any, closed: Any, weight: Any, loops: dict[int, Any], limited_by: str
+    ids: Any, closed: Any, weight: Any, negative_loops: dict[int, Any], limited_by: str
 ) -> tuple[Split, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
 
@@ -452,14 +492,21 @@ def _split(
     is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
     split = split_numbers(is_closed, namespace(weight))
     first = to_host(split.first)
-    loops = {int(first[vertex]): value for vertex, value in loops.items() if not is_closed[vertex]}
+    negative_loops = {
+        int(first[vertex]): value
+        for vertex, value in negative_loops.items()
+        if not is_closed[vertex]
+    }
     if hasattr(ids, "dtype"):
-        return split, ids[namespace(ids).asarray(split.names)], loops
-    return split, ids.take(pyarrow.array(split.names)), loops
+        return split, ids[namespace(ids).asarray(split.names)], negative_loops
+    return split, ids.take(pyarrow.array(split.names)), negative_loops
 
 
 def _mark_chosen(ids: Any, chosen: Any, role: str, limited_by: str = "") -> np.ndarray:
-    """Return which of the vertices of some ids, ascending, are among those chosen."""
+    """Return a bool per vertex: whether its id, of the ascending ``ids``, is among those chosen.
+
+    ``role`` is what errors call the chosen ids, and ``limited_by`` as a ``BuildReport`` has it.
+    """
     flags = np.zeros(len(ids), bool)
     flags[VertexIds(ids, limited_by=limited_by).to_numbers(chosen, role)] = True
     return flags
@@ -477,40 +524,51 @@ def checked_weights(
     Return the weights, how many were -0.0, and whether they are integers. EdgeListError for what is
     NaN, infinite, no number, or beyond what the type holds exactly.
     """
-    integers = weight.dtype.kind in "iu"
+    are_integers = weight.dtype.kind in "iu"
+    n_negative_zeros = 0
     try:
-        converted, zeros = (_integer_weights if integers else _float_weights)(
-            weight, weight_type, scratch
-        )
+        if are_integers:
+            converted = _convert_integers(weight, weight_type, scratch)
+        else:
+            converted, n_negative_zeros = _convert_floats(weight, weight_type, scratch)
     except EdgeListError as error:
         if selection is None or error.row is None:
             raise
         row = selection.row(error.row)
         message = error.message.replace(f"weight of row {error.row} ", f"weight of row {row} ", 1)
         raise EdgeListError(message, row, error.column) from None
-    return converted, zeros, integers
+    return converted, n_negative_zeros, are_integers
 
 
-def _between(src: Array, dst: Array, ids: Any, only_vertices: Any) -> tuple[Array, Any, Array]:
-    """Return which rows are edges between some vertices, the ids of these, and the new number of
-    each vertex.
+def _find_rows_between(
+    src: Array, dst: Array, ids: Any, only_vertices: Any
+) -> tuple[Array, Any, Array]:
+    """Return the positions of the rows between some vertices, the ids of these, and the new number
+    of each vertex, which is of no meaning for the others.
     """
     xp = namespace(src)
     chosen = _mark_chosen(ids, only_vertices, f"{option_text('only_vertices')} id")
     if not chosen.any():
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
-    flags = xp.asarray(chosen)
-    kept = positions(lambda u, v: flags[u] & flags[v], src, dst)
+    is_chosen = xp.asarray(chosen)
+
+    def are_both_chosen(u: Array, v: Array) -> Array:
+        return is_chosen[u] & is_chosen[v]
+
+    rows = positions_where(are_both_chosen, src, dst)
     if hasattr(ids, "dtype"):
-        ids = ids[flags]
+        ids = ids[is_chosen]
     else:
         ids = ids.take(pyarrow.array(np.flatnonzero(chosen)))
-    return kept, ids, numbers
+    return rows, ids, numbers
 
 
-def positions(condition: Any, *arrays: Any) -> Any:
-    """Return where a condition holds for the elements of some arrays."""
+def positions_where(condition: Callable[..., Array], *arrays: Any) -> Any:
+    """Return the int64 positions at which a condition holds for the elements of arrays of one size.
+
+    ``condition`` takes a slice of each, so that no temporary array is as long as they are.
+    """
     xp = namespace(arrays[0])
     parts = [xp.zeros(0, np.int64)]
     for (first, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
@@ -518,21 +576,27 @@ def positions(condition: Any, *arrays: Any) -> Any:
     return xp.concatenate(parts)
 
 
-def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
-    """Return the ends of each row in the direction of its edge, and the rows that are also an edge
-    back.
+def _orient_rows(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
+    """Return the ends of each row in the direction of its edge, and the positions of the rows that
+    are also an edge back, which no self-loop is.
     """
     xp = namespace(src)
-    way = xp.asarray(directions)
-    reversed_rows = way == DST_TO_SRC
+    directions = xp.asarray(directions)
+    is_reversed = directions == DST_TO_SRC
     # Not in place: the arrays may be the caller's.
-    src, dst = xp.where(reversed_rows, dst, src), xp.where(reversed_rows, src, dst)
-    return src, dst, positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
+    src, dst = xp.where(is_reversed, dst, src), xp.where(is_reversed, src, dst)
+
+    def has_edge_back(direction: Array, u: Array, v: Array) -> Array:
+        return (direction == BOTH_WAYS) & (u != v)
+
+    return src, dst, positions_where(has_edge_back, directions, src, dst)
 
 
 def _max_vertices(columns: list[Array]) -> int:
-    """Upper bound on the number of distinct ids. With many edges, the range of ids is a tighter
-    bound than their count.
+    """Return an upper bound on the number of distinct ids.
+
+    A count that int32 holds is enough to choose the type of vertex numbers. Of more ids, their range
+    may be a smaller bound.
     """
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
@@ -542,21 +606,22 @@ def _max_vertices(columns: list[Array]) -> int:
     return min(count, int(max(highest) - min(lowest) + 1))
 
 
-def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
-    """Return how often ``flags`` is true for elements of the arrays, and the first position where
-    it is.
+def _count_where(condition: Callable[..., Array], *arrays: Any) -> tuple[int, int]:
+    """Return at how many positions a condition holds, and the first of them; see
+    ``positions_where``.
     """
-    count = first = 0
-    for (at, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
-        flagged = flags(values, *(other for _, other in others))
-        here = int(namespace(values).count_nonzero(flagged))
-        if here and not count:
-            first = at + int(flagged.argmax())
-        count += here
-    return count, first
+    count = 0
+    first_hit = 0
+    for (begin, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
+        is_hit = condition(values, *(other for _, other in others))
+        n_hits = int(namespace(values).count_nonzero(is_hit))
+        if n_hits and not count:
+            first_hit = begin + int(is_hit.argmax())
+        count += n_hits
+    return count, first_hit
 
 
-def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
+def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
     """Convert integers to the narrowest type that represents each exactly, or to the requested type
     if that is wider.
     """
@@ -564,6 +629,8 @@ def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> 
     low, high = extent(weight) if weight.size else (0, 0)
     largest = max(high, -low)
     held_by = float_that_holds(low, high)
+
+    # An error says which bound the largest weight passes.
     beyond = "2^63 - 2, the largest distance"
     if weight_type != "auto":
         beyond = "2^53, up to which float64 holds integers"
@@ -576,16 +643,25 @@ def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> 
             row=row,
             column="weight",
         )
+
     kind = held_by or np.dtype(np.int64)
     if weight_type != "auto":
         kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
     if get_device(weight) == "cuda":
-        return edge_weights.from_integers(weight, kind), 0
-    return csr_build.filled(lambda part: part, weight, kind, scratch), 0
+        return edge_weights.from_integers(weight, kind)
+    return _cast(weight, kind, scratch)
 
 
-def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
-    """Check weights and convert them to the type of distances; -0.0 becomes 0.0."""
+def _cast(values: np.ndarray, kind: np.dtype, scratch: Scratch | None) -> np.ndarray:
+    """Return values in another type, in a file if there is scratch space."""
+    return csr_build.filled(lambda part: part, values, kind, scratch)
+
+
+def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> tuple[Any, int]:
+    """Check weights and convert them to the type of distances; -0.0 becomes 0.0.
+
+    Return the weights, and how many were -0.0.
+    """
     xp = namespace(weight)
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
@@ -597,6 +673,7 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         raise EdgeListError(
             f"weights of type {weight.dtype} are not supported; give float64", column="weight"
         )
+
     with np.errstate(over="ignore"):
         if get_device(weight) == "cuda" and kind.itemsize < weight.itemsize:
             # CuPy's cast would flush subnormal results to 0
@@ -604,21 +681,24 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         elif kind == weight.dtype or get_device(weight) == "cuda":
             cast = weight.astype(kind, copy=False)
         else:
-            cast = csr_build.filled(lambda part: part, weight, kind, scratch)
+            cast = _cast(weight, kind, scratch)
+
+    # Weights must be finite in that type, too, and not become 0.
     if get_device(cast) == "cuda":
-        bad, row, negative_zeros = edge_weights.check(cast)
+        n_wrong, row, negative_zeros = edge_weights.check(cast)
     else:
-        bad, row = _where(lambda part: ~np.isfinite(part), cast)
+        n_wrong, row = _count_where(lambda part: ~np.isfinite(part), cast)
         bits = cast.view(f"i{cast.itemsize}")
-        negative_zeros, _ = _where(lambda part: part == np.iinfo(bits.dtype).min, bits)
-    if bad:
+        bits_of_negative_zero = np.iinfo(bits.dtype).min
+        negative_zeros, _ = _count_where(lambda part: part == bits_of_negative_zero, bits)
+    if n_wrong:
         if bool(xp.isnan(weight[row])):
             what = "NaN"
         else:
             what = f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
             (
-                f"weight of row {row} is {what} ({bad} such rows): every weight "
+                f"weight of row {row} is {what} ({n_wrong} such rows): every weight "
                 "must be finite; drop or correct the rows"
             ),
             row=row,
@@ -626,6 +706,7 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         )
     if kind.itemsize < weight.itemsize:
         _refuse_lost_weights(weight, cast)
+
     if not negative_zeros:
         return cast, 0
     if get_device(cast) == "cuda":
@@ -642,21 +723,27 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
         if values.itemsize > 8:  # NumPy's long double: no integer type is as wide
             return values == 0
         # by its bits: on a GPU subnormal numbers compare as zero
+        # The shift drops the sign.
         return values.view(f"i{values.itemsize}") << 1 == 0
 
-    lost, row = _where(lambda wide, narrow: is_zero(narrow) & ~is_zero(wide), weight, cast)
-    if lost:
+    def is_lost(wide: Any, narrow: Any) -> Any:
+        return is_zero(narrow) & ~is_zero(wide)
+
+    n_lost, row = _count_where(is_lost, weight, cast)
+    if n_lost:
         raise EdgeListError(
-            f"weight of row {row} is {float(weight[row]):g}, which {cast.dtype} takes for 0 ({lost} such rows); scale the "
+            f"weight of row {row} is {float(weight[row]):g}, which {cast.dtype} takes for 0 ({n_lost} such rows); scale the "
             f"weights up, or take {option_text('weight_type', 'float64')}",
             row=row,
             column="weight",
         )
 
 
-def smallest_weights(vertices: Array, weights: Array, integers: bool) -> dict[int, Any]:
+def smallest_weights(vertices: Array, weights: Array, are_integers: bool) -> dict[int, Any]:
     """Map each vertex to the smallest of its negative weights, as Python numbers."""
     smallest: dict[int, int | float] = {}
     for vertex, value in zip(to_host(vertices).tolist(), to_host(weights).tolist(), strict=True):
-        smallest[vertex] = min(smallest.get(vertex, 0), int(value) if integers else float(value))
+        smallest[vertex] = min(
+            smallest.get(vertex, 0), int(value) if are_integers else float(value)
+        )
     return smallest

@@ -23,27 +23,34 @@ class Split(NamedTuple):
     """The numbering of a graph whose closed vertices are split."""
 
     numbers: np.ndarray  # int64 (2, n_closed): ``Graph.closed``
-    first: Array  # of each vertex as it was numbered, the number where paths begin
-    last: Array  # and the number where they end; the same unless it is closed
-    names: np.ndarray  # int64: the vertex as it was numbered of each number
+    # Of shape (n,) for vertices as they were numbered first: the final number where paths begin, and
+    # that where they end, which is the same unless the vertex is closed.
+    first: Array
+    last: Array
+    names: np.ndarray  # int64, of each final number: the vertex as it was numbered first
 
     def map_ends(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return the ends of edges that are given as vertices were numbered. A self-loop stays one."""
+        """Return the final ends of edges whose ends are as vertices were numbered first. A self-loop
+        stays one.
+        """
         xp = namespace(src)
         return self.first[src], xp.where(src == dst, self.first[dst], self.last[dst])
 
 
 def split_numbers(is_closed: np.ndarray, xp: Any) -> Split:
-    """Return the numbering that splits some of the vertices 0..n-1, with arrays of a device."""
-    before = np.cumsum(is_closed) - is_closed
-    first = np.arange(is_closed.size) + before
+    """Return the numbering that splits the closed ones of the vertices 0..n-1.
+
+    ``xp`` is the module, NumPy or CuPy, whose arrays ``first`` and ``last`` are.
+    """
+    n_closed_before = np.cumsum(is_closed) - is_closed  # each takes one number more
+    first = np.arange(is_closed.size) + n_closed_before
     last = first + is_closed
     kind = index_dtype(is_closed.size + int(is_closed.sum()))
     return Split(
-        np.stack([first[is_closed], last[is_closed]]),
-        xp.asarray(first.astype(kind)),
-        xp.asarray(last.astype(kind)),
-        np.repeat(np.arange(is_closed.size), 1 + is_closed),
+        numbers=np.stack([first[is_closed], last[is_closed]]),
+        first=xp.asarray(first.astype(kind)),
+        last=xp.asarray(last.astype(kind)),
+        names=np.repeat(np.arange(is_closed.size), 1 + is_closed),
     )
 
 
@@ -107,9 +114,9 @@ def identifying_numbers(graph: Any, numbers: Array) -> Array:
     """Return one vertex number per id, the same for both numbers of a closed vertex, for checksums."""
     if graph.closed is None:
         return numbers
-    first = np.arange(graph.n_vertices)
-    first[graph.closed.max(axis=0)] = graph.closed.min(axis=0)
-    return namespace(numbers).asarray(first)[numbers]
+    smaller = np.arange(graph.n_vertices)  # of the two numbers of a vertex
+    smaller[graph.closed.max(axis=0)] = graph.closed.min(axis=0)
+    return namespace(numbers).asarray(smaller)[numbers]
 
 
 def listed_vertices(graph: Any) -> np.ndarray | None:
@@ -123,7 +130,9 @@ def listed_vertices(graph: Any) -> np.ndarray | None:
 
 def count_listed(graph: Any) -> int:
     """Return the number of ids, each counted once."""
-    return graph.n_vertices - (0 if graph.closed is None else graph.closed.shape[1])
+    if graph.closed is None:
+        return graph.n_vertices
+    return graph.n_vertices - graph.closed.shape[1]
 
 
 def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
@@ -134,6 +143,7 @@ def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
 
 
 def _all_but(graph: Any, numbers: np.ndarray) -> np.ndarray:
+    """Return the vertex numbers of a graph without some of them, ascending."""
     is_left = np.ones(graph.n_vertices, bool)
     is_left[numbers] = False
     return np.flatnonzero(is_left)

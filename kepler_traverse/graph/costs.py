@@ -33,30 +33,31 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     """
     xp = namespace(weight)
     weight, reverse_weight = in_one_type(weight, reverse_weight)
-    there = is_open(weight)
+    there = is_open(weight)  # from src to dst
     back = is_open(reverse_weight)
     rows = xp.flatnonzero(there | back)
     n_closed = 2 * weight.size - int(there.sum()) - int(back.sum())
+
+    # Of these rows: the directions, and a weight for each.
     there = there[rows]
     back = back[rows]
     ways = xp.where(there & back, BOTH_WAYS, xp.where(there, SRC_TO_DST, DST_TO_SRC))
-    own = xp.where(there, weight[rows], reverse_weight[rows])
-    other = xp.where(there & back, reverse_weight[rows], own.dtype.type(0))
-    return OpenCosts(rows, to_host(ways).astype(np.int8), xp.concatenate([own, other]), n_closed)
+    # A row that is open backward alone is one edge, with the weight back.
+    first = xp.where(there, weight[rows], reverse_weight[rows])
+    second = xp.where(there & back, reverse_weight[rows], first.dtype.type(0))
+    return OpenCosts(rows, to_host(ways).astype(np.int8), xp.concatenate([first, second]), n_closed)
 
 
 def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
     """Return weights in one type that holds each exactly; EdgeListError if there is none."""
     kind = np.result_type(weight.dtype, reverse_weight.dtype)
     converted = []
-    for role, given in (("weight", weight), ("reverse_weight", reverse_weight)):
-        if given.dtype.kind not in "iuf":
-            raise EdgeListError(f"{role} must hold numbers, not {given.dtype}", column=role)
-        values = given.astype(kind, copy=False)
-        is_exact = given.dtype.kind == kind.kind or bool(
-            (values.astype(given.dtype) == given).all()
-        )
-        if not is_exact:
+    for role, column in (("weight", weight), ("reverse_weight", reverse_weight)):
+        if column.dtype.kind not in "iuf":
+            raise EdgeListError(f"{role} must hold numbers, not {column.dtype}", column=role)
+        values = column.astype(kind, copy=False)
+        may_round = column.dtype.kind != kind.kind  # integers that become floats
+        if may_round and not bool((values.astype(column.dtype) == column).all()):
             raise EdgeListError(
                 f"{role} holds integers that {kind} does not hold exactly; give both weights as "
                 "integers, or as floats",

@@ -114,8 +114,10 @@ class BuildReport:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:
-        """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can
-        be stored.
+        """Return the fields by name, as they are stored.
+
+        It is equal for equal edge lists: ``seconds`` and ``in_files``, which are of one run, are not
+        in it, nor fields of ``_ONLY_IF_SET`` that are not set.
         """
         left_out = ["seconds", "in_files"]
         left_out += [name for name in _ONLY_IF_SET if not getattr(self, name)]
@@ -212,8 +214,8 @@ class Graph:
     edges_of_rows: Array | None = None
     closed: np.ndarray | None = None
     known_fingerprint: InitVar[str | None] = None
-    # What ``derived`` keeps. Copies with other arrays do not inherit it, since it is no parameter.
-    _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
+    # What ``derived`` has computed, by name. Copies with other arrays do not inherit it, since it is no parameter.
+    _cache: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         arguments.instance("report", self.report, BuildReport, "leave it out")
@@ -233,9 +235,10 @@ class Graph:
                 raise InputError(
                     f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}"
                 )
-            self._kept["fingerprint"] = known_fingerprint
+            self._cache["fingerprint"] = known_fingerprint
 
     def _refuse(self, name: str) -> NoReturn:
+        """Raise InputError for an attribute that is no array of the right kind and shape."""
         raise InputError(
             f"{name} must be an array as read_graph makes it, not "
             f"{arguments.describe(getattr(self, name))}"
@@ -243,7 +246,7 @@ class Graph:
 
     def _check_rows_of_edges(self) -> None:
         """Raise InputError unless offsets, targets and weights are arrays of a CSR."""
-        for name, kinds, width in (
+        for name, kinds, widths in (
             ("offsets", "i", (8,)),
             ("targets", "i", (4, 8)),
             ("weights", "iuf", (1, 2, 4, 8)),
@@ -251,7 +254,7 @@ class Graph:
             array = getattr(self, name)
             if array is None and name == "weights":
                 continue
-            if not _is_array(array, kinds) or array.dtype.itemsize not in width or array.ndim != 1:
+            if not _is_array(array, kinds) or array.dtype.itemsize not in widths or array.ndim != 1:
                 self._refuse(name)
         has_other_size = self.weights is not None and self.weights.size != self.targets.size
         if not self.offsets.size or has_other_size:
@@ -260,7 +263,7 @@ class Graph:
             )
 
     def _check_closed(self) -> None:
-        """Raise InputError unless closed vertices are numbers: where paths begin, and where they end."""
+        """Raise InputError unless ``closed`` is an array of two vertex numbers per closed vertex."""
         if self.closed is None:
             return
         is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
@@ -342,7 +345,7 @@ class Graph:
         """What is derived from the graph on first use and then kept with it: degrees, copies,
         hierarchies.
         """
-        return Derived(self, self._kept)
+        return Derived(self, self._cache)
 
     @property
     def reverse(self) -> Graph:
@@ -414,11 +417,12 @@ class Graph:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over vertices, edges, weights and ids. It does not depend on the device. It is
-        kept.
+        """SHA-256 over vertices, edges, weights and ids, which does not depend on the device.
+
+        It is computed on first use, and kept.
         """
-        if "fingerprint" in self._kept:
-            return str(self._kept["fingerprint"])
+        if "fingerprint" in self._cache:
+            return str(self._cache["fingerprint"])
         digest = hashlib.sha256(
             f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode()
         )
@@ -428,24 +432,26 @@ class Graph:
             digest.update(f"closed {self.closed.tolist()}".encode())
         if self.negative_loops:
             digest.update(repr(sorted(self.negative_loops.items())).encode())
-        for name in (
-            ("offsets", "targets", "weights")
-            if self.has_string_ids
-            else ("offsets", "targets", "weights", "ids")
-        ):
-            if getattr(self, name) is None:
+
+        # The arrays, each after its type. Targets of either width have the same digest.
+        names = ["offsets", "targets", "weights"]
+        if not self.has_string_ids:
+            names.append("ids")
+        for name in names:
+            array = getattr(self, name)
+            if array is None:
                 continue
             if name == "targets":
                 kind = np.dtype(np.int64)
             else:
-                kind = getattr(self, name).dtype
+                kind = array.dtype
             digest.update(str(kind).encode())
-            for array in self._pieces(name):
-                digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
+            for part in self._pieces(name):
+                digest.update(np.ascontiguousarray(part.astype(kind, copy=False)).data)
         if self.has_string_ids:
             self._vertex_ids.hash_strings(digest)
-        self._kept["fingerprint"] = digest.hexdigest()
-        return str(self._kept["fingerprint"])
+        self._cache["fingerprint"] = digest.hexdigest()
+        return str(self._cache["fingerprint"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what equal graphs have alike, so that a pickle, and ``joblib.hash``, does not
@@ -453,22 +459,31 @@ class Graph:
 
         Hierarchies are in it. What else is derived is computed anew where it is needed.
         """
-        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         state["report"] = replace(self.report, seconds={}, in_files=False)
-        known = {metric: self._kept[metric] for metric in METRICS if metric in self._kept}
-        state["_kept"] = {
-            metric: replace(hierarchy, seconds=0.0) for metric, hierarchy in known.items()
+        state["_cache"] = {
+            metric: replace(
+                self._cache[metric], seconds=0.0
+            )  # of building, which differ by the run
+            for metric in METRICS
+            if metric in self._cache
         }
         if self.has_string_ids:
             state["ids"] = pack_strings(self.ids)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the fields; ids that are strings come as ``pack_strings`` returns them."""
         ids = state["ids"]
-        vars(self).update(state | {"ids": unpack_strings(*ids) if isinstance(ids, tuple) else ids})
+        if isinstance(ids, tuple):
+            ids = unpack_strings(*ids)
+        vars(self).update(state | {"ids": ids})
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
-        """Yield an array of the graph in host memory, in slices."""
+        """Yield an array of the graph in host memory, in slices.
+
+        A graph whose edges are in partitions has pieces of its own.
+        """
         yield from (to_host(part) for _, part in iter_slices(getattr(self, name)))
 
     @property
@@ -506,6 +521,8 @@ class Graph:
             )
         if device == self.device and (edges == "host") == self.derived.edges_on_host:
             return self
+
+        # Offsets and ids go to the device. The arrays of edges may stay in host memory.
         if device == "cuda":
             cuda.require()
             move = _to_gpu
@@ -516,7 +533,9 @@ class Graph:
         arrays["offsets"] = move(self.offsets)
         if not self.has_string_ids:
             arrays["ids"] = move(self.ids)
-        moved = replace(self, **arrays, known_fingerprint=self._kept.get("fingerprint"))
+
+        # A copy of the same contents keeps the fingerprint and the hierarchies.
+        moved = replace(self, **arrays, known_fingerprint=self._cache.get("fingerprint"))
         moved.derived.take_hierarchies(self)  # their arrays are in host memory on any device
         return moved
 

@@ -30,24 +30,25 @@ if TYPE_CHECKING:
     from ..hub_labels.estimate import LabelEstimate
 
 METRICS = ("weights", "hops")  # of hierarchies and labels
-_LABELS = {metric: f"labels of {metric}" for metric in METRICS}  # what they are kept as
+_LABELS = {metric: f"labels of {metric}" for metric in METRICS}  # their names in the cache
 _FACTS_OF_EDGES = ("degrees", "max_degree", "topological_order")
 # equal in copies with the same weights
 _FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")
-# held while a reverse is built, so that threads that share a graph build one
+# held while a reverse is built, so that threads that share a graph build one; reentrant, since a
+# graph with its edges in host memory has the reverse of its copy there built
 _REVERSING = threading.RLock()
-_CONTRACTING = threading.RLock()  # the same for a hierarchy
+_CONTRACTING = threading.RLock()  # the same for hierarchies and labels, which need hierarchies
 
 
-def _kept(compute: Callable[[Any], Any]) -> property:
-    """Return a property that is computed once per graph."""
+def _computed_once(compute: Callable[[Any], Any]) -> property:
+    """Return a property whose value is computed on first use and then kept in the cache of the graph."""
     name = compute.__name__
 
     @functools.wraps(compute)
     def get(derived: Derived) -> Any:
-        if name not in derived.kept:
-            derived.kept[name] = compute(derived)
-        return derived.kept[name]
+        if name not in derived.cache:
+            derived.cache[name] = compute(derived)
+        return derived.cache[name]
 
     return property(get)
 
@@ -55,15 +56,15 @@ def _kept(compute: Callable[[Any], Any]) -> property:
 class Derived:
     """What is derived from a graph: see ``Graph.derived``.
 
-    ``kept`` is the cache of the graph. A copy of a graph with other arrays begins with an empty
-    one.
+    ``cache`` maps names, such as those of properties, to what is derived; it belongs to the graph. A
+    copy of a graph with other arrays begins with an empty one.
     """
 
-    def __init__(self, graph: Any, kept: dict[str, Any]) -> None:
+    def __init__(self, graph: Any, cache: dict[str, Any]) -> None:
         self._graph = graph
-        self.kept = kept
+        self.cache = cache
 
-    @_kept
+    @_computed_once
     def degrees(self) -> Array:
         """Out-degree of every vertex, int64."""
         offsets = self._graph.offsets
@@ -71,13 +72,14 @@ class Derived:
             return graph_statistics.degrees(offsets)
         return np.diff(offsets)
 
-    @_kept
+    @_computed_once
     def max_degree(self) -> int:
+        """The largest out-degree, 0 without vertices."""
         if self._graph.n_vertices:
             return int(self.degrees.max())
         return 0
 
-    @_kept
+    @_computed_once
     def topological_order(self) -> np.ndarray | None:
         """The vertices, in host memory, such that each edge leads to a later one; None if there is
         a cycle. A self-loop that the graph dropped is none.
@@ -86,19 +88,18 @@ class Derived:
             return None
         return topological_order(self.on_host)
 
-    @_kept
+    @_computed_once
     def has_negative_weights(self) -> bool:
+        """Whether an edge, or a self-loop that the graph dropped, has a weight below 0."""
         weights = self._graph.weights
         if weights is None:
             return False
         # The bits as signed integers have the sign of the weights, as none is -0.0.
         bits = weights.view(f"i{weights.itemsize}")
-        return (
-            bool(self._graph.negative_loops)
-            or min((int(part.min()) for _, part in iter_slices(bits)), default=0) < 0
-        )
+        lowest = min((int(part.min()) for _, part in iter_slices(bits)), default=0)
+        return bool(self._graph.negative_loops) or lowest < 0
 
-    @_kept
+    @_computed_once
     def heaviest(self) -> float | int:
         """The largest absolute weight, 0 without edges; an int where weights are integers."""
         graph = self._graph
@@ -115,7 +116,7 @@ class Derived:
         """A bound on the absolute sum of the weights of any path without a cycle."""
         return self.heaviest * max(self._graph.n_vertices - 1, 0)
 
-    @_kept
+    @_computed_once
     def min_weight(self) -> Any:
         """The smallest weight, a scalar of their type; infinite without edges."""
         weights: Array = self._graph.weights
@@ -124,12 +125,11 @@ class Derived:
         # The bits of non-negative floats sort as integers in the order of the floats. They are
         # compared as integers because CuPy would treat subnormal numbers as 0.
         if self.has_negative_weights:
-            order = weights
+            keys = weights
         else:
-            order = weights.view(f"i{weights.itemsize}")
-        return min(to_host(values.min(keepdims=True))[0] for _, values in iter_slices(order)).view(
-            weights.dtype
-        )
+            keys = weights.view(f"i{weights.itemsize}")
+        smallest = min(to_host(part.min(keepdims=True))[0] for _, part in iter_slices(keys))
+        return smallest.view(weights.dtype)
 
     @property
     def edges_on_host(self) -> bool:
@@ -153,11 +153,12 @@ class Derived:
         if not graph.directed:
             return graph
         with _REVERSING:
-            if "reverse" not in self.kept:
-                self.kept["reverse"] = self._build_reverse()
-            return self.kept["reverse"]
+            if "reverse" not in self.cache:
+                self.cache["reverse"] = self._build_reverse()
+            return self.cache["reverse"]
 
     def _build_reverse(self) -> Any:
+        """Return a new graph with every edge reversed, which knows no rows of the edge list."""
         graph = self._graph
         if self.edges_on_host:
             # The edges are in host memory, so the host reverses them.
@@ -177,13 +178,17 @@ class Derived:
             closed=closed,
         )
 
-    @_kept
+    @_computed_once
     def rows_of_reverse(self) -> np.ndarray:
-        """The rows of the edges by their positions in the reverse, of a graph in host memory."""
+        """The rows of the edges by their positions in the reverse, of a graph in host memory.
+
+        Rows are moved as weights are.
+        """
         graph = self._graph
         if not graph.directed:
             return graph.edge_rows
-        return csr_build.transpose(graph.offsets, graph.targets, graph.edge_rows)[2]
+        _, _, edge_rows = csr_build.transpose(graph.offsets, graph.targets, graph.edge_rows)
+        return edge_rows
 
     def linked_reverse(self) -> Any:
         """Return the reverse, whose own reverse is this graph, so that reversing it builds no third
@@ -191,12 +196,12 @@ class Derived:
         """
         reverse = self.reverse
         if self._graph.directed:
-            reverse.derived.kept.setdefault("reverse", self._graph)
+            reverse.derived.cache.setdefault("reverse", self._graph)
         return reverse
 
     def drop_reverse(self) -> None:
         """Release the memory of the reverse; it is built again when it is needed."""
-        self.kept.pop("reverse", None)
+        self.cache.pop("reverse", None)
 
     def with_reverse(self) -> Any:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
@@ -209,12 +214,12 @@ class Derived:
         """
         if not self._graph.directed:
             return self._graph
-        made = self._copy(("fingerprint", "reverse", *_FACTS), may_pull=True)
-        made.derived.take_hierarchies(self._graph)
-        _ = made.reverse
-        return made
+        copy = self._copy(("fingerprint", "reverse", *_FACTS), may_pull=True)
+        copy.derived.take_hierarchies(self._graph)
+        _ = copy.reverse  # builds it
+        return copy
 
-    @_kept
+    @_computed_once
     def on_host(self) -> Any:
         """The graph in host memory: itself, or a copy."""
         return self._graph.to("cpu")
@@ -227,14 +232,14 @@ class Derived:
         graph = self._graph
         if graph.weights.dtype == name:
             return graph
-        if name not in self.kept:
-            made = self._copy(_FACTS, weights=graph.weights.astype(name))
+        if name not in self.cache:
+            copy = self._copy(_FACTS, weights=graph.weights.astype(name))
             # kept before its reverse is made: the reverse of that may be this graph
-            self.kept[name] = made
-            if graph.directed and "reverse" in self.kept:
-                made.derived.kept["reverse"] = self.kept["reverse"].derived.sums_in(name)
-        self.kept[name].derived.take_hierarchies(graph)  # they may have been built after the copy
-        return self.kept[name]
+            self.cache[name] = copy
+            if graph.directed and "reverse" in self.cache:
+                copy.derived.cache["reverse"] = self.cache["reverse"].derived.sums_in(name)
+        self.cache[name].derived.take_hierarchies(graph)  # they may have been built after the copy
+        return self.cache[name]
 
     def hierarchy(self, metric: str) -> Hierarchy:
         """Return the hierarchy, which is built on the first call; see ``Graph.hierarchy``."""
@@ -253,15 +258,15 @@ class Derived:
         the other direction.
         """
         metric = arguments.choice("metric", metric, METRICS)
-        if metric not in self.kept and self._graph.directed and "reverse" in self.kept:
-            other = self.kept["reverse"].derived.kept.get(metric)
+        if metric not in self.cache and self._graph.directed and "reverse" in self.cache:
+            other = self.cache["reverse"].derived.cache.get(metric)
             if other is not None:
                 self.keep_hierarchy(other.reversed(), metric)
-        return self.kept.get(metric)
+        return self.cache.get(metric)
 
     def keep_hierarchy(self, hierarchy: Hierarchy, metric: str) -> None:
         """Keep a hierarchy of this graph that was built elsewhere."""
-        self.kept[metric] = hierarchy
+        self.cache[metric] = hierarchy
 
     def canonical_paths(
         self, hierarchy: Hierarchy, metric: str, build: bool
@@ -275,9 +280,9 @@ class Derived:
 
         name = f"canonical paths of {metric}"
         with _CONTRACTING:
-            if build and name not in self.kept:
-                self.kept[name] = build_canonical(self._graph, hierarchy, metric)
-            return self.kept.get(name)
+            if build and name not in self.cache:
+                self.cache[name] = build_canonical(self._graph, hierarchy, metric)
+            return self.cache.get(name)
 
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
         """Take the hierarchies and labels of a graph with the same edges, and the same weights where
@@ -333,38 +338,33 @@ class Derived:
         the other direction.
         """
         name = _LABELS[arguments.choice("metric", metric, METRICS)]
-        if name not in self.kept and self._graph.directed and "reverse" in self.kept:
-            other = self.kept["reverse"].derived.kept.get(name)
+        if name not in self.cache and self._graph.directed and "reverse" in self.cache:
+            other = self.cache["reverse"].derived.cache.get(name)
             if other is not None:
                 self.keep_labels(other.reversed(), metric)
-        return self.kept.get(name)
+        return self.cache.get(name)
 
     def keep_labels(self, labels: HubLabels, metric: str) -> None:
         """Keep labels of this graph that were built elsewhere."""
-        self.kept[_LABELS[metric]] = labels
+        self.cache[_LABELS[metric]] = labels
 
     def without_hierarchy(self) -> Any:
         """Return the graph without its hierarchies and labels, which searches then cannot use; the
         graph itself keeps them.
         """
-        made = self._copy(("fingerprint", *_FACTS))
-        if "reverse" in self.kept:
-            made.derived.kept["reverse"] = self.kept["reverse"].derived._copy(_FACTS)
-        return made
+        copy = self._copy(("fingerprint", *_FACTS))
+        if "reverse" in self.cache:
+            copy.derived.cache["reverse"] = self.cache["reverse"].derived._copy(_FACTS)
+        return copy
 
     def take_topology(self, graph: Any) -> None:
         """Take what a graph with the same edges and other weights has derived from its edges."""
-        self.kept.update(
-            {
-                name: graph.derived.kept[name]
-                for name in _FACTS_OF_EDGES
-                if name in graph.derived.kept
-            }
-        )
+        known = graph.derived.cache
+        self.cache.update({name: known[name] for name in _FACTS_OF_EDGES if name in known})
         self.take_hierarchies(graph, ("hops",))
 
     def _copy(self, shared: tuple[str, ...], **changes: Any) -> Any:
-        """Return a copy of the graph that begins with some of what is kept."""
-        made = replace(self._graph, **changes)
-        made.derived.kept.update({name: self.kept[name] for name in shared if name in self.kept})
-        return made
+        """Return a copy of the graph, with changes, whose cache begins with the names ``shared``."""
+        copy = replace(self._graph, **changes)
+        copy.derived.cache.update({name: self.cache[name] for name in shared if name in self.cache})
+        return copy

@@ -14,7 +14,7 @@ from ..formats.selection import RowSelection, make_directions
 from ..labels import Partner, digest_of_labels, ends_in_order, in_order, index_of_rows
 from . import Graph
 from .build import graph_from_arrays
-from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .edge_list_graph import BuildRules, make_graph, system_memory_pool
 from .hints import warn_of_hints, with_hints
 
 _NAMES = ("src", "dst", "weight")
@@ -31,6 +31,7 @@ _ARGUMENTS = {
 
 
 def _argument_text(name: str, value: object = None) -> str:
+    """Write an option of the readers of files as the argument of ``graph_from_edges``."""
     if name == "id_type":
         return "a conversion of the integers, such as .astype(str),"
     name = _ARGUMENTS.get(name, name)
@@ -160,14 +161,16 @@ def graph_from_edges(
     >>> graph_from_edges(roads)
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
+    if only_vertices is not None:
+        only_vertices = arguments.ids("only_vertices", only_vertices)
+    if closed is not None:
+        closed = arguments.ids("closed", closed)
     rules = BuildRules(
         directed=directed,
         weight_type=weight_type,
         edge_ids=edge_ids,
-        only_vertices=None
-        if only_vertices is None
-        else arguments.ids("only_vertices", only_vertices),
-        closed=None if closed is None else arguments.ids("closed", closed),
+        only_vertices=only_vertices,
+        closed=closed,
         largest_component=largest_component,
     )
     rules.check_oneway(oneway, "oneway")
@@ -178,45 +181,53 @@ def graph_from_edges(
         )
     if weighted is not None:
         weighted = arguments.flag("weighted", weighted)
+
+    # A tuple of columns means the same as the columns.
     named = {"src": src, "dst": dst, "weight": weight, "reverse_weight": reverse_weight}
     if len(edges) == 1:
         edges = (tables.as_rows(edges[0]),)
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
+
+    # A table, after which names of its columns may follow.
     if (
         len(edges) > 1
         and tables.is_table(edges[0])
         and all(isinstance(name, str) for name in edges[1:])
     ):
-        graph = _from_table(
-            edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules
-        )
+        names = _merge_columns(edges[1:], named)
+        graph = _from_table(edges[0], names, oneway, where, vertices, weighted, rules)
         warn_of_hints(graph)
         return graph
-    beside = (weight, reverse_weight, oneway)
-    has_own_columns = any(column is not None for column in beside) and not _are_names(
+
+    # An edge_index has the two ends, so that the other columns may stand beside it.
+    others = (weight, reverse_weight, oneway)
+    has_other_columns = any(column is not None for column in others) and not _has_name(
         *named.values(), oneway
     )
-    if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
+    if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_other_columns:
         edges = (edges[0][0], edges[0][1])
-    elif len(edges) == 1 and (tables.is_table(edges[0]) or _are_names(*named.values())):
+    elif len(edges) == 1 and (tables.is_table(edges[0]) or _has_name(*named.values())):
         graph = _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
         warn_of_hints(graph)
         return graph
+
+    # Columns.
     if where is not None:
         raise InputError(
             "where is for tables and files, whose columns have names; "
             "leave the rows out of the columns"
         )
-    return _from_columns(_columns(edges, named), oneway, vertices, weighted, rules)
+    return _from_columns(_merge_columns(edges, named), oneway, vertices, weighted, rules)
 
 
-def _are_names(*values: Any) -> bool:
+def _has_name(*values: Any) -> bool:
+    """Whether a value is the name of a column, and not the column itself."""
     return any(isinstance(value, str) for value in values)
 
 
-def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The columns by role, from what was given by position and by name."""
+def _merge_columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns, or their names, by role, of what was given by position and by name."""
     if len(positional) > len(_NAMES):
         raise InputError(
             f"graph_from_edges takes a table, or src, dst and weight, not {len(positional)} columns"
@@ -277,32 +288,42 @@ def _from_columns(
 ) -> Graph:
     """Build a graph of columns, which are given by their roles, or None."""
     _require_columns(columns, oneway, weighted)
-    closes = columns["reverse_weight"] is not None
+    closes = columns["reverse_weight"] is not None  # whether a weight may close a direction
     columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {
         role: _as_column(role, column, closes)
         for role, column in columns.items()
         if column is not None
     }
-    directions = _directions(oneway, columns["src"])
+    directions = _row_directions(oneway, columns["src"])
+
+    # Strings, which Arrow holds, are numbered as those of a file.
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
-        with options_spelled(_argument_text), memory_given_back():
+        with options_spelled(_argument_text), system_memory_pool():
             options = ReadOptions(reverse_weight_column="reverse_weight" if closes else None)
             edges = [tables.edges_of_columns(columns, options, DataFile.named("the edge list"))]
             del columns
             # No name is left for the edges here: their memory is given back while the graph is
             # built.
             graph = make_graph(
-                replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules
+                replace(edges.pop(), directions=directions), "cpu", _as_ids(vertices), rules
             )
             return _with_labels(graph, labels)
+
+    # Integers are built from where they are.
     tables.require_same_lengths(columns)
     src = columns.pop("src")
     dst = columns.pop("dst")
     weight = columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
-    more = {"vertices": vertices, "reverse_weight": columns.pop("reverse_weight", None)}
-    graph = graph_from_arrays(src, dst, weight, **more, **rules.of(selection, False))
+    graph = graph_from_arrays(
+        src,
+        dst,
+        weight,
+        vertices=vertices,
+        reverse_weight=columns.pop("reverse_weight", None),
+        **rules.builder_arguments(selection, has_string_ids=False),
+    )
     return _with_labels(graph, labels)
 
 
@@ -339,6 +360,7 @@ def _from_table(
     weighted: bool | None,
     rules: BuildRules,
 ) -> Graph:
+    """Build a graph of a table; ``names`` has the name of each column by role, or None."""
     if rules.edge_ids:
         labels = digest_of_labels(index_of_rows(table))
     else:
@@ -347,7 +369,7 @@ def _from_table(
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
         oneway = in_order("oneway", oneway, Partner("the edges"))
         # edges without names, beside a column of its own
-        directions = _directions(oneway, table)
+        directions = _row_directions(oneway, table)
         oneway = None
     for name, value in {**names, "oneway": oneway}.items():
         if arguments.is_integer(value):
@@ -356,12 +378,10 @@ def _from_table(
                 f"text: give {name}={str(value)!r}"
             )
         if value is not None:
-            if arguments.is_integer(value):
-                example = f", as {name}='{value}'"
-            else:
-                example = ""
-            arguments.text(name, value, f"the name of a column of the table{example}")
-    with options_spelled(_argument_text), memory_given_back():
+            arguments.text(name, value, "the name of a column of the table")
+
+    # The edges are the only element of a list, so that building can free them early.
+    with options_spelled(_argument_text), system_memory_pool():
         options = ReadOptions(
             src_column=names["src"],
             dst_column=names["dst"],
@@ -377,27 +397,29 @@ def _from_table(
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
         columns = edges[0].columns
-        held = edges[0].table
-        # A dict of arrays, a pyarrow table or a frame of cuDF.
-        if isinstance(held, dict):
-            in_gpu = get_device(held["src"]) == "cuda"
-        else:
-            in_gpu = type(held).__module__.startswith("cudf.")
-        device = "cuda" if in_gpu else "cpu"
-        del held
-        # pop: make_graph can then free the edges early
-        graph = make_graph(edges.pop(), device, _ids(vertices), rules)
+        device = _device_of_table(edges[0].table)
+        graph = make_graph(edges.pop(), device, _as_ids(vertices), rules)
         return _with_labels(with_hints(graph, columns), labels)
 
 
-def _directions(oneway: Any, rows: Any) -> Any:
-    """The directions of rows by a column of their own; None without one."""
+def _device_of_table(table: Any) -> str:
+    """Return the device of a dict of arrays, a pyarrow table or a frame of cuDF."""
+    if isinstance(table, dict):
+        return get_device(table["src"])
+    if type(table).__module__.startswith("cudf."):
+        return "cuda"
+    return "cpu"
+
+
+def _row_directions(oneway: Any, rows: Any) -> Any:
+    """Return the directions of rows, int8, by a column of their own; None without one."""
     if oneway is None:
         return None
     return make_directions(tables.as_arrow_column("oneway", oneway), len(rows))
 
 
-def _ids(vertices: Any) -> Any:
+def _as_ids(vertices: Any) -> Any:
+    """Return additional vertices as ``arguments.ids`` does; None stays None."""
     if vertices is None:
         return None
     return arguments.ids("vertices", vertices)

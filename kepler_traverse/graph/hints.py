@@ -27,8 +27,8 @@ _CLOSED = re.compile("(is|road)?(closed|blocked)")
 _BACK = "reverse|rev|backward|bwd|back"
 _WEIGHT_BACK = re.compile(f"(?:{_BACK}|r)(?P<before>.+)|(?P<after>.+?)(?:{_BACK}|ba)")
 _ANY_NUMBER = re.compile("w|wt|weights?|edgeweight")  # names of weights that may well be negative
-_CLOSED_COST = -1
-_EDGES_TRIED = 500
+_CLOSED_COST = -1  # what closes an edge in tables of pgRouting
+_EDGES_TRIED = 500  # for which an edge in the other direction is looked for
 
 
 def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
@@ -36,8 +36,9 @@ def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
     meant otherwise.
     """
     report = graph.report.with_columns(columns)
-    made: Graph = replace(graph, report=replace(report, hints=tuple(_hints(graph, columns))))
-    return made
+    report = replace(report, hints=tuple(_hints(graph, columns)))
+    with_report: Graph = replace(graph, report=report)
+    return with_report
 
 
 def warn_of_hints(graph: Graph) -> None:
@@ -47,10 +48,11 @@ def warn_of_hints(graph: Graph) -> None:
 
 
 def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    """Yield a sentence per hint, as ``BuildReport.hints`` has them."""
     if graph.n_edges:
-        yield from _of_unused_columns(graph, columns)
-        yield from _of_closed_weights(graph, columns)
-        yield from _of_single_ends(graph, columns)
+        yield from _hint_at_unused_columns(graph, columns)
+        yield from _hint_at_closed_weights(graph, columns)
+        yield from _hint_at_single_ends(graph, columns)
     if columns.first_through > 1 and graph.closed is None:
         first = columns.first_through
         yield (
@@ -62,20 +64,24 @@ def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
         yield f"{names} holds dates or times of day, which are no weights: not used"
 
 
-def _of_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+def _hint_at_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    """Name unused columns that are called as directions, weights back or closures are."""
     plain = {name: plain_name(name) for name in columns.unused}
+
     ways = [name for name, text in plain.items() if _DIRECTIONS.fullmatch(text)]
     if ways and columns.oneway is None and graph.directed and not _has_both_directions(graph):
         yield (
             f"column {shown(ways[0])} is not used, and no row has an edge in the other direction: if it says which rows "
             f"lead both ways, give {option_text('oneway_column', ways[0])}"
         )
+
     back = [name for name, text in plain.items() if _is_weight_back(text)]
     if back:
         yield (
             f"column {shown(back[0])} is not used: if it is the weight of a row in the other direction, give "
             f"{option_text('reverse_weight_column', back[0])}"
         )
+
     closed = [name for name, text in plain.items() if _CLOSED.fullmatch(text)]
     if closed:
         yield (
@@ -93,8 +99,9 @@ def _is_weight_back(text: str) -> bool:
 
 
 def _has_both_directions(graph: Graph) -> bool:
-    """Whether an edge has one in the other direction beside it, of some edges from everywhere in
-    the graph.
+    """Whether one of some edges, from everywhere in the graph, has an edge in the other direction.
+
+    An edge list of roads that all lead both ways has such an edge for each.
     """
     tried = np.unique(np.linspace(0, graph.n_edges - 1, _EDGES_TRIED).astype(np.int64))
     targets = to_host(graph.targets[namespace(graph.targets).asarray(tried)])
@@ -102,13 +109,14 @@ def _has_both_directions(graph: Graph) -> bool:
     sources = np.searchsorted(offsets, tried, "right") - 1
     for u, v in zip(sources.tolist(), targets.tolist(), strict=True):
         neighbors = to_host(graph.targets[int(offsets[v]) : int(offsets[v + 1])])
-        at = int(np.searchsorted(neighbors, u))
-        if at < neighbors.size and neighbors[at] == u:
+        place = int(np.searchsorted(neighbors, u))
+        if place < neighbors.size and neighbors[place] == u:
             return True
     return False
 
 
-def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+def _hint_at_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    """Say that all negative weights are -1, which in some tables closes an edge."""
     weights: Any = graph.weights
     if columns.weight is None:
         name = ""
@@ -125,7 +133,7 @@ def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
         )
 
 
-def _of_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+def _hint_at_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is
     taken for one.
 

@@ -26,14 +26,16 @@ def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal
     strings.
     """
-    _, offsets, text = strings.buffers()
+    _, offsets_buffer, text_buffer = strings.buffers()
     kind = np.dtype(np.int64 if strings.type == pyarrow.large_string() else np.int32)
-    ends = np.frombuffer(offsets, kind, len(strings) + 1, strings.offset * kind.itemsize)
-    if text is None:
-        held = np.zeros(0, np.uint8)
+    # a slice of a longer array has offsets that begin after 0
+    begin = strings.offset * kind.itemsize
+    offsets = np.frombuffer(offsets_buffer, kind, len(strings) + 1, begin)
+    if text_buffer is None:
+        text = np.zeros(0, np.uint8)
     else:
-        held = np.frombuffer(text, np.uint8)
-    return ends - ends[0], held[ends[0] : ends[-1]].copy()
+        text = np.frombuffer(text_buffer, np.uint8)
+    return offsets - offsets[0], text[offsets[0] : offsets[-1]].copy()
 
 
 def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
@@ -46,7 +48,10 @@ def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
 
 
 def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
-    """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
+    """Return columns of ids, by their names, in one integer type.
+
+    NumPy's promotion would convert int64 and uint64 to float64. EdgeListError: no type holds all.
+    """
     for name, column in ends.items():
         if column.dtype.kind not in "iu":
             raise EdgeListError(
@@ -73,7 +78,7 @@ def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
     ``name`` says what has the columns. InputError: their lengths differ, or one holds integers and
     the other strings.
     """
-    columns = [arguments.ids(each, column) for each, column in ends.items()]
+    columns = [arguments.ids(column_name, column) for column_name, column in ends.items()]
     first, second = ends
     arguments.size(f"{name}, column {second!r}", columns[1], len(columns[0]), f"one per {first!r}")
     kinds: set[type] = set()
@@ -85,9 +90,8 @@ def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
         raise InputError(
             f"{name}: the columns {first!r} and {second!r} must both hold integers, or both strings"
         )
-    arrays = [
-        to_host(np.asarray(column)) if len(column) else np.zeros(0, np.int64) for column in columns
-    ]
+    # an empty list would be an array of floats
+    arrays = [np.asarray(column) if len(column) else np.zeros(0, np.int64) for column in columns]
     return in_one_integer_type(dict(zip(ends, arrays, strict=True)))
 
 
@@ -112,12 +116,14 @@ class VertexIds:
             self.array = self._take(self._numbers)
 
     def _take(self, numbers: Array) -> Any:
+        """Return the ids at some vertex numbers, of either device."""
         if self.are_strings:
             return self.all.take(pyarrow.array(to_host(numbers)))
         return self.all[namespace(self.all).asarray(numbers)]
 
     @property
     def kind(self) -> str:
+        """``"string"``, or the integer type."""
         if self.are_strings:
             return "string"
         return self.array.dtype.name
@@ -148,11 +154,12 @@ class VertexIds:
         )
         numbers = np.full(len(requested), NO_NUMBER)
         numbers[are_ids] = self._look_up(
-            [each for each, is_id in zip(requested, are_ids, strict=True) if is_id]
+            [label for label, is_id in zip(requested, are_ids, strict=True) if is_id]
         )
         return numbers
 
     def _look_up(self, requested: Any) -> np.ndarray:
+        """Return the vertex number of each id of the right type, -1 where there is none."""
         if self.are_strings:
             places = self._string_numbers(requested)
         else:
@@ -164,26 +171,28 @@ class VertexIds:
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
         requested = arguments.ids(plural(arguments.text("role", role)), ids)
+
+        # All have the type of the ids.
+        wrong: list[Any] = []
         if isinstance(requested, list):
             expected = str if self.are_strings else int
             wrong = [i for i in requested if not isinstance(i, expected) or isinstance(i, bool)]
-        else:
-            wrong = requested[:1].tolist() if self.are_strings else []
+        elif self.are_strings:
+            wrong = requested[:1].tolist()
         if wrong:
             kind = "strings" if self.are_strings else "integers"
             raise UnknownVertexError(
                 f"{role} {arguments.describe(wrong[0])} is not a vertex: "
                 f"the ids of this graph are {kind}"
             )
+
+        # All are in the graph.
         numbers = self._look_up(requested)
-        missing = [
-            requested[i] if isinstance(requested, list) else requested[i].item()
-            for i in np.flatnonzero(numbers < 0)
-        ]
+        missing = arguments.plain_list(requested[i] for i in np.flatnonzero(numbers < 0))
         if missing:
-            shown = ", ".join(map(arguments.describe, missing[:10])) + (
-                ", ..." if len(missing) > 10 else ""
-            )
+            shown = ", ".join(map(arguments.describe, missing[:10]))
+            if len(missing) > 10:
+                shown += ", ..."
             raise UnknownVertexError(
                 f"{several(len(missing), role)} {'are' if len(missing) > 1 else 'is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}{self._advice()}"
@@ -211,59 +220,53 @@ class VertexIds:
         """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers
         or similar strings.
         """
-        near = self._similar_names if self.are_strings else self._neighboring_ids
-        nearest = {unknown: near(unknown) for unknown in missing}
-        describe = arguments.describe
-        return "".join(
-            (
-                f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} "
-                f"{' and '.join(map(describe, ids))}. "
-            )
-            for unknown, ids in nearest.items()
-            if ids
-        )
+        sentences = []
+        for unknown in missing:
+            if self.are_strings:
+                ids: list[Any] = self._similar_names(unknown)
+            else:
+                ids = self._neighboring_ids(unknown)
+            if ids:
+                verb = "are" if len(ids) > 1 else "is"
+                names = " and ".join(map(arguments.describe, ids))
+                sentences.append(f"Near {arguments.describe(unknown)} {verb} {names}. ")
+        return "".join(sentences)
 
-    def _neighboring_ids(self, requested: int) -> list[int]:
+    def _neighboring_ids(self, unknown: int) -> list[int]:
+        """Return the integer ids next below and above one that is none; at an end only one."""
         ids = self._on_host
         limits = np.iinfo(ids.dtype)
-        at = int(
-            np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype))
-        )
-        return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
+        nearest = np.array(min(max(unknown, limits.min), limits.max), ids.dtype)
+        place = int(np.searchsorted(ids, nearest))
+        return [ids[i].item() for i in (place - 1, place) if 0 <= i < ids.size]
 
-    def _similar_names(self, requested: str) -> list[str]:
-        """Up to two similar ids, among those that sort near the name or differ from it only in case
-        or blanks.
+    def _similar_names(self, unknown: str) -> list[str]:
+        """Return up to two ids that are similar to a name that is none.
+
+        Of many ids, those are compared that sort near the name, or near what differs from it only in
+        case or blanks.
         """
-
-        def place(name: Any) -> Any:
-            return bisect.bisect_left(
-                self.array,
-                name.encode(errors="replace"),
-                key=lambda scalar: scalar.as_py().encode(),
-            )
 
         if len(self.array) <= _COMPARED_NAMES:
             names = self.array.to_pylist()
         else:
-            bare = requested.strip()
-            spelled = {requested, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
-            width = _COMPARED_NAMES // (2 * len(spelled))
-            places = [place(name) for name in spelled]
-            names = [
-                name
-                for at in places
-                for name in self.array.slice(max(0, at - width), 2 * width).to_pylist()
-            ]
+            bare = unknown.strip()
+            spellings = {unknown, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            width = _COMPARED_NAMES // (2 * len(spellings))
+            names = []
+            for name in spellings:
+                begin = max(0, self._place_of_name(name) - width)
+                names += self.array.slice(begin, 2 * width).to_pylist()
         # The time to compare two names grows with the square of their length.
         folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
-        alike = difflib.get_close_matches(
-            requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2
-        )
+        alike = difflib.get_close_matches(unknown.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
         return [folded[name] for name in alike]
 
     def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
+        """Return the position in the ids of each integer, int64, or -1."""
         ids = self._on_host
+
+        # In the type of the ids; 0 stands for what that does not hold.
         limits = np.iinfo(ids.dtype)
         if isinstance(requested, list):
             fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
@@ -273,28 +276,30 @@ class VertexIds:
         else:
             fits = (requested >= limits.min) & (requested <= limits.max)
             in_range = np.where(fits, requested, 0).astype(ids.dtype)
+
         last = max(ids.size - 1, 0)
         has_gaps = not ids.size or int(ids[-1]) - int(ids[0]) > last
         # Without gaps a number is a difference. One that wraps around is none of the ids.
         if has_gaps:
-            at = np.searchsorted(ids, in_range)
+            places = np.searchsorted(ids, in_range)
         else:
-            at = in_range.astype(np.int64) - ids[:1].astype(np.int64)
-        at = np.clip(at, 0, last)
+            places = in_range.astype(np.int64) - ids[:1].astype(np.int64)
+        places = np.clip(places, 0, last)
         if ids.size:
-            is_known = fits & (ids[at] == in_range)
+            is_known = fits & (ids[places] == in_range)
         else:
             is_known = np.zeros(len(requested), bool)
-        return np.where(is_known, at, -1).astype(np.int64)
+        return np.where(is_known, places, -1).astype(np.int64)
 
     def _string_numbers(self, requested: Any) -> np.ndarray:
+        """Return the position in the ids of each string, int64, or -1."""
         try:
             "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
-            texts = np.array([arguments.is_encodable(name) for name in requested])
+            are_texts = np.array([arguments.is_encodable(name) for name in requested])
             numbers = np.full(len(requested), -1)
-            numbers[texts] = self._string_numbers(
-                [name for name, is_text in zip(requested, texts, strict=True) if is_text]
+            numbers[are_texts] = self._string_numbers(
+                [name for name, is_text in zip(requested, are_texts, strict=True) if is_text]
             )
             return numbers
         if len(requested) > _FEW_NAMES:
@@ -303,21 +308,22 @@ class VertexIds:
                 name if name.isascii() or arguments.is_encodable(name) else None
                 for name in requested
             ]
-            at = compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
-            positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-            return positions
+            places = compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
+            return np.asarray(places.fill_null(-1)).astype(np.int64)
 
-        def number(name: Any) -> Any:
-            at = bisect.bisect_left(
-                self.array,
-                name.encode(errors="surrogatepass"),
-                key=lambda scalar: scalar.as_py().encode(),
-            )
-            if at < len(self.array) and self.array[at].as_py() == name:
-                return at
+        def find(name: str) -> int:
+            place = self._place_of_name(name)
+            if place < len(self.array) and self.array[place].as_py() == name:
+                return place
             return -1
 
-        return np.array([number(name) for name in requested], np.int64)
+        return np.array([find(name) for name in requested], np.int64)
+
+    def _place_of_name(self, name: str) -> int:
+        """Return where a name is among the ids, or would be, by their UTF-8 bytes."""
+        return bisect.bisect_left(
+            self.array, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode()
+        )
 
     def at(self, numbers: Array) -> Any:
         """Translate vertex numbers to ids; see ``Graph.ids_at``."""

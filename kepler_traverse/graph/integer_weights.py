@@ -94,10 +94,10 @@ def find_decimal_unit(graph: Graph) -> float | None:
     their type has decimal fractions; None if there is none.
     """
     weights: Any = graph.weights
-    few = weights[:_SAMPLED]
+    sample = weights[:_SAMPLED]  # which shows in short time that most powers do not fit
     for decimals in range(_MAX_DECIMALS + 1):
         scale = 10.0**decimals
-        if _are_multiples(few, scale) and _are_multiples(weights, scale):
+        if _are_multiples(sample, scale) and _are_multiples(weights, scale):
             return 1 / scale
     return None
 
@@ -117,14 +117,15 @@ def suggest_unit(graph: Graph) -> float:
     given: Any = graph.weights
     weights = abs(given)
     xp = namespace(weights)
-    above = weights[weights > 0]
-    if not above.size:
+    nonzero = weights[weights > 0]
+    if not nonzero.size:
         return 1.0
-    smallest = float(above.min())
-    mean = float(xp.mean(above, dtype=np.float64))
+    smallest = float(nonzero.min())
+    mean = float(xp.mean(nonzero, dtype=np.float64))
     power = np.floor(np.log10(min(mean / _FEW, smallest)))
-    least = np.ceil(np.log10(float(above.max()) / _MAX_COUNT))
-    return float(10.0 ** max(power, least))
+    # below it the largest count would leave the integers that float64 has
+    least_power = np.ceil(np.log10(float(nonzero.max()) / _MAX_COUNT))
+    return float(10.0 ** max(power, least_power))
 
 
 def _are_multiples(weights: Any, scale: float) -> bool:
@@ -142,6 +143,7 @@ def _are_multiples(weights: Any, scale: float) -> bool:
 
 
 def _count(graph: Graph, unit: float) -> IntegerWeights:
+    """Return a graph with the weights as counts of a unit; the errors are of ``integer_weights``."""
     weights: Any = graph.weights
     xp = namespace(weights)
     wide = weights.astype(np.float64)
@@ -150,10 +152,11 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
     divides = divisor > 0 and unit == 1 / divisor
     if divides:
         counts = xp.rint(wide * divisor)
-        again = counts / divisor
+        rounded = counts / divisor
     else:
         counts = xp.rint(wide / unit)
-        again = counts * unit
+        rounded = counts * unit
+
     if not bool((abs(counts) < _MAX_COUNT).all()):
         raise InputError(
             f"unit={unit:g} makes a weight of 2^53 units or more; {describe_rounding(graph)}"
@@ -162,8 +165,9 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
         raise InputError(
             f"unit={unit:g} rounds a weight to 0 that is not; {describe_rounding(graph)}"
         )
-    is_exact = bool((again.astype(weights.dtype) == weights).all())
+
+    is_exact = bool((rounded.astype(weights.dtype) == weights).all())
     error = 0.0
     if not is_exact and weights.size:
-        error = float(abs(again - wide).max())
+        error = float(abs(rounded - wide).max())
     return IntegerWeights(with_weights(graph, counts.astype(np.int64), per="edge"), unit, error)

@@ -19,7 +19,7 @@ from ..formats.tables import as_weights
 from ..labels import require_edge_labels
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
-from .build import WEIGHT_TYPES, checked_weights, positions, smallest_weights
+from .build import WEIGHT_TYPES, checked_weights, positions_where, smallest_weights
 from .closed import find_ties
 from .costs import in_one_type
 from .csr import NO_ROW, no_edge
@@ -91,64 +91,77 @@ def with_weights(
             f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
             "stored edge, in the order of graph.targets, with per='edge'"
         )
-    has_two = bool(graph.report.reverse_weight_column)
-    if reverse_weight is not None and (per == "edge" or not has_two):
+    has_two_weights = bool(graph.report.reverse_weight_column)
+    if reverse_weight is not None and (per == "edge" or not has_two_weights):
         raise InputError(
             "reverse_weight is for the rows of a graph that was built with "
             f"{option_text('reverse_weight_column')}; leave it out, or build the graph with both weights"
         )
-    given = [_checked_column(graph, "weight", weight, per, has_two)]
+    columns = [_checked_column(graph, "weight", weight, per, has_two_weights)]
     if reverse_weight is not None:
-        given.append(_checked_column(graph, "reverse_weight", reverse_weight, per, has_two))
-    made = (_of_rows if per == "row" else _of_edges)(graph, given, weight_type)
+        columns.append(
+            _checked_column(graph, "reverse_weight", reverse_weight, per, has_two_weights)
+        )
+
+    if per == "row":
+        edge_weights = _weights_of_rows(graph, columns, weight_type)
+    else:
+        edge_weights = _weights_of_edges(graph, columns, weight_type)
     if graph.closed is not None:
-        made = _with_ties(graph, made)
-    changed = replace(
+        edge_weights = _with_ties(graph, edge_weights)
+    changed_graph = replace(
         graph,
-        weights=made.weights,
-        edge_rows=made.edge_rows,
-        integer_weights=made.integers,
-        float_distances=made.integers and weight_type != "auto",
-        negative_loops=made.loops,
+        weights=edge_weights.weights,
+        edge_rows=edge_weights.edge_rows,
+        integer_weights=edge_weights.integers,
+        float_distances=edge_weights.integers and weight_type != "auto",
+        negative_loops=edge_weights.loops,
         may_pull=False,
         report=replace(
             graph.report,
-            weight_source=str(given[0].weights.dtype),
+            weight_source=str(columns[0].weights.dtype),
             weight_column="",
-            negative_zeros=made.negative_zeros,
+            negative_zeros=edge_weights.negative_zeros,
         ),
     )
-    if made.is_open is None or bool(made.is_open.all()):
-        changed.derived.take_topology(graph)
+    if edge_weights.is_open is None or bool(edge_weights.is_open.all()):
+        changed_graph.derived.take_topology(graph)
     else:
-        changed = _without_closed(changed, made)
-    weighted: Graph = changed.derived.with_reverse() if graph.may_pull else changed
-    return weighted
+        changed_graph = _without_closed(changed_graph, edge_weights)
+    if graph.may_pull:
+        changed_graph = changed_graph.derived.with_reverse()
+    return changed_graph
 
 
-class _Given(NamedTuple):
-    """A column of weights, and which of them close nothing; None: all."""
-
-    weights: Array
-    is_open: Array | None
-
-
-class _Made(NamedTuple):
-    """Weights of the stored edges, their rows, and facts about them."""
+class _WeightColumn(NamedTuple):
+    """A column of weights per row, or per stored edge, of shape (n,)."""
 
     weights: Array
+    is_open: Array | None  # bool: which close nothing; None: all
+
+
+class _EdgeWeights(NamedTuple):
+    """Weights of the stored edges, their rows, and facts about them.
+
+    A slot is a place for the edge of each row: one array of shape (rows,) for the edges there and
+    perhaps one for those back, with the numbers of ``Graph.edges_of_rows``.
+    """
+
+    weights: Array  # of shape (n_edges,), as ``edge_rows``
     edge_rows: Any
     negative_zeros: int
-    integers: bool
-    loops: dict[int, Any]
+    integers: bool  # whether the weights are
+    loops: dict[int, Any]  # the smallest negative weight per vertex of its self-loops
     is_open: Array | None = None  # bool of shape (n_edges,); None: all are
-    slots: list[Array] | None = None  # the edges of each row, those that are closed left out
+    slots: list[Array] | None = None  # those that are closed left out
 
 
-def _checked_column(graph: Graph, name: str, given: Any, per: str, has_two: bool) -> _Given:
+def _checked_column(
+    graph: Graph, name: str, values: Any, per: str, has_two_weights: bool
+) -> _WeightColumn:
     """Return a column of weights on the device of the graph; the errors are of ``with_weights``."""
-    require_edge_labels(name, given, graph.report.row_labels if per == "row" else "")
-    weights, is_null = as_weights(name, given)
+    require_edge_labels(name, values, graph.report.row_labels if per == "row" else "")
+    weights, is_null = as_weights(name, values)
     if get_device(weights) != graph.device:
         raise DeviceError(
             f"the graph is on {graph.device} and the weights are on "
@@ -169,12 +182,12 @@ def _checked_column(graph: Graph, name: str, given: Any, per: str, has_two: bool
     is_open = xp.ones(weights.size, bool) if is_null is None else xp.asarray(~is_null)
     if weights.dtype.kind == "f":
         is_open &= xp.isfinite(weights)
-    if has_two and weights.dtype.kind in "if":
+    if has_two_weights and weights.dtype.kind in "if":
         is_open &= ~(weights < 0)
-    return _Given(weights, None if bool(is_open.all()) else is_open)
+    return _WeightColumn(weights, None if bool(is_open.all()) else is_open)
 
 
-def _with_ties(graph: Graph, made: _Made) -> _Made:
+def _with_ties(graph: Graph, made: _EdgeWeights) -> _EdgeWeights:
     """Return weights in which the edges from closed vertices to themselves are as they were, and the
     loops of other vertices.
     """
@@ -185,42 +198,54 @@ def _with_ties(graph: Graph, made: _Made) -> _Made:
         made.edge_rows[ties] = NO_ROW
     if made.is_open is not None:
         made.is_open[ties] = True
-    own = set(closed[0].tolist())
-    return made._replace(loops={v: value for v, value in made.loops.items() if v not in own})
+    closed_vertices = set(closed[0].tolist())
+    loops = {v: value for v, value in made.loops.items() if v not in closed_vertices}
+    return made._replace(loops=loops)
 
 
-def _of_rows(graph: Graph, given: list[_Given], weight_type: str) -> _Made:
-    """Return what one or two weights per row make of the stored edges."""
-    is_plain = graph.edges_of_rows is None and len(given) == 1
-    known: Any = graph.edge_rows
-    if is_plain and given[0].is_open is None:
-        weights, zeros, integers = checked_weights(given[0].weights, weight_type)
-        return _Made(weights[known], known, zeros, integers, {})
-    slots = _open_slots(graph, given)
-    weights, zeros, integers = _weights_of_slots(graph, slots, given, weight_type)
+def _weights_of_rows(
+    graph: Graph, weight_columns: list[_WeightColumn], weight_type: str
+) -> _EdgeWeights:
+    """Return the weights of the stored edges, and their rows, from one or two weights per row."""
+    edge_rows: Any = graph.edge_rows
+    has_row_per_edge = graph.edges_of_rows is None and len(weight_columns) == 1
+    if has_row_per_edge and weight_columns[0].is_open is None:
+        weights, negative_zeros, integers = checked_weights(weight_columns[0].weights, weight_type)
+        return _EdgeWeights(weights[edge_rows], edge_rows, negative_zeros, integers, {})
+    slots = _open_slots(graph, weight_columns)
+    weights, negative_zeros, integers = _weights_of_slots(graph, slots, weight_columns, weight_type)
     xp = namespace(weights)
-    own: Any = slots[0]
-    at = positions(lambda edge, value: is_negative(value) & (edge < 0), own, weights[: own.size])
-    loops = smallest_weights(-1 - own[at], weights[at], integers)
+
+    # Rows that are self-loops have no stored edge, but their negative weights count. They are loops
+    # in the first slot already.
+    first_slot: Any = slots[0]
+
+    def is_negative_loop(edge: Array, value: Array) -> Array:
+        return is_negative(value) & (edge < 0)
+
+    places = positions_where(is_negative_loop, first_slot, weights[: first_slot.size])
+    loops = smallest_weights(-1 - first_slot[places], weights[places], integers)
+
+    # Of the rows of an edge the one of the smallest weight counts.
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
-    # the edges of a row side by side, so that the first of equal weight is of the smallest row
+    # The edges of a row are side by side, so that the first of equal weight is of the smallest row
     edges = xp.stack(slots, axis=1).ravel()
-    columns = [*weights.reshape(len(given), -1)] * (len(slots) // len(given))
+    columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
     rows = backend.rows_that_count([edges], values, lowest, graph.n_edges, np.dtype(np.int64))
     is_open = xp.zeros(graph.n_edges, bool)
     is_open[edges[edges >= 0]] = True
-    edge_rows = xp.where(is_open, rows // len(slots), NO_ROW).astype(known.dtype)
-    return _Made(lowest, edge_rows, zeros, integers, loops, is_open, slots)
+    edge_rows = xp.where(is_open, rows // len(slots), NO_ROW).astype(edge_rows.dtype)
+    return _EdgeWeights(lowest, edge_rows, negative_zeros, integers, loops, is_open, slots)
 
 
-def _open_slots(graph: Graph, given: list[_Given]) -> list[Array]:
+def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array]:
     """Return the edges of each row, there and perhaps back, as ``Graph.edges_of_rows`` has them;
     those that a weight closes are left out.
     """
     slots = _slots_of_rows(graph)
-    columns = given * (len(slots) // len(given))
+    columns = weight_columns * (len(slots) // len(weight_columns))
     none = no_edge(graph.n_vertices)
     return [
         slot if column.is_open is None else namespace(slot).where(column.is_open, slot, none)
@@ -232,6 +257,8 @@ def _slots_of_rows(graph: Graph) -> list[Array]:
     """Return the edges of each row, there and perhaps back."""
     if graph.edges_of_rows is not None:
         return list(graph.edges_of_rows)
+
+    # Sorted by row, the edges of a row are neighbors: one, or two.
     rows: Any = graph.edge_rows
     xp = namespace(rows)
     kind = index_dtype(max(graph.n_edges, graph.n_vertices) + 1)
@@ -242,25 +269,31 @@ def _slots_of_rows(graph: Graph) -> list[Array]:
     rows = rows[is_known]
     is_second = xp.zeros(rows.size, bool)
     is_second[1:] = rows[1:] == rows[:-1]
+
     slots = []
-    for own in (~is_second, is_second) if bool(is_second.any()) else (~is_second,):
+    masks = [~is_second]
+    if bool(is_second.any()):
+        masks.append(is_second)
+    for is_in_slot in masks:
         slot = xp.full(graph.report.rows, no_edge(graph.n_vertices), kind)
-        slot[rows[own]] = edges[own]
+        slot[rows[is_in_slot]] = edges[is_in_slot]
         slots.append(slot)
     return slots
 
 
 def _weights_of_slots(
-    graph: Graph, slots: list[Array], given: list[_Given], weight_type: str
+    graph: Graph, slots: list[Array], weight_columns: list[_WeightColumn], weight_type: str
 ) -> tuple[Array, int, bool]:
     """Return checked weights of all rows, one column after the other, how many were -0.0, and
     whether they are integers. Those of rows without an edge are 0.
     """
+    # A weight is used by the edge of its row, or by both where there is one weight for them.
     none = no_edge(graph.n_vertices)
     used = [slot != none for slot in slots]
-    if len(given) < len(slots):
+    if len(weight_columns) < len(slots):
         used = [used[0] | used[1]]
-    columns = [column.weights for column in given]
+
+    columns = [column.weights for column in weight_columns]
     if len(columns) > 1:
         columns = in_one_type(*columns)
     xp = namespace(columns[0])
@@ -274,11 +307,12 @@ def _weights_of_slots(
     return checked_weights(xp.concatenate(columns), weight_type, selection.twice())
 
 
-def _without_closed(graph: Graph, made: _Made) -> Graph:
+def _without_closed(graph: Graph, made: _EdgeWeights) -> Graph:
     """Return a graph without the edges that are closed."""
     is_open: Any = made.is_open
     weights: Any = graph.weights
     xp = namespace(is_open)
+    # of each edge: the number of open ones before it, which is its new position
     places = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(is_open, dtype=np.int64)])
     offsets = places[graph.offsets]
     targets = graph.targets[is_open]
@@ -287,9 +321,9 @@ def _without_closed(graph: Graph, made: _Made) -> Graph:
         edge_rows = graph.edge_rows[is_open]
         slots = xp.stack(_slots_of_rows(graph) if made.slots is None else made.slots)
         is_edge = slots >= 0
-        at = xp.where(is_edge, slots, 0)
-        there = xp.where(is_open[at], places[at], no_edge(graph.n_vertices))
-        edges_of_rows = xp.where(is_edge, there, slots).astype(slots.dtype)
+        edges = xp.where(is_edge, slots, 0)  # 0 stands for what is no edge, and is not used
+        new_edges = xp.where(is_open[edges], places[edges], no_edge(graph.n_vertices))
+        edges_of_rows = xp.where(is_edge, new_edges, slots).astype(slots.dtype)
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
     isolated = backend.count_isolated(offsets, targets, graph.directed)
     return replace(
@@ -303,25 +337,28 @@ def _without_closed(graph: Graph, made: _Made) -> Graph:
     )
 
 
-def _of_edges(graph: Graph, given: list[_Given], weight_type: str) -> _Made:
-    """As ``_of_rows``, from one weight per stored edge."""
+def _weights_of_edges(
+    graph: Graph, weight_columns: list[_WeightColumn], weight_type: str
+) -> _EdgeWeights:
+    """As ``_weights_of_rows``, from one weight per stored edge."""
     if graph.negative_loops:
         raise InputError(
             f"the graph has {len(graph.negative_loops)} vertices with a self-loop of negative weight, and self-loops are no "
             f"stored edges; give one weight per row (per='row', of a graph with {option_text('edge_ids', True)})"
         )
-    weight, is_open = given[0]
+    weight, is_open = weight_columns[0]
     if is_open is not None:
         xp = namespace(weight)
         if not graph.directed:
+            # an edge is closed in both directions, or in none
             _refuse_two_weights(graph, xp.where(is_open, weight.astype(np.float64), np.inf))
         weight = xp.where(is_open, weight, weight.dtype.type(0))
-    weights, zeros, integers = checked_weights(weight, weight_type)
+    weights, negative_zeros, integers = checked_weights(weight, weight_type)
     if weights is weight:
         weights = weight.copy()  # a graph shares no memory with what its maker may change
     if not graph.directed:
         _refuse_two_weights(graph, weights)
-    return _Made(weights, graph.edge_rows, zeros, integers, {}, is_open)
+    return _EdgeWeights(weights, graph.edge_rows, negative_zeros, integers, {}, is_open)
 
 
 def _refuse_two_weights(graph: Graph, weights: Array) -> None:
@@ -329,17 +366,17 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
     back: Array = backend.transpose(graph.offsets, graph.targets, weights)[2]
     bits = np.dtype(f"i{weights.itemsize}")
-    for (first, there), (_, other) in zip(
+    for (first, bits_there), (_, bits_back) in zip(
         iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True
     ):
-        differ = namespace(there).flatnonzero(there != other)
-        if not differ.size:
+        places = namespace(bits_there).flatnonzero(bits_there != bits_back)
+        if not places.size:
             continue
-        at = first + int(differ[0])
-        u = int(np.searchsorted(to_host(graph.offsets), at, "right")) - 1
-        ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[at]))]
+        edge = first + int(places[0])
+        u = int(np.searchsorted(to_host(graph.offsets), edge, "right")) - 1
+        ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[edge]))]
         names = " and ".join(str(name.as_py() if graph.has_string_ids else name) for name in ids)
         raise InputError(
-            f"the undirected edge between {names} has the weight {weights[at]} in one direction and {back[at]} in the "
+            f"the undirected edge between {names} has the weight {weights[edge]} in one direction and {back[edge]} in the "
             "other; give both one weight"
         )

@@ -204,6 +204,8 @@ def from_osm(
         raise EdgeListError(f"{file}: there is no such file")
     if what := irregular(file, follow=True):
         raise EdgeListError(f"{file}: it is {what} and not a regular file")
+
+    # The ways of streets, with the places of their nodes.
     try:
         if osmium.io.File(str(file)).has_multiple_object_versions:
             raise EdgeListError(
@@ -218,16 +220,21 @@ def from_osm(
         ways = _Ways(elements.with_filter(osmium.filter.KeyFilter("highway")), MODES[mode])
         missing = ways.check(file)
         nodes = osmium.FileProcessor(str(file), osmium.osm.NODE)
-        there = nodes.with_filter(osmium.filter.IdFilter(missing.tolist())) if missing.size else ()
-        late = next((node.id for node in there), None)
+        # A node that ways lack and the file has stands behind them.
+        late_node = None
+        if missing.size:
+            late_nodes = nodes.with_filter(osmium.filter.IdFilter(missing.tolist()))
+            late_node = next((node.id for node in late_nodes), None)
     except (RuntimeError, UnicodeDecodeError, osmium.InvalidLocationError) as error:
         raise EdgeListError(f"{file}: it cannot be read as OpenStreetMap: {error}") from None
-    if late is not None:
+    if late_node is not None:
         raise EdgeListError(
-            f"{file}: node {late} stands behind a way that needs it; sort the file (osmium sort)"
+            f"{file}: node {late_node} stands behind a way that needs it; sort the file (osmium sort)"
         )
     if missing.size:
         LOG.info("%s: it lacks %d nodes of streets, which end before them", file, missing.size)
+
+    # Tables of the streets, and their graph.
     roads, junctions = ways.tables()
     if roads.empty:
         raise EdgeListError(f"{file}: it has no street for mode {mode!r}")
@@ -248,14 +255,16 @@ def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
     for key in mode.oneway:
         value = tags.get(key, "")
         if value in _ALONG | _BACK | _BOTH:
+            # a tag of the mode itself already says what cycleways would
             if key != mode.oneway[0] and _has_contraflow(tags, mode):
                 return True, True
             return value not in _BACK, value not in _ALONG
-    round_about = tags.get("junction") in ("roundabout", "circular") or tags["highway"] in (
-        "motorway",
-        "motorway_link",
-    )
-    return True, not (round_about and "oneway" in mode.oneway and not _has_contraflow(tags, mode))
+    if "oneway" not in mode.oneway or _has_contraflow(tags, mode):
+        return True, True
+    is_oneway_without_tag = tags.get("junction") in ("roundabout", "circular") or tags[
+        "highway"
+    ] in ("motorway", "motorway_link")
+    return True, not is_oneway_without_tag
 
 
 def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
@@ -267,16 +276,20 @@ def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
 
 
 def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:
-    """Speed on a street in km/h along its nodes and against them, 0 where it is closed."""
+    """Return the speeds on a street in km/h along its nodes and against them, 0 where it is closed.
+
+    The limit of a direction comes first, then that of both, then the speed of the kind of street.
+    """
     speed = _speed_of_kind(tags, mode)
     if not speed or not mode.limited:
         return speed, speed
-    either = _limit(tags.get("maxspeed", "")) or speed
-    along, against = (_limit(tags.get(f"maxspeed:{way}", "")) for way in ("forward", "backward"))
-    return along or either, against or either
+    speed_of_both = _parse_limit(tags.get("maxspeed", "")) or speed
+    along = _parse_limit(tags.get("maxspeed:forward", ""))
+    against = _parse_limit(tags.get("maxspeed:backward", ""))
+    return along or speed_of_both, against or speed_of_both
 
 
-def _limit(text: str) -> float:
+def _parse_limit(text: str) -> float:
     """Return a limit of speed in km/h, 0 if a text is none, or a slip."""
     text = text.strip()
     if text == "walk":
@@ -301,31 +314,45 @@ def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
     ):
         return 0.0
     speed = mode.speeds.get(highway, 0.0)
-    said = next((key for key in mode.access if key in tags), None)
-    if said is not None:
-        if tags[said] in _DENIED:
+    access_tag = next((key for key in mode.access if key in tags), None)
+    if access_tag is not None:
+        if tags[access_tag] in _DENIED:
             return 0.0
-        if said == mode.access[0] and tags[said] in _GRANTED:
+        if access_tag == mode.access[0] and tags[access_tag] in _GRANTED:
             speed = speed or mode.opened
     return float(speed)
+
+
+class _WayFacts(NamedTuple):
+    """What the tags of a street say; speeds in km/h."""
+
+    way: int  # the id
+    highway: str
+    name: str
+    speed_along: float
+    speed_against: float
+    is_open_along: bool
+    is_open_against: bool
 
 
 class _Ways:
     """Streets as lists: what their tags say, and the nodes of all, one after the other."""
 
     def __init__(self, ways: Iterable[Any], mode: _Mode):
-        self.facts: list[tuple[int, str, str, float, float, bool, bool]] = []
-        self.nodes: list[int] = []
+        self.facts: list[_WayFacts] = []  # per street
+        self.sizes: list[int] = []  # number of nodes per street
+        self.nodes: list[int] = []  # ids
+        # longitudes and latitudes of the nodes, in units of 1e-7 degrees
         self.x: list[int] = []
         self.y: list[int] = []
-        self.sizes: list[int] = []
         for way in ways:
             tags = dict(way.tags)
             along, against = _speeds(tags, mode)
             if along:  # then both are
                 name = tags.get("name", "")
+                directions = _direction(tags, mode)
                 self.facts.append(
-                    (way.id, tags["highway"], name, along, against, *_direction(tags, mode))
+                    _WayFacts(way.id, tags["highway"], name, along, against, *directions)
                 )
                 nodes = list(way.nodes)
                 self.nodes += [node.ref for node in nodes]
@@ -337,7 +364,7 @@ class _Ways:
         """Return the ids of nodes whose places were not found, and refuse what would give wrong
         streets.
         """
-        way, repeats = np.unique([fact[0] for fact in self.facts], return_counts=True)
+        way, repeats = np.unique([facts.way for facts in self.facts], return_counts=True)
         if (repeats > 1).any():
             raise EdgeListError(
                 f"{file}: way {way[repeats.argmax()]} stands there "
@@ -354,14 +381,18 @@ class _Ways:
         is_there = x != _NOWHERE
         outside = is_there & ((np.abs(x) > _WEST) | (np.abs(y) > _SOUTH))
         if outside.any():
-            at = outside.argmax()
+            first = outside.argmax()
             raise EdgeListError(
-                f"{file}: node {nodes[at]} lies outside the earth, at {x[at] / 1e7}, {y[at] / 1e7}"
+                f"{file}: node {nodes[first]} lies outside the earth, at "
+                f"{x[first] / 1e7}, {y[first] / 1e7}"
             )
         return sort_distinct(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Roads, each between two junctions in one direction, and junctions."""
+        """Return roads, each between two junctions in one direction, and junctions; see ``Streets``.
+
+        Both are empty if there is no street. Roads lack their ``weight``.
+        """
         import pandas as pd
 
         if not self.facts:
@@ -372,12 +403,15 @@ class _Ways:
         is_there = x != _NOWHERE
         if not is_there.any():
             return pd.DataFrame(), pd.DataFrame()
-        # of a street, between nodes that are missing
+
+        # Missing nodes cut a street into pieces: each has another number, which ascends.
         piece = (street + np.cumsum(~is_there))[is_there]
         nodes = nodes[is_there]
         street = street[is_there]
         x = x[is_there] / 1e7
         y = np.array(self.y)[is_there] / 1e7
+
+        # Junctions are the nodes that occur more than once, and the ends of pieces.
         is_joined = piece[:-1] == piece[1:]
         is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
         ids, place, number, count = np.unique(
@@ -385,42 +419,46 @@ class _Ways:
         )
         is_junction = count > 1
         is_junction[number[is_end]] = True
-        so_far = np.r_[0, np.cumsum(np.where(is_joined, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0))]
+
+        # A road leads from one junction of a piece to the next; all are places in ``nodes``.
+        steps = np.where(is_joined, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0)
+        metres_so_far = np.r_[0, np.cumsum(steps)]
         stops = np.flatnonzero(is_junction[number])
         begin = stops[:-1]
         end = stops[1:]
         is_inside = piece[begin] == piece[end]
         begin = begin[is_inside]
         end = end[is_inside]
+
+        # Each direction that is open is a row.
         columns = zip(
             zip(*self.facts, strict=True),
             (np.int64, object, object, float, float, bool, bool),
             strict=True,
         )
-        way, highway, name, *speeds, along, against = (
-            np.array(values, kind) for values, kind in columns
-        )
+        arrays: Any = (np.array(values, kind) for values, kind in columns)
+        facts: Any = _WayFacts(*arrays)
         parts = []
         for src, dst, is_open, speed in (
-            (begin, end, along, speeds[0]),
-            (end, begin, against, speeds[1]),
+            (begin, end, facts.is_open_along, facts.speed_along),
+            (end, begin, facts.is_open_against, facts.speed_against),
         ):
-            chosen = is_open[street[src]]
-            src = src[chosen]
-            dst = dst[chosen]
+            is_row = is_open[street[src]]
+            src = src[is_row]
+            dst = dst[is_row]
+            streets = street[src]
             part = {
                 "src": nodes[src],
                 "dst": nodes[dst],
-                "metres": np.abs(so_far[dst] - so_far[src]),
+                "metres": np.abs(metres_so_far[dst] - metres_so_far[src]),
+                "speed": speed[streets],
+                "way": facts.way[streets],
+                "highway": facts.highway[streets],
+                "street": facts.name[streets],
             }
-            of = street[src]
-            parts.append(
-                part
-                | {"speed": speed[of], "way": way[of], "highway": highway[of], "street": name[of]}
-            )
-        kept = np.flatnonzero(is_junction)
-        junctions = pd.DataFrame({"vertex": ids[kept], "x": x[place[kept]], "y": y[place[kept]]})
-        return pd.concat(map(pd.DataFrame, parts), ignore_index=True), junctions
+            parts.append(pd.DataFrame(part))
+        junctions = pd.DataFrame({"vertex": ids, "x": x[place], "y": y[place]})[is_junction]
+        return pd.concat(parts, ignore_index=True), junctions.reset_index(drop=True)
 
 
 def _metres(x: np.ndarray, y: np.ndarray, to_x: np.ndarray, to_y: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..runtime.memory import available_memory
 from ..runtime.scratch import Scratch
 from . import Graph
 from .build import WEIGHT_TYPES
-from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .edge_list_graph import BuildRules, make_graph, system_memory_pool
 from .hints import warn_of_hints, with_hints
 
 
@@ -156,6 +156,7 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
+    # Each argument has the right type, and options of files go with files.
     arguments.refuse_open_file("paths", paths)
     paths = as_rows(paths)
     in_memory = is_table(paths)
@@ -182,25 +183,26 @@ def read_graph(
     if vertices is not None and not isinstance(vertices, str | os.PathLike):
         vertices = arguments.ids("vertices", vertices)
     if in_memory:
-        of_files = {
+        is_set = {
             "format": format != "auto",
             "header": header != "auto",
             "delimiter": delimiter is not None,
         }
-        for name, is_given in of_files.items():
-            if is_given:
+        for name, is_option_set in is_set.items():
+            if is_option_set:
                 raise InputError(
                     f"paths is a table in memory, and {option_text(name)} "
                     "is for files; leave it out"
                 )
+
     options = ReadOptions(
         **texts,
         weighted=weighted,
         header=header,
         id_type=id_type,
-        device=_device(device),
+        device=_find_device(device),
         where=where,
-        scratch=_scratch(scratch, build_memory),
+        scratch=_make_scratch(scratch, build_memory),
         may_be_empty=vertices is not None,
     )
     rules = BuildRules(
@@ -218,16 +220,18 @@ def read_graph(
         labels = digest_of_labels(index_of_rows(paths))
     else:
         labels = ""
-    begun = time.perf_counter()
-    with memory_given_back():
+
+    start = time.perf_counter()
+    with system_memory_pool():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
-        read = time.perf_counter()
+        end_of_reading = time.perf_counter()
         columns = edges[0].columns
         in_files = edges[0].scratch is not None
         device = "cpu" if in_files else options.device
         # pop: make_graph can then free the edges early
         graph = make_graph(edges.pop(), device, vertices, rules)
-    seconds = {"read": read - begun, "build": time.perf_counter() - read}
+    seconds = {"read": end_of_reading - start, "build": time.perf_counter() - end_of_reading}
+
     graph = with_hints(graph, columns)
     report = replace(graph.report, seconds=seconds, in_files=in_files, row_labels=labels)
     graph = replace(graph, report=report).to(options.device)
@@ -235,7 +239,7 @@ def read_graph(
     return graph
 
 
-def _scratch(folder: Any, memory: int | None) -> Scratch | None:
+def _make_scratch(folder: Any, memory: int | None) -> Scratch | None:
     """Return where a graph is built that does not fit in memory, or None without a folder.
 
     Raises InputError: there is no such folder, or a bound of the memory has no effect.
@@ -282,7 +286,8 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
         )
 
 
-def _device(device: str) -> str:
+def _find_device(device: str) -> str:
+    """Return the device that a graph is built on: ``"auto"`` is the GPU if there is one."""
     arguments.device(device, ("auto", "cpu", "cuda"))
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"

@@ -116,6 +116,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     arrays = {name: array for name, array in arrays.items() if array is not None}
     for name, array in arrays.items():
         np.save(partial / f"{name}.npy", np.ascontiguousarray(to_host(array)), allow_pickle=False)
+
     meta = {
         "format": FORMAT,
         "files": compute_digests(partial, sorted(path.name for path in partial.iterdir())),
@@ -128,6 +129,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "origin": origin,
     }
     (partial / META).write_bytes(sealed(meta))
+
     for metric in FOLDERS:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
@@ -168,19 +170,21 @@ def load_graph(
     """
     arguments.device(device)
     folder = Path(arguments.list_paths("folder", [folder])[0])
-    meta = _meta(folder)
+    meta = _read_meta(folder)
     if arguments.flag("verify", verify):
         for path in (folder, *folder.rglob("*")):
             require_private(path)
+
+    # Whatever is wrong with the files becomes one error, which says what it is.
     try:
         if verify:
             fault = differing_file(folder, meta["files"])
-        else:
-            fault = ""
-        if fault:
-            raise ValueError(fault)
+            if fault:
+                raise ValueError(fault)
         arrays = {
-            name[:-4]: open_array(folder / name) for name in meta["files"] if name != _STRINGS
+            name.removesuffix(".npy"): open_array(folder / name)
+            for name in meta["files"]
+            if name != _STRINGS
         }
         if "ids" in arrays:
             ids = arrays["ids"]
@@ -201,6 +205,8 @@ def load_graph(
             closed=arrays.get("closed"),
             known_fingerprint=meta["fingerprint"],
         )
+
+        # What the classes do not check themselves: that the arrays form a graph.
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
         fault = csr_check.find_fault(
@@ -212,6 +218,7 @@ def load_graph(
             raise ValueError(fault)
         if graph.integer_weights and graph.derived.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
+
         for metric in FOLDERS:
             if has_hierarchy(folder, metric):
                 hierarchy = load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric)
@@ -236,16 +243,17 @@ def _fault_of_ids(graph: Graph) -> str:
         if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
             return f"its ids are {ids.type} with {ids.null_count} nulls"
         ids.validate(full=True)
-        ascending = len(ids) < 2 or compute.all(compute.less(ids[:-1], ids[1:])).as_py()
+        is_ascending = len(ids) < 2 or compute.all(compute.less(ids[:-1], ids[1:])).as_py()
     else:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
             return f"its ids are {ids.dtype}, not integers"
+        # slices of the ids, and of those that follow each
         pairs = (
-            (ids[at : at + _PART], ids[at + 1 : at + 1 + _PART])
-            for at in range(0, ids.size - 1, _PART)
+            (ids[begin : begin + _PART], ids[begin + 1 : begin + 1 + _PART])
+            for begin in range(0, ids.size - 1, _PART)
         )
-        ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
-    if ascending:
+        is_ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
+    if is_ascending:
         return ""
     return "its ids do not ascend, each once"
 
@@ -293,12 +301,16 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
 def stored_origin(folder: str | os.PathLike[str]) -> str:
     """Return the ``origin`` that ``write_graph`` stored, ``""`` if there is no stored graph."""
     try:
-        return _meta(Path(folder))["origin"]
+        return _read_meta(Path(folder))["origin"]
     except InputError:
         return ""
 
 
-def _meta(folder: Path) -> dict[str, Any]:
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """Return the checked metadata of a stored graph.
+
+    Raises InputError: there are none, or they are damaged or of another format.
+    """
     try:
         meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     except (OSError, ValueError):
@@ -324,7 +336,6 @@ def _meta(folder: Path) -> dict[str, Any]:
 def _meta_fault(meta: dict[str, Any]) -> str:
     """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
     files = meta.get("files")
-    report = meta.get("report")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         return "files must be names and their SHA-256"
     if (
@@ -333,6 +344,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
     ):
         # other names could be paths outside the folder
         return f"files cannot be {', '.join(files)}"
+
     for name in ("directed", "integer_weights", "float_distances"):
         if not isinstance(meta.get(name), bool):
             return f"{name} must be true or false"
@@ -345,6 +357,8 @@ def _meta_fault(meta: dict[str, Any]) -> str:
         "[0-9a-f]{64}", meta["fingerprint"]
     ):
         return "fingerprint must be a SHA-256"
+
+    report = meta.get("report")
     defaults = {name: getattr(BuildReport(), name) for name in BuildReport.recorded_names()}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
@@ -372,6 +386,7 @@ def _is_like(value: object, default: object) -> bool:
 
 
 def _open_strings(path: Path) -> pyarrow.Array:
+    """Return the ids of an Arrow file as one array, which is a view of the file where it can be."""
     refuse_irregular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
     if column.num_chunks == 1:

@@ -183,7 +183,7 @@ def check_options(
 
 def _paths_along(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
     """Return the columns with what the last call of this graph has derived from equal ones."""
-    kept = graph.derived.kept
+    kept = graph.derived.cache
     last: AlongPaths | None = kept.get(_LAST)
     if last is None or not _are_equal(values, last.values):
         # copies, as the caller may change his columns

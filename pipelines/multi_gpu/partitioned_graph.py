@@ -131,7 +131,7 @@ class Edges:
             float_distances=integers and weight_type != "auto",
         )
         if self._weighted:  # this graph object has no weights that would tell it
-            graph.derived.kept["heaviest"] = self.heaviest
+            graph.derived.cache["heaviest"] = self.heaviest
         return graph
 
     def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:

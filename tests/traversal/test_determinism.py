@@ -189,7 +189,7 @@ def test_adjacency_lists_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_p
     )
     # The same edges the other way round.
     ends = [first, first, first, first + 1, first + 1, *range(first + 2, boundary + 5)]
-    graph.derived.kept["reverse"] = graph_of("sources", [1, 1, 1, 1, 1, 1, 4], ends)
+    graph.derived.cache["reverse"] = graph_of("sources", [1, 1, 1, 1, 1, 1, 4], ends)
     result = plan_bfs(graph, strategy="queue").run(1)
     assert result.distance.tolist() == [-1, 0, 1, -1, 1, 1, 1, 1, 1, 2]
     assert result.predecessor.tolist() == [-1, 1, 1, -1, 1, 1, 1, 1, 1, 4]

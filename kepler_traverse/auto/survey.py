@@ -112,6 +112,7 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
         else:
             spread = 0.0
         tail = _tail(abs(weights))
+
     skew = max_degree * graph.n_vertices / graph.n_edges
     return shape._replace(skew=skew, spread=spread, tail=tail, scatter=_scatter(graph))
 

@@ -175,6 +175,7 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
     distance = reached.distance
     predecessor = reached.predecessor
     counter = reached.counter
+
     first_level = level
     size = counter[0]
     while size and (level == first_level or (level < last_level and size < max_frontier)):
@@ -192,6 +193,7 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
                         predecessor[v] = u
                 elif predecessor.size and distance[v] == level and u < predecessor[v]:
                     predecessor[v] = u
+
         queue, next_queue = next_queue, queue
         size = n_next
     counter[0] = size
@@ -237,6 +239,7 @@ def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
     sources = edges.targets
     distance = reached.distance
     predecessor = reached.predecessor
+
     n = distance.size
     n_claimed = 0
     share = atomic_add(next_share, 0, 1)

@@ -26,6 +26,7 @@ class LevelLoop:
         step = self.step
 
         def traverse(source: int) -> Outcome:
+            """Search from a vertex number."""
             run.start(source)
             level = 0
             limit = query.limit  # of the result: where the search stops, if it does
@@ -48,6 +49,7 @@ def switch(push: Step, pull: Step, should_pull: Callable[[Any], bool]) -> Step:
     """
 
     def step(run: Any, level: int) -> int | None:
+        """Make one level."""
         if should_pull(run):
             return pull(run, level)
         return push(run, level)

@@ -89,6 +89,7 @@ def plan(graph, query) -> TracedSearch:
         3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8,
         np.int64,
     )
+
     arrived = cp.zeros(1, np.uint32)
     outcome_layout = struct_layout(_GRID.file, "Outcome")
     outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
@@ -134,6 +135,7 @@ def plan(graph, query) -> TracedSearch:
     is_clean = False  # whether the last search has cleared the claims
 
     def traverse(source: int) -> Outcome:
+        """Search from a vertex number."""
         nonlocal is_clean
         if not is_clean:
             claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim

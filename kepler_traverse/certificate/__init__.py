@@ -193,6 +193,7 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
     failures = of_labels.prove_labels(graph, labels)
     if failures:
         return LabelCertificate(failures, sources.size)
+
     directions = [(graph, labels)]
     if not labels.is_symmetric:
         directions.append((graph.derived.linked_reverse(), labels.reversed()))
@@ -200,13 +201,12 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
         fault = of_labels.find_fault_of_columns(directed_graph, directed_labels, sources)
         if fault:
             failures.setdefault("L6", fault)
-        for some_sources, distances in of_labels.answers_to_all(
-            directed_graph, directed_labels, sources
-        ):
-            for rule, reason in certify_many(
-                directed_graph, some_sources, distances
-            ).failures.items():
+        answers = of_labels.answers_to_all(directed_graph, directed_labels, sources)
+        for some_sources, distances in answers:
+            found = certify_many(directed_graph, some_sources, distances).failures
+            for rule, reason in found.items():
                 failures.setdefault(rule, reason)
+
     if failures:
         return LabelCertificate(failures, sources.size)
     descriptions = (of_labels.describe_sample(sources),)
@@ -550,6 +550,7 @@ def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
                 "does not hold every sum of integers"
             )
         }
+
     loops = np.array(list(graph.negative_loops), np.int64)
     if loops.size:
         at_loops = distance[..., namespace(distance).asarray(loops)].reshape(-1, loops.size)
@@ -602,6 +603,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
         if _may_round(graph_of_type, distance.dtype, result.limit):
             return _broken_rules(graph, replace(result, distance=_widen(distance)))
         graph = graph_of_type
+
     limit = as_distance(
         algorithm.no_limit if result.limit is None else result.limit, distance.dtype
     )
@@ -631,6 +633,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"{findings.n_violated} edges allow a shorter distance, the first "
             f"leads to {_name(graph, findings.first_violated)}"
         )
+
     # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and
     # nearly all of SSSP.
     may_circle = bool(findings.n_level or findings.n_unexplained)

@@ -190,6 +190,7 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
     source_of = lanes.source
     bounds = lanes.bounds
     findings = lanes.findings
+
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -217,6 +218,7 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
     source_of = lanes.source
     bounds = lanes.bounds
     findings = lanes.findings
+
     unreached = ~rows.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:

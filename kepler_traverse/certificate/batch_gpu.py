@@ -131,6 +131,7 @@ class _Checker:
         keys = np.array([bound(limit, key_dtype) for limit in limits], np.uint32)
         bounds = [MAX_HOP_COUNT if limit is None else limit for limit in limits]
         max_hops = np.minimum(bounds, MAX_HOP_COUNT).astype(np.int32)
+
         n = self._n
         shared_args = self._common(sources, findings)
         layout_args = {
@@ -141,6 +142,7 @@ class _Checker:
             "limits": cp.asarray(max_hops),
         }
         launch(self._kernel(_LAY_OUT_HOPS, **constants), _threads_to_lay_out(n), layout_args)
+
         check_args = {
             **shared_args,
             **self._edges(),
@@ -188,6 +190,7 @@ class _Checker:
         lanes = TILE_BYTES // dtype.itemsize
         shared_args = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
         layout_args = {**shared_args, "distance": memory, "pitch": pitch}
+
         launch(self._kernel(_LAY_OUT_WEIGHTED, dtype), _threads_to_lay_out(n), layout_args)
         weight_args = {
             "weights": self._reverse.weights,
@@ -229,6 +232,8 @@ class _Checker:
             launch(clear_kernel, vertices.size, args)
             if not int(n_cleared.get()[0]):
                 break
+
+        # The lowest bit of the first vertex is an example.
         if not vertices.size:
             return 0, 0, 0
         bits = unfounded[vertices].get()

@@ -148,6 +148,7 @@ def _unexplained(edges, distance, predecessor, source):
             wrong[v] = p != source
         elif p >= 0:
             wrong[v] = True
+
     for u in range(n):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]

@@ -218,17 +218,18 @@ def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
     predecessor = result.predecessor
     bounds = chunks.bounds
     counts = chunks.counts
+
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        first = bounds[chunk]
-        last = bounds[chunk + 1]
-        chunk_distance = distance[first:last]
-        chunk_predecessor = predecessor[first:last]
+        begin = bounds[chunk]
+        end = bounds[chunk + 1]
+        chunk_distance = distance[begin:end]
+        chunk_predecessor = predecessor[begin:end]
         n_roots = n_bad = n_reached = 0
         for v in range(chunk_distance.size):
             d = chunk_distance[v]
             p = chunk_predecessor[v]
-            n_roots += p == first + v
+            n_roots += p == begin + v
             n_reached += d != UNREACHED
             n_bad += _is_bad_hop_count(d, p, limit, has_negative, distance.size)
         counts[chunk, 0] = n_roots
@@ -244,17 +245,18 @@ def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
     predecessor = result.predecessor
     bounds = chunks.bounds
     counts = chunks.counts
+
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        first = bounds[chunk]
-        last = bounds[chunk + 1]
-        chunk_distance = distance[first:last]
-        chunk_predecessor = predecessor[first:last]
+        begin = bounds[chunk]
+        end = bounds[chunk + 1]
+        chunk_distance = distance[begin:end]
+        chunk_predecessor = predecessor[begin:end]
         n_roots = n_bad = n_reached = 0
         for v in range(chunk_distance.size):
             d = chunk_distance[v]
             p = chunk_predecessor[v]
-            n_roots += p == first + v
+            n_roots += p == begin + v
             n_reached += d != np.inf
             n_bad += _is_bad_sum(d, p, limit, has_negative, distance.size)
         counts[chunk, 0] = n_roots
@@ -317,6 +319,7 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
     predecessor = result.predecessor
     bounds = chunks.bounds
     counts = chunks.counts
+
     unreached = ~keys.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -367,6 +370,7 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
     predecessor = result.predecessor
     bounds = chunks.bounds
     counts = chunks.counts
+
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         begin = bounds[chunk]
@@ -383,6 +387,7 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
         ends = offsets[begin + 1 : end + 1]
         chunk_distance = distance[begin:end]
         chunk_predecessor = predecessor[begin:end]
+
         n_violated = n_explained = n_level = 0
         for v in range(chunk_distance.size):
             d = chunk_distance[v]

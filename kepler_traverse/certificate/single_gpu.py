@@ -56,6 +56,7 @@ def check(graph, result, limit) -> list[int]:
     check_edges, check_vertices = (
         kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in entries
     )
+
     result_args = {
         "n_vertices": n,
         "distance": distance,
@@ -71,6 +72,7 @@ def check(graph, result, limit) -> list[int]:
         "weights": graph.weights if is_weighted else None,
     }
     hub_args = {"hubs": hubs, "chunks": chunks, "n_hubs": n_hubs}
+
     launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edge_args, **hub_args, **result_args})
     is_negative = np.int32(is_weighted and graph.has_negative_weights)
     launch(check_vertices, n, {**result_args, "is_negative": is_negative, "source": source})

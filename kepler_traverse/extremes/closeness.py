@@ -115,6 +115,7 @@ def top_closeness(
     graph = graph_in_direction(graph, direction)
     searches = Searches(graph, algorithm, arguments.flag("certified", certified), memory)
     best = _Closeness(searches, k)
+
     xp = namespace(graph.offsets)
     frame = frame_from(
         {
@@ -265,11 +266,13 @@ class _Closeness:
                 n_inside = int(levels.sum())
                 largest = levels.size - 1
                 total = int((levels * self._xp.arange(levels.size)).sum())
+
             if n_inside * largest >= _MAX_SUM:
                 raise PrecisionError(
                     "a sum of distances could exceed 2^63 - 1, the largest "
                     "int64; scale the weights down"
                 )
+
             totals.append((vertex, n_inside, total))
             if self._sizes[int(self._labels[vertex])] > 1:
                 if self._weighted:
@@ -419,6 +422,7 @@ class _Closeness:
         n_left = most - 1
         covered, sums = xp.zeros((2, graph.n_vertices), np.int64)
         best_bound = xp.zeros(graph.n_vertices)
+
         for length in range(1, _WALK_LEVELS + 1):
             n_at_length = xp.minimum(walks, n_left)
             covered = covered + n_at_length
@@ -428,6 +432,7 @@ class _Closeness:
             may_overflow = int(walks.max()) >= _MAX_WALKS // max(graph.n_edges, 1)
             if may_overflow or not bool((n_left > 0).any()):
                 break
+
             next_walks = self._sum_over_neighbors(walks)
             if not graph.directed:  # leave out the walks that return over the last edge
                 next_walks -= degrees if walks_before is None else (degrees - 1) * walks_before

@@ -481,20 +481,23 @@ class _Eccentricities:
                 may_be_smallest |= (low == smallest) & (high > smallest)
         return may_be_largest, may_be_smallest
 
-    def _run_round(self, far: Array | None, near: Array | None, size: int) -> None:
+    def _run_round(
+        self, may_be_largest: Array | None, may_be_smallest: Array | None, size: int
+    ) -> None:
         """Search from vertices of large upper and of small lower bounds, half of them each.
 
-        ``far`` and ``near``: the vertices among which to choose, None if none is undecided.
+        ``may_be_largest`` and ``may_be_smallest``: the vertices among which to choose, None if none is undecided.
         """
         half = max(size // 2, 1)
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
-        if far is None:
+        if may_be_largest is None:
             outer = self._choose(self.out.low, ~self.out.searched, half)
         else:
-            outer = self._choose(self.out.high, far, half)
-        if near is None:
-            near = ~self.out.searched
-        inner = self._choose(-self.out.low, near, half)
+            outer = self._choose(self.out.high, may_be_largest, half)
+        if may_be_smallest is None:
+            may_be_smallest = ~self.out.searched
+        inner = self._choose(-self.out.low, may_be_smallest, half)
+
         self._search(sort_distinct(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return

@@ -107,6 +107,7 @@ class Searches:
         if (is_reversed, size) in self._plans:
             return self._plans[is_reversed, size]
         shapes = [plan.shape for (way, _), plan in self._plans.items() if way == is_reversed]
+
         make: Any = plan_bfs_many
         if ALGORITHMS[self.algorithm].is_weighted:
             make = plan_sssp_many

@@ -102,7 +102,7 @@ class Hierarchy:
         )
         places = np.full(self.n_vertices, -1, np.int32)
         places[positions] = np.arange(positions.size, dtype=np.int32)
-        offsets, edges = _concatenate_rows(
+        offsets, edges = concatenate_rows(
             self.downward.offsets[positions], np.diff(self.downward.offsets)[positions]
         )
         # all heads have a place: what is above a position of the part is in the part
@@ -164,7 +164,7 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
     )
 
 
-def _concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the offsets of rows that are put one after the other, and the old places of their
     entries.
 
@@ -175,7 +175,7 @@ def _concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray
 
 def _edges(lists: Lists) -> Edges:
     """Return the lists of a contraction as edges, whose heads are vertices."""
-    offsets, entries = _concatenate_rows(lists.begin, lists.size)
+    offsets, entries = concatenate_rows(lists.begin, lists.size)
     return Edges(offsets, lists.head[entries], lists.weight[entries])
 
 
@@ -183,7 +183,7 @@ def renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
     """Return edges in other numbers: row ``order[i]`` becomes row i, and head v becomes
     ``position[v]``.
     """
-    offsets, entries = _concatenate_rows(edges.offsets[order], np.diff(edges.offsets)[order])
+    offsets, entries = concatenate_rows(edges.offsets[order], np.diff(edges.offsets)[order])
     return Edges(offsets, position[edges.heads[entries]], edges.weights[entries])
 
 
@@ -193,7 +193,7 @@ def _join_directions(ahead: Edges, back: Edges) -> Edges:
     sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets
     heads = np.empty(offsets[-1], np.int32)
-    heads[_concatenate_rows(offsets[:-1], sizes_ahead)[1]] = ahead.heads
-    heads[_concatenate_rows(offsets[:-1] + sizes_ahead, sizes_back)[1]] = back.heads
+    heads[concatenate_rows(offsets[:-1], sizes_ahead)[1]] = ahead.heads
+    heads[concatenate_rows(offsets[:-1] + sizes_ahead, sizes_back)[1]] = back.heads
     no_weights: Any = np.empty(0, np.int64)
     return Edges(offsets, heads, no_weights)

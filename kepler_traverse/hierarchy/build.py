@@ -98,7 +98,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
     # contraction has many small steps, for which a CPU is the better device
     graph = graph.to("cpu")
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     unit = unit_of_lengths(graph, metric)
     lengths = edges_in_units(graph, metric, unit)
     backward = None
@@ -109,7 +109,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
     pairs = contraction.pairs_of_rest()
     contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices, pairs))
-    hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - began)
+    hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - start_time)
     if hierarchy is None:
         raise HierarchyError("no hierarchy: a sum of weights may reach 2^61; take smaller weights")
     return hierarchy

@@ -223,10 +223,12 @@ def _find_edges(offsets, sources, lengths, position, place, paths):
     """Mark the entries that are edges of the graph, with their positions in the reversed graph.
 
     ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex.
-    ``place``, int32 of shape (n,), is -1 before and after.
+    ``place``, int32 of shape (n,), is -1 before and after: meanwhile it has the entry downward from
+    each position to the head.
     """
     up = paths.up
     down = paths.down
+
     for head in range(offsets.size - 1):
         q = position[head]
         for k in range(down.offsets[q], down.offsets[q + 1]):

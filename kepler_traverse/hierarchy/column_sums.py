@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import make_offsets, positions_in_groups
 from ..cpu import threads
 from ..cpu.compiled import njit
 from ..cpu.simd_sums import EdgesWithSums, LinesWithSums, clear_line, lower_line_with_sums
-from .arrays import Hierarchy
+from .arrays import Hierarchy, concatenate_rows
 from .canonical import CanonicalHierarchy, is_before, new_stacks, sum_entries
 from .sweep import (
     DOUBLINGS,
@@ -179,9 +178,7 @@ def _part_above(canonical: CanonicalHierarchy, targets: np.ndarray) -> Swept:
     positions = positions_above(position[targets].astype(np.int64), down.offsets, down.heads)
     places = np.full(position.size, -1, np.int32)
     places[positions] = np.arange(positions.size, dtype=np.int32)
-    sizes = np.diff(down.offsets)[positions]
-    entries = np.repeat(down.offsets[positions], sizes) + positions_in_groups(sizes)
-    offsets = make_offsets(sizes)
+    offsets, entries = concatenate_rows(down.offsets[positions], np.diff(down.offsets)[positions])
     return Swept(
         places, positions, offsets, places[down.heads[entries]], down.weights[entries], entries
     )
@@ -220,6 +217,7 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
     total = arrays.total
     for i in range(count):
         parent[reached[i]] = -1
+
     for i in range(count):  # each after all from which an entry leads to it
         p = reached[i]
         total[p] = 0
@@ -272,6 +270,7 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
     is_set = arrays.is_set
     tentative = arrays.tentative
     reached = arrays.reached
+
     for lane in range(sources.size):
         n_reached = search_upward(
             sources[lane], paths.up, paths.down, tentative, arrays.heap, reached, unreached

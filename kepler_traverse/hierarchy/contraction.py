@@ -368,9 +368,10 @@ def _contract(v, search, work, shortcuts, at, emits):
     hops_back = back.hops
     marks = work.marks
     state = work.state
+
     n_edges = 0
     first = begin[v]
-    last = first + size[v]
+    end = first + size[v]
     for i in range(begin_back[v], begin_back[v] + size_back[v]):
         u = head_back[i]
         to_v = weight_back[i]
@@ -382,7 +383,7 @@ def _contract(v, search, work, shortcuts, at, emits):
         longest = 0
         slack = -1
         first_partner = i + 1 if is_symmetric else first
-        for j in range(first_partner, last):
+        for j in range(first_partner, end):
             w = head[j]
             if w != u:
                 through = min(to_v + weight[j], MAX_SUM)
@@ -394,13 +395,14 @@ def _contract(v, search, work, shortcuts, at, emits):
                 lightest += head_back[lightest] == v and size_back[w] > 1
                 slack = max(slack, through - weight_back[lightest])
                 wanted += 1
+
         if wanted == 0:
             continue
         reach = Reach(longest, slack, wanted, search.margin)
         _find_witnesses(u, v, search, reach, work, now)
 
         # A goal that still has its mark has no witness.
-        for j in range(first_partner, last):
+        for j in range(first_partner, end):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
@@ -430,6 +432,7 @@ def _evaluate(next_item, n_items, items, search, shortcuts, difference):
     work = _take_workspace(search)
     size = search.ahead.size
     size_back = search.back.size
+
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:

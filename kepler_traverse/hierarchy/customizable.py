@@ -197,6 +197,7 @@ def customize(costs, topology, arcs):
             bottom = topology.tails[low >> 1]
             if bottom < topology.n_ends:
                 continue
+
             up = weights[low + UP]
             down = weights[low + DOWN]
             for other in range((low >> 1) + 1, offsets[bottom + 1]):

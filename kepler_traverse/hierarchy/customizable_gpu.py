@@ -226,6 +226,7 @@ class CustomizableOnGpu:
                 volumes=carried,
                 loads=loads,
             )
+
         flow = cp.zeros(costs.size, np.float64)
         run_together(
             _HAND_DOWN,

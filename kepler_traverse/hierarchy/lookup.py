@@ -153,11 +153,13 @@ class Lookups:
         next_item = np.zeros(1, np.int64)
 
         def get_lookup(thread: int) -> Lookup:
+            """Return the ``Lookup`` of a thread."""
             lookup = self._by_thread[thread] or Lookup(*self._arguments)
             self._by_thread[thread] = lookup
             return lookup
 
         def find_paths(i: int, thread: int) -> None:
+            """Look up the distances and the paths of the i-th source."""
             lookup = get_lookup(thread)
             begin, end = lists.offsets[i : i + 2].tolist()
             lookup.start(int(source_numbers[i]))
@@ -169,6 +171,7 @@ class Lookups:
                     sizes[j] = path.size
 
         def find_distances(thread: int) -> None:
+            """Look up the distances of sources that no other thread takes."""
             get_lookup(thread).write_distances(next_item, source_numbers, tuple(lists), sums)
 
         if finds_paths:

@@ -44,29 +44,37 @@ def save_hierarchy(
 
     The fingerprint is that of the graph, the metric "weights" or "hops".
     """
-    stored_folder = folder / FOLDERS[metric]
-    with partial_folder(stored_folder) as partial_path:
-        arrays = _arrays(hierarchy)
+    facts = {
+        "format": _FORMAT,
+        "graph": fingerprint,
+        "metric": metric,
+        "files": {},
+        "is_symmetric": hierarchy.is_symmetric,
+        "unit": hierarchy.unit,
+        "levels": hierarchy.levels,
+        "shortcuts": hierarchy.shortcuts,
+    }
+    write_arrays(folder / FOLDERS[metric], _arrays(hierarchy), facts)
+
+
+def write_arrays(folder: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+    """Write arrays and facts of them into a folder, for ``read_meta`` and ``read_arrays``; it
+    appears complete or not at all, and none is replaced.
+
+    ``files`` of the facts become the digests of the arrays.
+    """
+    with partial_folder(folder) as partial:
         for name, array in arrays.items():
-            np.save(partial_path / f"{name}.npy", array, allow_pickle=False)
-        meta = {
-            "format": _FORMAT,
-            "graph": fingerprint,
-            "metric": metric,
-            "files": compute_digests(partial_path, sorted(f"{name}.npy" for name in arrays)),
-            "is_symmetric": hierarchy.is_symmetric,
-            "unit": hierarchy.unit,
-            "levels": hierarchy.levels,
-            "shortcuts": hierarchy.shortcuts,
-        }
-        (partial_path / META).write_bytes(sealed(meta))
-        deny_others(partial_path)
+            np.save(partial / f"{name}.npy", array, allow_pickle=False)
+        digests = compute_digests(partial, sorted(f"{name}.npy" for name in arrays))
+        (partial / META).write_bytes(sealed(facts | {"files": digests}))
+        deny_others(partial)
         try:
-            partial_path.rename(stored_folder)
+            partial.rename(folder)
         except OSError:
-            if not has_hierarchy(folder, metric):
+            if not (folder / META).is_file():
                 raise
-            shutil.rmtree(partial_path)  # another process was faster: all make the same hierarchy
+            shutil.rmtree(partial)  # another process was faster: all make the same arrays
 
 
 def has_hierarchy(folder: Path, metric: str = "weights") -> bool:

@@ -77,10 +77,10 @@ def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> Hub
     inward = outward
     if not hierarchy.is_symmetric:
         inward = _GrowingLists(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
-    for first, last in zip(ranked.levels[:-1].tolist(), ranked.levels[1:].tolist(), strict=True):
-        outward.add(first, last, ranked.upward, inward)
+    for begin, end in zip(ranked.levels[:-1].tolist(), ranked.levels[1:].tolist(), strict=True):
+        outward.add(begin, end, ranked.upward, inward)
         if inward is not outward:
-            inward.add(first, last, ranked.downward, outward)
+            inward.add(begin, end, ranked.downward, outward)
 
     order = hierarchy.order[ranked.order]
     rank = np.empty_like(order)

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import make_offsets, positions_in_groups
 from ..cpu import threads
 from ..cpu.compiled import njit
 from ..errors import HierarchyError
-from ..hierarchy.arrays import Edges, Hierarchy
+from ..hierarchy.arrays import Edges, Hierarchy, concatenate_rows
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from .build import build_labels
@@ -183,6 +182,6 @@ def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
 def _edges_between(edges: Edges, positions: np.ndarray) -> Edges:
     """Return the edges of some positions, which are numbered anew in their order."""
     sizes = np.diff(edges.offsets)[positions]
-    entries = np.repeat(edges.offsets[positions], sizes) + positions_in_groups(sizes)
+    offsets, entries = concatenate_rows(edges.offsets[positions], sizes)
     heads = np.searchsorted(positions, edges.heads[entries]).astype(np.int32)
-    return Edges(make_offsets(sizes), heads, edges.weights[entries])
+    return Edges(offsets, heads, edges.weights[entries])

@@ -93,6 +93,7 @@ def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None
     is_order = order.shape == (n,) and np.array_equal(np.sort(order), np.arange(n))
     if not is_order or not np.array_equal(labels.rank[order], np.arange(n)):
         return Fault("L1", _NONE, "the order does not have each vertex once")
+
     if labels.unit != hierarchy.unit:
         return Fault("L1", _NONE, "the unit is not that of the hierarchy")
     if any(are_no_labels(lists, n) for lists in labels.directions.values()):

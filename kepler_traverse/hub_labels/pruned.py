@@ -170,6 +170,7 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
     # The first and the last direction, which are the same of an undirected graph.
     height = heights(sides[0].offsets, sides[0].heads, sides[-1].offsets, sides[-1].heads)
     n_shortcuts = sum(map(_count_shortcuts, sides, ranks.sides))
+
     hierarchy = Hierarchy(
         order=ranks.order,
         position=ranks.rank,
@@ -427,6 +428,7 @@ def count_hubs(source, edges):
     highest[source] = source
     n_hubs = 0
     n_reached = 0
+
     while heap:
         distance, rank = heapq.heappop(heap)
         if distance > tentative[rank] or highest[rank] < 0:

@@ -6,21 +6,14 @@ also checks that the arrays form labels: kernels do not check their indices.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..cpu.compiled import njit
-from ..hierarchy.stored import META, inverse_order, read_arrays, read_meta
+from ..hierarchy.stored import META, inverse_order, read_arrays, read_meta, write_arrays
 from ..hierarchy.sweep import UNREACHED
-from ..runtime.regular_files import (
-    compute_digests,
-    deny_others,
-    partial_folder,
-    sealed,
-)
 from .arrays import HubLabels, LabelLists
 
 LABEL_FOLDERS = {"weights": "hub_labels", "hops": "hub_labels_of_hops"}  # by metric
@@ -33,29 +26,18 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
 
     The fingerprint is that of the graph.
     """
-    stored_folder = folder / LABEL_FOLDERS[labels.metric]
-    with partial_folder(stored_folder) as partial_path:
-        arrays = {"order": labels.order}
-        for direction, lists in labels.directions.items():
-            arrays |= {f"{direction}_{part}": array for part, array in lists._asdict().items()}
-        for name, array in arrays.items():
-            np.save(partial_path / f"{name}.npy", array, allow_pickle=False)
-        meta = {
-            "format": _FORMAT,
-            "graph": fingerprint,
-            "metric": labels.metric,
-            "files": compute_digests(partial_path, sorted(f"{name}.npy" for name in arrays)),
-            "is_symmetric": labels.is_symmetric,
-            "unit": labels.unit,
-        }
-        (partial_path / META).write_bytes(sealed(meta))
-        deny_others(partial_path)
-        try:
-            partial_path.rename(stored_folder)
-        except OSError:
-            if not has_labels(folder, labels.metric):
-                raise
-            shutil.rmtree(partial_path)  # another process was faster: all make the same labels
+    arrays = {"order": labels.order}
+    for direction, lists in labels.directions.items():
+        arrays |= {f"{direction}_{part}": array for part, array in lists._asdict().items()}
+    facts = {
+        "format": _FORMAT,
+        "graph": fingerprint,
+        "metric": labels.metric,
+        "files": {},
+        "is_symmetric": labels.is_symmetric,
+        "unit": labels.unit,
+    }
+    write_arrays(folder / LABEL_FOLDERS[labels.metric], arrays, facts)
 
 
 def has_labels(folder: Path, metric: str) -> bool:

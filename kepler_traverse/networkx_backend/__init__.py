@@ -45,6 +45,7 @@ def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any
     signature = inspect.signature(networkx_function.orig_func)
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        """Answer a call of NetworkX's function."""
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         try:

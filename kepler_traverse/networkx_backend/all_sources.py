@@ -146,6 +146,7 @@ def _extreme(name: str) -> Callable[..., Any]:
     """
 
     def function(G: KeplerGraph, _: None, usebounds: bool, weight: Weight) -> Any:
+        """Answer a call of NetworkX's function of that name."""
         if name == "center" and not usebounds:
             _refuse_no_tree(G, weight)
         if not len(G):

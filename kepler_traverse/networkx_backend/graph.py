@@ -76,6 +76,7 @@ class KeplerGraph:
             self.incoming = self._adjacency(graph._pred)
         else:
             self.incoming = self.outgoing
+
         self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
         for name, default in (edge_attrs or {}).items():
             outgoing = read_weights(graph._adj, name, default, self.multigraph)

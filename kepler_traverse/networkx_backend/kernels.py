@@ -53,11 +53,13 @@ def bfs(offsets, targets, sources, max_level):
     parent = np.full(n, NONE, targets.dtype)
     level = np.full(n, NONE, np.int32)
     n_reached = 0
+
     for source in sources:
         if level[source] == NONE:
             level[source] = 0
             order[n_reached] = source
             n_reached += 1
+
     head = 0
     while head < n_reached:
         v = order[head]
@@ -117,6 +119,7 @@ def components(offsets, targets):
     seen = np.zeros(n, np.uint8)
     starts = np.zeros(n + 1, np.int64)
     n_seen = head = n_components = 0
+
     for root in range(n):
         if seen[root]:
             continue
@@ -152,6 +155,7 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     order = np.empty((2, n), targets.dtype)
     begins = np.zeros(2, np.int64)
     ends = np.ones(2, np.int64)
+
     for side, end in enumerate((source, target)):
         order[side, 0] = end
         seen[side, end] = 1
@@ -261,8 +265,8 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     if all_predecessors:
         n_lists = n
         n_elements = targets.size
-    first = np.full(n_lists, NONE, np.int64)
-    last = np.full(n_lists, NONE, np.int64)
+    first_element = np.full(n_lists, NONE, np.int64)
+    last_element = np.full(n_lists, NONE, np.int64)
     following = np.full(n_elements, NONE, np.int64)
     origin = np.empty(n_elements, targets.dtype)
     starts = np.zeros(1, np.int64)
@@ -310,6 +314,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
                 improves = False
             else:
                 improves = state[u] == UNSEEN or candidate < distance[u]
+
             if improves:
                 distance[u] = candidate
                 parent[u] = v
@@ -328,14 +333,14 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
             # An improvement begins a new list of predecessors.
             if all_predecessors and candidate == distance[u]:
                 origin[edge] = v
-                if improves or first[u] == NONE:
-                    first[u] = edge
+                if improves or first_element[u] == NONE:
+                    first_element[u] = edge
                 else:
-                    following[last[u]] = edge
-                last[u] = edge
+                    following[last_element[u]] = edge
+                last_element[u] = edge
     discovered = discovered[:n_discovered]
     if all_predecessors:
-        starts, predecessors = _flatten(discovered, first, following, origin)
+        starts, predecessors = _flatten(discovered, first_element, following, origin)
     return DONE, order[:n_settled], distance, parent, is_float, discovered, starts, predecessors
 
 
@@ -383,6 +388,8 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
     weights_in = incoming.weights
     floats_in = incoming.floats
     n = offsets.size - 1
+
+    # Row 0 of each array is of the search from the source, row 1 of that from the target.
     distance = np.zeros((2, n), weights.dtype)
     stamp = np.zeros((2, n), np.int64)
     state = np.zeros((2, n), np.uint8)
@@ -391,6 +398,7 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
     heap = np.empty((2, n), targets.dtype)
     place = np.empty((2, n), targets.dtype)
     sizes = np.ones(2, np.int64)
+
     for side, end in enumerate((source, target)):
         heap[side, 0] = end
         place[side, end] = 0
@@ -400,6 +408,7 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
     meeting = NONE
     clock = np.int64(0)
     side = 1
+
     while sizes[0] and sizes[1]:
         side = 1 - side
         v = _pop(heap[side], place[side], distance[side], stamp[side], sizes[side])
@@ -407,6 +416,7 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
         state[side, v] = SETTLED
         if state[1 - side, v] == SETTLED:  # settled from both ends: no shorter path is left
             return DONE, length, length_is_float, meeting, parent[0], parent[1]
+
         begin, end = (
             (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
         )
@@ -483,6 +493,7 @@ def bellman_ford(edges, source, heuristic):
     weights = edges.weights
     floats = edges.floats
     n = offsets.size - 1
+
     distance = np.zeros(n, weights.dtype)
     is_float = np.zeros(n if floats.size else 0, np.uint8)
     reached = np.zeros(n, np.uint8)
@@ -496,8 +507,8 @@ def bellman_ford(edges, source, heuristic):
     discovered = np.empty(n, targets.dtype)
     n_discovered = 1
     # A vertex may be queued again, so these lists have no bound: the memory of all elements grows.
-    first = np.full(n, NONE, np.int64)
-    last = np.full(n, NONE, np.int64)
+    first_element = np.full(n, NONE, np.int64)
+    last_element = np.full(n, NONE, np.int64)
     following = np.full(n + 1, NONE, np.int64)
     origin = np.empty(n + 1, targets.dtype)
     n_elements = 0
@@ -515,7 +526,7 @@ def bellman_ford(edges, source, heuristic):
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
-        if _is_waiting(first[u], following, origin, queued):
+        if _is_waiting(first_element[u], following, origin, queued):
             continue
 
         for edge in range(offsets[u], offsets[u + 1]):
@@ -539,6 +550,7 @@ def bellman_ford(edges, source, heuristic):
                     else:
                         recent_src[v] = u
                         recent_dst[v] = v
+
                 if not queued[v]:
                     queue[tail] = v
                     tail = (tail + 1) % queue.size
@@ -560,14 +572,14 @@ def bellman_ford(edges, source, heuristic):
             if n_elements == origin.size:
                 following, origin = _lengthen(following, origin)
             origin[n_elements] = u
-            if improves or first[v] == NONE:
-                first[v] = n_elements
+            if improves or first_element[v] == NONE:
+                first_element[v] = n_elements
             else:
-                following[last[v]] = n_elements
-            last[v] = n_elements
+                following[last_element[v]] = n_elements
+            last_element[v] = n_elements
             n_elements += 1
     discovered = discovered[:n_discovered]
-    starts, predecessors = _flatten(discovered, first, following, origin)
+    starts, predecessors = _flatten(discovered, first_element, following, origin)
     return status, distance, is_float, discovered, starts, predecessors
 
 

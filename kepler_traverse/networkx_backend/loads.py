@@ -117,10 +117,12 @@ def newman_betweenness_centrality(
     kind = RESULT_KINDS["betweenness"]
     plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
     options = BetweennessOptions().checked(kind, graph, "bfs")
-    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
-    loads = Betweenness(asked, is_even=True)
+    question = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
+    loads = Betweenness(question, is_even=True)
+
     for group in _iter_with_progress(plan, np.arange(n)):
         loads.add(group)
+
     if normalized and n > 2:
         scale = 1.0 / ((n - 1) * (n - 2))
     else:
@@ -167,6 +169,7 @@ def _sums(
         ends = [graph._adj[node] for node in set(targets) if node in graph]
     if not starts.size or (ends is not None and not ends):
         return None
+
     search: Any = bfs_many if weight is None else sssp_many
     searched = searched_where_fast(graph, weight, starts.size)
     table = search(

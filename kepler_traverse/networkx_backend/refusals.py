@@ -254,6 +254,7 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
         return "weight is not the name of an edge attribute"
     if isinstance(graph, KeplerGraph) and not graph.has_weights(weight):
         return f"the graph was converted without edge attribute {weight!r}; give it as edge_attrs"
+
     weights = _read_once(graph, weight)
     if weights.problem:
         return weights.problem

@@ -79,6 +79,7 @@ def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
     parents: list[int] = []
 
     def walk(vertex: int) -> list[int]:
+        """Return the path to a vertex."""
         # a list is read faster than an array, and its making takes as long as many paths
         if not parents:
             parents.extend(parent.tolist())

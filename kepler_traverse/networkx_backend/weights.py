@@ -112,6 +112,7 @@ def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: in
         heaviest = max(abs(values.min().item()), abs(values.max().item()))
     else:
         heaviest = 0
+
     # a Bellman-Ford search may try walks of n^2 edges before it reports a cycle
     longest = (n_nodes + 1) ** 2
     if kind == "int" and heaviest * longest >= _MAX_SUM:

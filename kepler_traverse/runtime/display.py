@@ -88,6 +88,7 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
         id_kind = "strings"
     else:
         id_kind = str(graph.ids.dtype)
+
     rows: list[tuple[str, object]] = [
         ("vertices", f"{graph.n_vertices:,}"),
         ("edges", stored),

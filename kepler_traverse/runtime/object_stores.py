@@ -195,6 +195,7 @@ def _refuse_server(url: str, is_plain: bool) -> None:
                 f"{url}: {name} is an address of plain http, to which nothing is sent unasked; set "
                 f"{http_variable}=true if the network in between is trusted, or take https"
             )
+
     region = os.environ.get("AWS_REGION") or ""
     if url[0] == "s" and not re.fullmatch(r"[A-Za-z0-9_-]*", region):
         raise InputError(f"{url}: AWS_REGION is {region[:100]!r}, which is no name of a region")

@@ -501,6 +501,7 @@ def check_frame(name: str, frame: Frame) -> None:
             f"the {name} has no column {missing[0]!r}: traverse with predecessors=True, and from many sources with "
             "result='predecessors'"
         )
+
     kinds = {
         column: _kind_of_ids(frame[column])
         for column in ("source", "vertex", "predecessor")
@@ -526,10 +527,10 @@ def _has_cugraph_marks(frame: Frame) -> bool:
 
 def _kind_of_ids(column: Any) -> str:
     """``"integers"``, ``"strings"``, or ``""`` for a column that cannot hold ids."""
-    kind = getattr(column.dtype, "kind", "")
-    if kind in ("i", "u"):
+    code = getattr(column.dtype, "kind", "")
+    if code in ("i", "u"):
         return "integers"
-    if kind == "O" or str(column.dtype) in ("str", "string"):
+    if code == "O" or str(column.dtype) in ("str", "string"):
         return "strings"
     return ""
 

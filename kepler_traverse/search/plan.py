@@ -147,9 +147,9 @@ class Plan:
                 left_out.append(f"left out: {other.name}: {reason}")
 
         if self._is_named:
-            why = "strategy= names it"
+            choice = "strategy= names it"
         else:
-            why = "the first of the defaults that fits the graph"
+            choice = "the first of the defaults that fits the graph"
         lines = [
             f"{self.algorithm} from one source{limit_text(self.query.limit)}, on {self.graph!r}",
             f"strategy: {self.strategy.name}: {self.strategy.rationale}",
@@ -157,8 +157,9 @@ class Plan:
                 f"memory: {in_units(self.nbytes)} in addition to the graph "
                 f"({in_units(self.graph.nbytes)})"
             ),
-            f"why: {why}",
+            f"why: {choice}",
         ]
+
         if ALGORITHMS[self.algorithm].is_weighted:
             lines.append(
                 f"sums: {self.sums.dtype}"

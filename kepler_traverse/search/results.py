@@ -210,6 +210,7 @@ class Traversals(_DisplayedRows):
         i = range(len(self))[i]  # from 0 on
         if not is_rows(self.distance):
             return self._part(slice(i, i + 1)).as_rows()[0]
+
         if self.offsets is None:
             distance = self.distance[i]
         else:
@@ -292,12 +293,12 @@ class Traversals(_DisplayedRows):
 
         Sums that are not needed are 0 where they take longer than all else.
         """
-        known = vars(self).setdefault("_stats", {})
-        if limit not in known:
+        stats_of_limit = vars(self).setdefault("_stats", {})
+        if limit not in stats_of_limit:
             if not has_sums and getattr(self.distance, "form", "") == "sparse":
                 return DistanceStats(*cast(Any, self.distance).stats(offsets, limit, has_sums))
-            known[limit] = summary_of_distances(self.distance, offsets, limit)
-        return known[limit]
+            stats_of_limit[limit] = summary_of_distances(self.distance, offsets, limit)
+        return stats_of_limit[limit]
 
 
 def without_farther(result: Any, limit: float) -> Any:

@@ -199,6 +199,7 @@ def strategies(
         "a search touches only what it reaches: for those that end "
         "early, by a limit or at targets nearby"
     )
+
     return (
         MultiSourceStrategy(
             device="cpu",
@@ -243,7 +244,7 @@ class _LineSearch:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
             mean = compute_mean(weights)
             dtype = graph.weights.dtype
-            buckets_per_unit = 1
+            buckets_per_unit = 1.0
             if mean > _BUCKETS_PER_EDGE / np.finfo(dtype).max:  # else the quotient overflows
                 buckets_per_unit = _BUCKETS_PER_EDGE / mean
             self._buckets_per_unit = dtype.type(buckets_per_unit)
@@ -357,6 +358,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
+        """Search from a group of sources, in parts that threads take."""
         k = sources.size
         list_values, list_of = _flatten_lists(query, lists, k)
         if lists is None:
@@ -462,6 +464,7 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
+        """Search from a group of sources."""
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None
@@ -488,9 +491,10 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    kind = largest_distance(graph, query, counts_hops).dtype
+    """Return the searches of a plan on a GPU, with the arrays that they keep."""
+    dtype = largest_distance(graph, query, counts_hops).dtype
     return on_gpu.ShortSearches(
-        graph, None if counts_hops else graph.weights, kind, make_goals(graph, query)
+        graph, None if counts_hops else graph.weights, dtype, make_goals(graph, query)
     )
 
 

@@ -343,6 +343,7 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def check_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
+            """Check some rows. Return their findings."""
             findings_of_part = np.zeros((5, 3), np.int64)
             rows = cpu.CheckedRows(
                 sources[part], offsets, self.vertices, self.distance, bounds_per_source[part]
@@ -371,6 +372,7 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def point_back_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> int:
+            """Write the predecessors of some rows. Return how many vertices have none."""
             rows = cpu.Rows(offsets, self.vertices, self.distance)
             return cpu.point_back(edges, sources[part], rows, place, predecessor)
 
@@ -385,6 +387,9 @@ class SparseDistances:
         sizes = np.zeros(lists.vertices.size, np.int64)
 
         def walk_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
+            """Write the sizes of the paths to the targets of some sources. Return the vertices of
+            the paths.
+            """
             list_offsets = lists.offsets[part.start : part.stop + 1]
             return cpu.walk_back(
                 offsets, self.vertices, self.predecessor, list_offsets, lists.vertices, place, sizes

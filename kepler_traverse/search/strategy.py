@@ -37,8 +37,8 @@ StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
 def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why a graph without weights does not do. This and the functions below are values of
-    ``WHY_NOT``.
+    """Return why a graph without weights cannot be searched, or None. The functions below say the
+    same of other needs, as values of ``WHY_NOT``.
     """
     if graph.weights is not None:
         return None
@@ -49,18 +49,23 @@ def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 
 def _why_not_narrow(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    """Return why vertex numbers of 64 bits cannot be taken, or None if they have 32."""
     if graph.targets.dtype.itemsize <= 4:
         return None
     return "cannot take 2^31 vertices or more"
 
 
 def _why_not_non_negative(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    """Return why negative weights cannot be taken, or None if there are none."""
     if not graph.has_negative_weights:
         return None
     return "cannot take negative weights"
 
 
 def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
+    """Return why a graph has no topological order in which paths can be summed, or None if it has
+    one.
+    """
     if graph.derived.topological_order is None:
         return "needs a directed graph without a cycle, and this graph has one"
     # the edges of the graph have none of these, but a path through one has no shortest length
@@ -72,6 +77,7 @@ def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 
 def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
+    """Return how to build the hierarchy that is missing, or None if the graph has it."""
     if graph.derived.known_hierarchy(strategy.metric) is not None:
         return None
     if strategy.metric == "hops":
@@ -245,6 +251,7 @@ class BaseStrategy:
             return knobs
         if self.knobs is None:
             raise StrategyError(f"strategy {self.name!r} has no knobs; leave them out")
+
         names = [field.name for field in fields(self.knobs)]
         if not isinstance(knobs, Mapping):
             raise StrategyError(

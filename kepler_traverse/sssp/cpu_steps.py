@@ -243,6 +243,7 @@ def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
     limit = labels.limit
     queued_in = labels.queued_in
     parent = labels.parent
+
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE

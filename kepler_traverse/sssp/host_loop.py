@@ -29,6 +29,7 @@ class RoundLoop:
         relax = self.relax
 
         def traverse(source: int) -> Outcome:
+            """Search from a vertex number."""
             run.start(source)
             n_rounds = 0
             next_search = FIRST_CYCLE_SEARCH

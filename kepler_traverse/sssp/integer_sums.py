@@ -34,6 +34,7 @@ def plan(graph, query):
     search_group = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
+        """Search from a vertex number."""
         outcome = search_group(np.array([source], np.int64))
         if outcome.predecessor is None:
             predecessor = None
@@ -69,6 +70,7 @@ def plan_multi_source(graph, query, _group: int = 0):
     search_group = _plan(graph, query)
 
     def traverse(sources) -> MultiSourceOutcome:
+        """Search from each of several vertex numbers."""
         try:
             return search_group(sources)
         except NegativeCycleError as error:
@@ -96,6 +98,7 @@ def _plan(graph, query):
     bound = as_distance(limit, np.dtype(np.int64))
 
     def traverse(sources) -> MultiSourceOutcome:
+        """Search from each of several vertex numbers."""
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
         rounds = np.zeros(sources.size, np.int64)
@@ -153,6 +156,7 @@ def _dijkstra(edges, source, limit, distance):
     is_too_far = np.zeros(distance.size, np.bool_)
     heap = [(np.int64(0), np.int64(source))]
     n_settled = 0
+
     while len(heap):
         distance_u, u = heapq.heappop(heap)
         if distance_u != distance[u]:
@@ -168,6 +172,7 @@ def _dijkstra(edges, source, limit, distance):
             if candidate < distance[v] and candidate <= limit:
                 distance[v] = candidate
                 heapq.heappush(heap, (candidate, np.int64(v)))
+
     overflows = False
     for v in range(distance.size):
         overflows |= is_too_far[v] and distance[v] == MAX_INTEGER

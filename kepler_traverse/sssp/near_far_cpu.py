@@ -64,6 +64,7 @@ def plan(graph, query):
     sizes, bounds = new_state(dtype)
 
     def traverse(source: int) -> Outcome:
+        """Search from a vertex number."""
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
         search(edges, source, limit, targets, width, shared_from, state)
@@ -295,6 +296,7 @@ def _relax_shared(next_share, n_shares, edges, limit, keys, state):
     round_number = sizes[_ROUNDS]
     buffer = np.empty(_BUFFER_SIZE, near.dtype)
     far_buffer = np.empty(_BUFFER_SIZE, near.dtype)
+
     # Each thread collects vertices, and takes places for many at a time.
     n_buffered = n_far_buffered = 0
     share = atomic_add(next_share, 0, 1)

@@ -99,6 +99,7 @@ def plan(graph, query) -> TracedSearch:
     first_step = -1  # of the next search; negative: labels and stamps are not cleared
 
     def traverse(source: int) -> Outcome:
+        """Search from a vertex number."""
         nonlocal first_step
         # Steps are numbered on from search to search, so that old stamps are of earlier steps.
         if not constants["CLEANS_UP"]:

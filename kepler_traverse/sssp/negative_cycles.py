@@ -25,8 +25,8 @@ def search(graph, parent) -> None:
     """
     parent = to_host(parent)
     cycles, starts = _cycles(parent)
-    for first, last in pairwise(starts):
-        cycle = cycles[first:last][::-1]  # found in the reverse direction of the edges
+    for begin, end in pairwise(starts):
+        cycle = cycles[begin:end][::-1]  # found in the reverse direction of the edges
         weights = _weights_along(graph, cycle)
         if weights is not None and math.fsum(weights) < 0:
             raise NegativeCycleError([int(v) for v in cycle], math.fsum(weights))

@@ -90,6 +90,7 @@ def plan(graph, query, group: int):
     run = _Run(graph, group, query.get_tuning(BitParallelCpuTuning))
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         rounds, depth, limit = run.search(sources, query, lists)
         k = len(sources)
         distance = counts = None
@@ -400,6 +401,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
     in_front = bits.in_front
     is_found = bits.is_found
     planes = bits.planes
+
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
         n_found = 0
@@ -442,6 +444,7 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
     found = bits.found
     is_found = bits.is_found
     planes = bits.planes
+
     n_candidates = 0
     for i in range(frontier.size):
         u = frontier[i]

@@ -173,6 +173,7 @@ def traverse_by(run: GroupRun):
     query = run.query
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         sources = np.asarray(sources, np.int64)
         k = sources.size
         all_targets = None if lists is None else lists.union()

@@ -124,6 +124,7 @@ def plan(graph, query, group: int):
     n_used = 0  # levels that the last group has counted
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
+        """Search from a group."""
         nonlocal rows, n_used
         source_numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[source_numbers].astype(np.int64)
@@ -200,6 +201,7 @@ def _plan_lookups(graph, query, bound, labels):
         lookups = Lookups(graph, hierarchy, None, labels)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Look up the targets of a group."""
         routes = None
         if lookups is None:
             sums = answer_by_labels(labels, query, sources, lists)

@@ -164,6 +164,7 @@ def memory(shape, query, group: int) -> int:
     distances = n_arrays * row_pitch(n) * width
     queues = 2 * shape.index * min(n, tuning.spill_capacity)
     spilled = blocks * (queues + _choose_layout(n, tuning).outside)
+
     counts = at_targets = predecessor_bytes = 0
     if query.output == "counts":
         n_levels = min(n, max(depth, tuning.short_hops)) + 1
@@ -244,6 +245,7 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
         levels, stops = run.search(sources)
@@ -303,6 +305,7 @@ class _Run:
         else:
             self.target_vertices = cp.asarray(query.targets, np.int64)
         self.target_offsets = None
+
         self.taken = cp.zeros(1, np.int64)
         self.outcome = cp.zeros(group, np.int64)  # one Outcome per source
         self.columns = min(n, tuning.short_hops) + 1

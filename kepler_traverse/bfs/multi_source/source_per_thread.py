@@ -103,6 +103,7 @@ def plan(graph, query, _group: int):
         return distance, at_targets, counts
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group; again with a wider type if one of the searches is too deep."""
         nonlocal dtype
         sources = np.asarray(sources, np.int64)
         levels, stops = np.empty((2, sources.size), np.int64)
@@ -116,8 +117,10 @@ def plan(graph, query, _group: int):
         predecessor = cpu_steps.point_back(graph, query, sources, distance)
         rounds = levels.tolist()
         if query.output == "counts":
-            last = int(np.flatnonzero(counts.any(axis=0)).max(initial=0))
-            return MultiSourceOutcome(None, predecessor, limits, rounds, counts[:, : last + 1])
+            deepest_level = int(np.flatnonzero(counts.any(axis=0)).max(initial=0))
+            return MultiSourceOutcome(
+                None, predecessor, limits, rounds, counts[:, : deepest_level + 1]
+            )
         result = distance if query.output == "all" else at_targets
         # A search that ran out of vertices noticed one level later. An earlier group may have
         # needed a wider type.
@@ -166,8 +169,8 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
 
         # The vertices of a level follow each other in the queue.
         level += 1
-        last = end
-        while at < last:
+        end_of_level = end
+        while at < end_of_level:
             u = np.uint64(queue[at])
             at += one
             for e in range(np.uint64(offsets[u]), np.uint64(offsets[u + one])):
@@ -181,8 +184,8 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
                 distance[v] = level if is_new else hops
                 end += np.uint64(is_new)
 
-        if level > deepest and end > last:
+        if level > deepest and end > end_of_level:
             return _NOT_YET, _NOT_YET
-        if counts.size and end > last:
-            counts[level] = end - last
+        if counts.size and end > end_of_level:
+            counts[level] = end - end_of_level
     return level, _NOT_YET

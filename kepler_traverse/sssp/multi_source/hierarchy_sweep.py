@@ -136,6 +136,7 @@ def _plan_sums(graph, query):
     size = query.targets.size
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
+        """Search from a group."""
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         same_lists = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
@@ -172,6 +173,7 @@ def _plan_lookups(graph, query, labels):
         lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Look up the targets of a group."""
         routes = None
         if lookups is None:
             sums = of_hops.answer_by_labels(labels, query, sources, lists)

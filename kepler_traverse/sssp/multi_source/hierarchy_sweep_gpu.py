@@ -145,6 +145,7 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         return run.search(np.asarray(sources, np.int64), lists)
 
     return traverse
@@ -161,6 +162,7 @@ def _plan_labels(graph, query, labels):
     below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Look up the pairs of a group."""
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         if lists is None:

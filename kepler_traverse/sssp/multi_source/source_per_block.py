@@ -96,6 +96,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         * shape.weight
         * shape.reach
     )
+
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
@@ -126,6 +127,7 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
         rounds, complete, below = run.search(sources)
@@ -158,6 +160,7 @@ class _Run:
         self.target_vertices: Array = (
             None if query.targets is None else cp.asarray(query.targets, np.int64)
         )
+
         self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
             self.at_target_vertices = cp.empty((group, query.targets.size), real)
@@ -190,6 +193,7 @@ class _Run:
         key_type = f"i{self.distance.itemsize}"
         self.taken.data.memset_async(0, self.taken.nbytes)
         complete, below = self._bounds.view(key_type)
+
         keys_at_targets = None
         if self.at_target_vertices is not None:
             keys_at_targets = self.at_target_vertices.view(key_type)

@@ -99,6 +99,7 @@ def plan(graph, query, _group: int):
     run = _Run(graph, query)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
+        """Search from a group."""
         sources = np.asarray(sources, np.int64)
         k = sources.size
         if lists is not None:

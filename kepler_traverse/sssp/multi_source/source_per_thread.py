@@ -70,16 +70,15 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
+        """Search from a group."""
         source_numbers = [int(source) for source in sources]
         k = len(source_numbers)
         keeps_rows = query.output == "all"  # else each thread has one array for all its searches
         distance = np.empty((k if keeps_rows else cores, n), dtype)
         keeps_targets = query.output == "targets"
         shape: Any = 0
-        if keeps_targets and lists is None:
-            shape = (k, shared_targets.size)
-        elif keeps_targets:
-            shape = lists.vertices.size
+        if keeps_targets:
+            shape = (k, shared_targets.size) if lists is None else lists.vertices.size
         at_targets = np.empty(shape, dtype)
         rounds = np.empty(k, np.int64)
         stops = np.empty(k, dtype)
@@ -96,10 +95,9 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             stops[i] = bounds[1]
             if counts_overflows:
                 overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
-            if keeps_targets and lists is None:
-                at_targets[i] = row[targets]
-            elif keeps_targets:
-                at_targets[lists.offsets[i] : lists.offsets[i + 1]] = row[targets]
+            if keeps_targets:
+                part = i if lists is None else slice(*lists.offsets[i : i + 2])
+                at_targets[part] = row[targets]
 
         threads.for_each(search_one, k)
         if overflows.any():

@@ -95,6 +95,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         return states[thread]
 
     def traverse(sources: Any) -> MultiSourceOutcome:
+        """Search from a group."""
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         begins = position[source_numbers]

@@ -79,6 +79,7 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
                 # a plan may fit where a BFS does not; its choice then goes by the degrees alone
                 return shape
         shape = _with_results(shape, _RESULTS_OF[graph])
+
     if algorithm == "bfs":
         return shape
     return shape._replace(rounds=pile_rounds(shape))

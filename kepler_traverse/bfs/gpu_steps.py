@@ -157,6 +157,7 @@ def push(scope: str):
     """
 
     def step(run: PushRun, level: int) -> None:
+        """Make one level."""
         push_frontier(run, run.push[scope], level)
 
     return step

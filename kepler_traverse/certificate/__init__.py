@@ -447,7 +447,7 @@ def _distance_at(distances: Any, position: int, vertex: int) -> Any:
     """Return the distance of a vertex from the source at a position of a group."""
     if is_rows(distances):
         return to_host(distances[position : position + 1, vertex])[0]
-    return distances.one(position, vertex)
+    return distances.distance_between(position, vertex)
 
 
 def certify_group(graph: Graph, traversals: Traversals) -> None:

@@ -309,10 +309,12 @@ class _Closeness:
             return cpu.count_levels(distance)
         return self._xp.bincount(distance[is_reached(distance)]).astype(np.int64)
 
-    def _bound_component(self, vertex: int, distance: Array, least: Array, n_inside: int) -> None:
+    def _bound_component(
+        self, vertex: int, distance: Array, least_sums: Array, n_inside: int
+    ) -> None:
         """Bound the closeness of the other vertices of the component by the distances from one.
 
-        ``least`` has lower bounds of sums, per vertex if there are weights, and else as
+        ``least_sums`` has lower bounds of sums, per vertex if there are weights, and else as
         ``_least_hops`` returns them.
         """
         xp = self._xp
@@ -321,18 +323,21 @@ class _Closeness:
                 distance,
                 self._labels,
                 int(self._labels[vertex]),
-                least,
+                least_sums,
                 self.graph.derived.degrees,
                 n_inside,
                 self._bound,
             )
             return
+
         members = xp.flatnonzero(self._labels == self._labels[vertex])
         if self._weighted:
-            least = least[members]
+            least_sums = least_sums[members]
         else:
-            least = least[distance[members]] - self.graph.derived.degrees[members]
-        bound = xp.where(least > 0, self._closeness(n_inside - 1, xp.maximum(least, 0)), np.inf)
+            least_sums = least_sums[distance[members]] - self.graph.derived.degrees[members]
+        bound = xp.where(
+            least_sums > 0, self._closeness(n_inside - 1, xp.maximum(least_sums, 0)), np.inf
+        )
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
     def _least_hops(self, counts: Array) -> Array:

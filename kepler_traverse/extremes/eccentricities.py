@@ -428,7 +428,9 @@ class _Eccentricities:
 
     def number(self, value: Any) -> int | float:
         """Return an eccentricity as the number that a search returns."""
-        if self.dtype.kind == "i" and not (self.dtype == np.int64 and self.graph.float_distances):
+        # integer weights whose distances the user wants as floats
+        is_float = self.dtype == np.int64 and self.graph.float_distances
+        if self.dtype.kind == "i" and not is_float:
             return int(value)
         return float(value)
 

@@ -80,6 +80,7 @@ def depth_first(offsets, heads, order, position):
     each vertex, which is -1 on entry.
     """
     n = order.size
+    # A stack of vertices, each with its next edge to look at.
     stack = np.empty(n, np.int32)
     next_edge = np.empty(n, np.int64)
     n_placed = 0
@@ -258,7 +259,7 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
     offsets, targets = lists
     upward, downward = both_ways
     above = arrays.above
-    other = arrays.other
+    tentative_of_target = arrays.other
     distance = arrays.distance
     reached = arrays.reached
     tentative = above.tentative
@@ -283,13 +284,18 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
         else:
             for j in range(begin, end):
                 p = np.int64(above.position[targets[j]])
-                n_known = search_upward(p, downward, upward, other, heap, known, unreached)
-                best = np.int64(unreached)
+                n_known = search_upward(
+                    p, downward, upward, tentative_of_target, heap, known, unreached
+                )
+                smallest = np.int64(unreached)
                 for i in range(n_known):
-                    best = min(best, np.int64(tentative[known[i]]) + other[known[i]])
-                    other[known[i]] = unreached
-                sums[j] = best
+                    smallest = min(
+                        smallest, np.int64(tentative[known[i]]) + tentative_of_target[known[i]]
+                    )
+                    tentative_of_target[known[i]] = unreached
+                sums[j] = smallest
 
+        # so that the next source finds all unreached
         for i in range(n_reached):
             tentative[reached[i]] = unreached
 

@@ -228,11 +228,14 @@ def _find_edges(lists: LabelLists) -> Edges:
     n = offsets.size - 1
     is_edge = np.zeros(hubs.size, np.uint8)
     unreached = UNREACHED[np.dtype(np.int64)]
+    # ``dense`` and ``between`` of each thread
     scratch = [
         [np.full(n, unreached) for _ in range(threads.count())],
         [np.full(n, -1, np.int32) for _ in range(threads.count())],
     ]
     threads.run(mark_edges, -(-n // _CHUNK), lists, unreached, is_edge, own=scratch)
+
+    # Rows keep their order, so that those of a rank follow each other.
     edge_rows = np.flatnonzero(is_edge)
     edges_before = np.concatenate([[0], np.cumsum(is_edge, dtype=np.int64)])
     return Edges(edges_before[offsets], hubs[edge_rows], distances[edge_rows])

@@ -111,6 +111,7 @@ class Search:
         """
         lengths = to_numbers(self.distance, self.floats, self.order)
         by_node = dict(zip(self.graph.names(self.order), lengths, strict=True))
+        # all distances are floats; where they are mixed, the flag of a source says so itself
         if self.distance.dtype.kind == "f" and not self.floats.size:
             by_node.update((node, 0) for node in self.graph.names(self.sources) if node in by_node)
         return by_node

@@ -58,6 +58,7 @@ def bfs_successors(
     """Yield each node with children, and its children."""
     pairs = zip(*_tree_edges(G, source, False, depth_limit), strict=True)
     has_children = False
+    # the children of a parent follow each other
     for parent, group in groupby(pairs, key=lambda pair: pair[0]):
         has_children = True
         yield parent, [child for _, child in group]

@@ -109,7 +109,7 @@ class _Waits:
             _uninterrupted.start(lambda: self._watch(report), "kepler-store-waits")
 
     @contextlib.contextmanager
-    def one(self, kind: str) -> Iterator[Callable[[str], None]]:
+    def count_wait(self, kind: str) -> Iterator[Callable[[str], None]]:
         """Count a request of a kind as waiting during the block, to which a function is given that
         says why it waits.
         """
@@ -157,10 +157,10 @@ class StoredObject(NamedTuple):
         return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
 
 
-def open_store(url: str, named: str = "") -> Any:
+def open_store(url: str, named_url: str = "") -> Any:
     """Return obstore's store of the objects below a URL; its requests are made by ``send``.
 
-    Errors name ``named`` if it is given, the URL of one object.
+    Errors name ``named_url`` if it is given, the URL of one object.
 
     Raises InputError (obstore is not installed, or the address holds more than a bucket and a path)
     or OSError (the environment has no valid configuration for it).
@@ -169,7 +169,7 @@ def open_store(url: str, named: str = "") -> Any:
     from obstore.store import from_url
 
     is_plain = any(os.environ.get(variable, "").lower() == "true" for variable in _PLAIN)
-    _refuse_server(named or url, is_plain)
+    _refuse_server(named_url or url, is_plain)
     options: Any = {"timeout": _TIMEOUT, "allow_http": is_plain}
     retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
     with errors_of_store():
@@ -228,7 +228,7 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
     """
     deadline = time.monotonic() + _PATIENCE
     pause = _FIRST_PAUSE
-    with WAITS.one(kind) as note:
+    with WAITS.count_wait(kind) as note:
         while True:
             traffic.add(kind, **nbytes)
             try:

@@ -35,9 +35,9 @@ def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
 
     ``distance`` has all vertices.
     """
-    for last in closed_sources(graph, [source]).values():
-        if float(distance[last]) < 0:
-            cycle, weights = _path(graph, source, last, to_host(distance))
+    for end in closed_sources(graph, [source]).values():
+        if float(distance[end]) < 0:
+            cycle, weights = _path(graph, source, end, to_host(distance))
             weight = math.fsum(weights)
             if weight < 0:
                 raise NegativeCycleError(cycle, weight)
@@ -48,7 +48,7 @@ def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
 
 
 def _path(
-    graph: Graph, source: int, last: int, distance: np.ndarray
+    graph: Graph, source: int, end: int, distance: np.ndarray
 ) -> tuple[list[int], list[float]]:
     """Return the vertices of a shortest path from a source without its end, and the weights of its
     edges.
@@ -59,7 +59,7 @@ def _path(
     host: Any = graph.derived.on_host
     predecessor_and_weight = {source: (source, 0.0)}
     stack = [source]
-    while last not in predecessor_and_weight:
+    while end not in predecessor_and_weight:
         u = stack.pop()
         for e in range(host.offsets[u], host.offsets[u + 1]):
             v = int(host.targets[e])
@@ -70,7 +70,7 @@ def _path(
 
     vertices = []
     weights = []
-    v = last
+    v = end
     while v != source:
         v, weight = predecessor_and_weight[v]
         vertices.append(v)

@@ -148,11 +148,13 @@ class Sums:
         """The types that sums may need which are wider than the present one, narrowest first."""
         if not self.may_widen or self.graph.float_distances:
             return []
-        kinds = list(EXACT_BELOW)
-        first = kinds.index(self.dtype)
+        dtypes = list(EXACT_BELOW)
+        present = dtypes.index(self.dtype)
         longest = self._longest
         return [
-            kind for narrower, kind in pairwise(kinds[first:]) if longest >= EXACT_BELOW[narrower]
+            dtype
+            for narrower, dtype in pairwise(dtypes[present:])
+            if longest >= EXACT_BELOW[narrower]
         ]
 
     @property
@@ -305,8 +307,8 @@ def concatenate_numbers(parts: Sequence[Array]) -> Array:
     of integers.
     """
     xp = namespace(parts[0])
-    kinds = {part.dtype for part in parts}
-    if np.dtype(np.int64) in kinds and any(kind.kind == "f" for kind in kinds):
+    dtypes = {part.dtype for part in parts}
+    if np.dtype(np.int64) in dtypes and any(dtype.kind == "f" for dtype in dtypes):
         parts = [part.astype(np.int64, copy=False) for part in parts]
     return xp.concatenate(parts)
 
@@ -323,8 +325,8 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     else:
         largest = 0
     weights: Array = graph.weights
-    kinds = list(EXACT_BELOW)
-    for dtype in kinds[kinds.index(weights.dtype) :]:
+    dtypes = list(EXACT_BELOW)
+    for dtype in dtypes[dtypes.index(weights.dtype) :]:
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
             return xp.where(is_finite, finite.astype(dtype), unreached_value(dtype))
     return distance

@@ -319,18 +319,21 @@ def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
 def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool) -> Array:
     """Return distances in cuGraph's type, with its largest value where a vertex was not reached."""
     xp = namespace(distance)
-    kind = cugraph_distance_dtype(graph, hops)
-    largest = (np.iinfo if kind.kind == "i" else np.finfo)(kind).max
+    dtype = cugraph_distance_dtype(graph, hops)
+    if dtype.kind == "i":
+        largest = np.iinfo(dtype).max
+    else:
+        largest = np.finfo(dtype).max
     distance = xp.where(reached, distance, distance.dtype.type(0))
     if not hops and graph.returns_integers and distance.size:
         farthest = max(int(distance.max()), -int(distance.min()))
-        if farthest >= EXACT_BELOW[kind]:
+        if farthest >= EXACT_BELOW[dtype]:
             raise PrecisionError(
-                f"a distance is {farthest:,}. cuGraph's type for these weights, {kind}, does not hold every integer from "
-                f"{EXACT_BELOW[kind]:,} on. Take unreached='null' for exact integer distances"
-                + (", or weights of 64 bits" if kind == np.float32 else "")
+                f"a distance is {farthest:,}. cuGraph's type for these weights, {dtype}, does not hold every integer from "
+                f"{EXACT_BELOW[dtype]:,} on. Take unreached='null' for exact integer distances"
+                + (", or weights of 64 bits" if dtype == np.float32 else "")
             )
-    return xp.where(reached, distance.astype(kind), kind.type(largest))
+    return xp.where(reached, distance.astype(dtype), dtype.type(largest))
 
 
 def arrow_table(columns: dict[str, Column]) -> Any:
@@ -588,11 +591,14 @@ def holds_hops(graph: Graph, frame: Frame) -> bool:
     """Return whether distances of a frame are hops, by its record. Without one: integers, except
     int64 on integer weights.
     """
-    algorithm = get_query(frame).get("algorithm")
     dtype: Any = frame["distance"].dtype
-    if dtype.kind not in "iu" or algorithm is not None:
-        return dtype.kind in "iu" and algorithm == BFS.name
-    return dtype.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
+    if dtype.kind not in "iu":
+        return False
+    algorithm = get_query(frame).get("algorithm")
+    if algorithm is not None:
+        return algorithm == BFS.name
+    has_integer_weights = graph.weights is not None and graph.returns_integers
+    return dtype.itemsize < 8 or not has_integer_weights
 
 
 def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:

@@ -279,12 +279,12 @@ class Traversals(_DisplayedRows):
         distance = rows.distance
         predecessor = rows.predecessor
         xp = namespace(distance)
-        beyond = xp.stack(
+        is_beyond = xp.stack(
             [~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)]
         )
-        distance = xp.where(beyond, unreached_value(distance.dtype), distance)
+        distance = xp.where(is_beyond, unreached_value(distance.dtype), distance)
         if predecessor is not None:
-            predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
+            predecessor = xp.where(is_beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
         return replace(self, distance=distance, predecessor=predecessor, limits=limits)
 
     def stats(self, offsets: Array, limit: float | None, has_sums: bool = True) -> DistanceStats:

@@ -94,6 +94,7 @@ class SparseDistances:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Sources, and vertices of the graph."""
         return self.offsets.size - 1, self.n_vertices
 
     @property
@@ -106,10 +107,12 @@ class SparseDistances:
 
     @property
     def size(self) -> int:
+        """Distances that are held, those of vertices that are reached."""
         return self.distance.size
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the arrays that are held."""
         arrays = (self.offsets, self.vertices, self.distance, self.predecessor)
         return sum(array.nbytes for array in arrays if array is not None)
 
@@ -189,10 +192,10 @@ class SparseDistances:
         rows[self.rows_of_entries(), self.vertices] = values
         return rows
 
-    def one(self, i: int, v: int) -> Any:
-        """Return the distance from the i-th source to vertex ``v``."""
-        row = slice(self.offsets[i], self.offsets[i + 1])
-        distances = self.distance[row][self.vertices[row] == v]
+    def distance_between(self, row_number: int, vertex: int) -> Any:
+        """Return the distance from the i-th source to vertex ``vertex``."""
+        row = slice(self.offsets[row_number], self.offsets[row_number + 1])
+        distances = self.distance[row][self.vertices[row] == vertex]
         if distances.size:
             return distances[0]
         return unreached_value(self.dtype)

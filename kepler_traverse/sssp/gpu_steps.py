@@ -215,6 +215,7 @@ def relax(scope: str):
     """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
 
     def step(run: Run, count: int) -> None:
+        """Make one round, of number ``count``."""
         run.frontier.clear_counters()
         run.launch_frontier(run.relax[scope], round=np.int32(count))
         run.frontier.advance()

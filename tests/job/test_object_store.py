@@ -547,6 +547,6 @@ def test_a_request_that_waits_is_reported(monkeypatch):
     monkeypatch.setattr(object_stores, "_SAID_AFTER", 0.05)
     monkeypatch.setattr(object_stores, "_LOOKED_EVERY", 0.01)
     waits.report_by(reported.put)
-    with waits.one("list") as note:
+    with waits.count_wait("list") as note:
         note("which is sent again: the server is slow")
         assert "(list, which is sent again: the server is slow)" in reported.get(timeout=60)

@@ -100,7 +100,8 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
     """
     # whatever the graph: of each constant there is a kernel to compile
     queue_capacity = tuning.queue_capacity
-    available = shared_memory()[0] - _BLOCK_SHARED
+    bytes_per_block, _ = shared_memory()
+    available = bytes_per_block - _BLOCK_SHARED
 
     # All visited bits in shared memory; blocks of other sizes where two share a multiprocessor.
     bit_bytes = -(-n // 32) * 4
@@ -145,7 +146,8 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
     layout = _choose_layout(n, tuning)
     threads = threads_per_multiprocessor()
     processors = resident_threads() // threads
-    by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
+    _, bytes_per_processor = shared_memory()
+    by_memory = bytes_per_processor // (layout.nbytes + _BLOCK_SHARED)
     return processors * max(1, min(threads // layout.block, by_memory))
 
 

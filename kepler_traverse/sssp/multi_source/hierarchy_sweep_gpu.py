@@ -92,11 +92,13 @@ def memory(shape, query, group: int) -> int:
         answers = int(group * shape.per_source * (_BYTES_PER_ANSWER + shape.weight))
         return n * 4 + lists * (1 + shape.directed) + answers
 
+    # Per vertex and direction an offset, a place in its level, and edges with heads and weights.
     blocks = _searches_at_once(group)
     sum_bytes = max(shape.weight, 4)
     hierarchy = n * (8 + 4 + _EDGES * (4 + sum_bytes)) * (2 if shape.directed else 1)
     lists = blocks * 2 * 4 * _CAPACITY + group * _CAPACITY * (4 + sum_bytes)
     searches = blocks * (n * sum_bytes + n // 8) + lists
+
     if query.output == "targets" and query.targets is not None:
         columns = query.targets.size
     else:

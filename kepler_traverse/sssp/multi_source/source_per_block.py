@@ -153,6 +153,8 @@ class _Run:
         tuning = query.get_tuning(SourcePerBlockTuning)
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
+
+        # one search at a time, which finds its predecessors and overflows
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._keeps_rows = query.output == "all" or self.single is not None
@@ -161,6 +163,7 @@ class _Run:
             None if query.targets is None else cp.asarray(query.targets, np.int64)
         )
 
+        # Attributes without an underscore are arguments of the kernel.
         self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
             self.at_target_vertices = cp.empty((group, query.targets.size), real)

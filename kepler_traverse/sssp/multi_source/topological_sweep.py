@@ -140,7 +140,10 @@ def _in_order(order, position, edges):
 
 @njit(cache=True, nogil=True)
 def _sweep(begins, edges, state, doublings):
-    """Write the distances from the positions ``begins``, one per lane, to the lines."""
+    """Write the distances from the positions ``begins``, one per lane, to the lines of ``state``.
+
+    ``doublings`` are those of ``simd_distances`` for as many lanes.
+    """
     lines = state.lines
     is_reached = state.is_reached
     unreached = lines.dtype.type(np.inf)

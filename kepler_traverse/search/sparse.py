@@ -193,7 +193,7 @@ class SparseDistances:
         return rows
 
     def distance_between(self, row_number: int, vertex: int) -> Any:
-        """Return the distance from the i-th source to vertex ``vertex``."""
+        """Return the distance from the source of a row to a vertex."""
         row = slice(self.offsets[row_number], self.offsets[row_number + 1])
         distances = self.distance[row][self.vertices[row] == vertex]
         if distances.size:

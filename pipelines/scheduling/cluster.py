@@ -35,11 +35,12 @@ from .gpu_pool import GPU_OF_WORKER, POOL_SHARE, visible_gpus
 _PRELOAD = [__name__.replace(".scheduling.cluster", ".worker.plugin")]  # its dask_setup
 CONNECT_SECONDS = 30
 _ANY_PORT = "127.0.0.1:0"  # of the dashboard
-_POLL = 0.1  # seconds between two looks for the first worker
+_POLL_SECONDS = 0.1  # between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster
 _SET_UP_TRIES = 5  # of the plugin in all workers
 _MEBIBYTE = 2**20
-_VALID = datetime.timedelta(days=3650)  # of a certificate, beyond any run: Dask connects throughout
+# of a certificate: beyond any run, since Dask connects throughout
+_VALIDITY = datetime.timedelta(days=3650)
 # The client of a caller in Python; None for the command line.
 _callers_client: ContextVar[Client | None] = ContextVar("callers_client", default=None)
 
@@ -107,38 +108,40 @@ def cluster_for(
                 yield client
             return
 
-        def make() -> LocalCluster:
+        def start() -> LocalCluster:
             dashboard = settings.dashboard_address or _ANY_PORT
             if rapids_pool is not None:
                 return _rapids_cluster(n_workers, dashboard, rapids_pool, settings.debug)
-            gpus = [] if device == "cpu" else visible_gpus(n_workers)
+            gpus = []
+            if device != "cpu":
+                gpus = visible_gpus(n_workers)
             return _cluster(n_workers, dashboard, gpus, settings.debug)
 
         # Dask imports modules from its scratch folder. In one that all users share, others could
         # place theirs.
         with temporary_folder() as scratch:
             with dask.config.set({"temporary-directory": scratch}):
-                cluster = _started(make)
+                cluster = _start_with_retry(start)
             with cluster, Client(cluster, set_as_default=False) as client:
                 yield client
 
 
-def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
+def _start_with_retry(start: Callable[[], LocalCluster]) -> LocalCluster:
     """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
 
     Raises ClusterError: they keep dying.
     """
-    for left in reversed(range(_START_TRIES)):
+    for tries_left in reversed(range(_START_TRIES)):
         try:
-            return make()
+            return start()
         except (OSError, RuntimeError, TimeoutError) as error:
-            if not left:
+            if not tries_left:
                 message = (
-                    f"the workers do not start: {_innermost(error)} "
+                    f"the workers do not start: {_root_cause(error)} "
                     f"({_START_TRIES} times); run again with --resume"
                 )
                 raise ClusterError(message) from error
-            say(f"the workers do not start: {_innermost(error)}; they are started again")
+            say(f"the workers do not start: {_root_cause(error)}; they are started again")
     raise AssertionError("unreachable")
 
 
@@ -168,22 +171,28 @@ def existing(settings: Settings) -> Iterator[Client]:
     Raises InputError: no scheduler answers there, or it has no workers.
     """
     where = settings.scheduler_address or settings.scheduler_file
-    callers = _callers_client.get()
-    if callers is not None:
-        _wait_for_a_worker(callers, where)
-        yield callers
+    callers_client = _callers_client.get()
+    if callers_client is not None:
+        _wait_for_a_worker(callers_client, where)
+        yield callers_client
         return
-    if settings.scheduler_file and not os.path.exists(settings.scheduler_file):
-        raise InputError(
-            f"{where}: there is no such scheduler file; start a "
-            "scheduler with --scheduler-file first"
-        )
-    how = {"scheduler_file" if settings.scheduler_file else "address": where}
+
+    keyword = "address"
+    if settings.scheduler_file:
+        keyword = "scheduler_file"
+        if not os.path.exists(settings.scheduler_file):
+            raise InputError(
+                f"{where}: there is no such scheduler file; start a "
+                "scheduler with --scheduler-file first"
+            )
     try:
         client = Client(
-            **how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False
+            **{keyword: where},
+            security=_security(settings),
+            timeout=CONNECT_SECONDS,
+            set_as_default=False,
         )
-    except (
+    except (  # what Dask raises for an address, a file or certificates that it cannot use
         OSError,
         ValueError,
         TimeoutError,
@@ -192,24 +201,27 @@ def existing(settings: Settings) -> Iterator[Client]:
         LookupError,
         ImportError,
     ) as error:
-        raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
+        raise InputError(f"no Dask scheduler answers at {where}: {_root_cause(error)}") from None
     with client:
         _wait_for_a_worker(client, where)
         yield client
 
 
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
-    """Wait until the scheduler has a worker; raise InputError if none comes."""
-    # Also one that Dask has paused, which it would not count: such a worker is named later, with
-    # the reason.
+    """Wait until the scheduler has a worker; raise InputError if none comes.
+
+    A worker that Dask has paused counts, too, unlike for Dask's own wait: it is named later, with the
+    reason.
+    """
     until = time.monotonic() + CONNECT_SECONDS
-    _asked = client.submit(int, pure=False)  # an adaptive cluster starts workers for tasks alone
+    # An adaptive cluster starts workers for tasks alone, so there is one while this waits.
+    _task = client.submit(int, pure=False)
     while not client.nthreads():
         if time.monotonic() > until:
             raise InputError(
                 f"the Dask scheduler at {where} has no workers; start some and try again"
             )
-        time.sleep(_POLL)
+        time.sleep(_POLL_SECONDS)
 
 
 def _security(settings: Settings) -> Security:
@@ -224,8 +236,10 @@ def _security(settings: Settings) -> Security:
     return Security(require_encryption=True, **files)
 
 
-def _innermost(error: BaseException) -> str:
-    """Return what a chain of errors ends with: Dask's own says only that the time is over."""
+def _root_cause(error: BaseException) -> str:
+    """Return the message of the error that a chain of errors began with: Dask's own says only that
+    the time is over.
+    """
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return str(error) or type(error).__name__
@@ -242,13 +256,13 @@ def give_plugin(client: Client, plugin: Any, name: str) -> None:
             client.register_plugin(plugin, name=name)
             return
         except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
-            last = error
+            last_error = error
             say(
                 "a worker was lost while it loaded the graph "
-                f"({_innermost(error)}); the others and its successor load it"
+                f"({_root_cause(error)}); the others and its successor load it"
             )
     raise ClusterError(
-        f"workers die while they load the graph ({_innermost(last)}); run again with --resume"
+        f"workers die while they load the graph ({_root_cause(last_error)}); run again with --resume"
     )
 
 
@@ -262,7 +276,7 @@ def take_plugin(client: Client, name: str) -> None:
 
 def _cluster(n_workers: int, dashboard: str, gpus: list[str], debug: bool) -> LocalCluster:
     """Start worker processes, each of which sees one of the GPUs if there are any."""
-    return private(
+    return start_private_cluster(
         LocalCluster,
         gpus,
         n_workers=n_workers,
@@ -276,14 +290,17 @@ def _cluster(n_workers: int, dashboard: str, gpus: list[str], debug: bool) -> Lo
 
 
 def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> LocalCluster:
-    """Start worker processes in which cuDF and cuGraph share memory with CuPy."""
+    """Start worker processes in which cuDF and cuGraph share memory with CuPy.
+
+    ``pool``: bytes of the shared pool on each GPU at the start.
+    """
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError:
         raise DeviceError(
             f"--engine cugraph-mg needs dask-cuda to run batches: {how_to_install('mg')}"
         ) from None
-    return private(
+    return start_private_cluster(
         LocalCUDACluster,
         n_workers=n_workers,
         threads_per_worker=1,
@@ -313,22 +330,28 @@ def certificate() -> Security:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kepler-traverse")])
     now = datetime.datetime.now(datetime.UTC)
     builder = x509.CertificateBuilder(
-        name, name, key.public_key(), x509.random_serial_number(), now - _VALID, now + _VALID
+        issuer_name=name,
+        subject_name=name,
+        public_key=key.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=now - _VALIDITY,  # clocks may differ
+        not_valid_after=now + _VALIDITY,
     )
     signed = builder.sign(key, hashes.SHA256())
-    public = signed.public_bytes(serialization.Encoding.PEM).decode()
-    private = key.private_bytes(
+    public_pem = signed.public_bytes(serialization.Encoding.PEM).decode()
+    private_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
+
     roles = ("client", "scheduler", "worker")
     return Security(
         require_encryption=True,
-        tls_ca_file=public,
+        tls_ca_file=public_pem,
         tls_min_version=TLSVersion.TLSv1_3,
         tls_max_version=None,
         tls_ciphers=None,
-        **{f"tls_{role}_cert": public for role in roles},
-        **{f"tls_{role}_key": private for role in roles},
+        **{f"tls_{role}_cert": public_pem for role in roles},
+        **{f"tls_{role}_key": private_pem for role in roles},
     )
 
 
@@ -341,12 +364,15 @@ class PrivateScheduler(Scheduler):
         self.token = secrets.token_hex(16)
         super().__init__(http_prefix=self.token, **options)
 
-    def start_http_server(self, *how: Any, **keywords: Any) -> None:
-        super().start_http_server(*how, **keywords)  # type: ignore[no-untyped-call]
+    def start_http_server(self, *arguments: Any, **keywords: Any) -> None:
+        """Start the server, and demand the token before it answers the first request."""
+        super().start_http_server(*arguments, **keywords)  # type: ignore[no-untyped-call]
         require_token(self.http_application, self.token)
 
 
-def private(kind: type[LocalCluster], gpus: Sequence[str] = (), **options: Any) -> LocalCluster:
+def start_private_cluster(
+    kind: type[LocalCluster], gpus: Sequence[str] = (), **options: Any
+) -> LocalCluster:
     """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its
     workers alone.
 
@@ -355,15 +381,17 @@ def private(kind: type[LocalCluster], gpus: Sequence[str] = (), **options: Any) 
 
     class PrivateCluster(kind):  # type: ignore[misc, valid-type]
         async def _start(self) -> None:
+            """Start with a private scheduler, and with the GPU of each worker in its environment."""
             self.scheduler_spec["cls"] = PrivateScheduler
             for name, gpu in zip(list(self.worker_spec), gpus, strict=False):
                 spec = self.worker_spec[name]
-                own = {"env": {"CUDA_VISIBLE_DEVICES": gpu, GPU_OF_WORKER: gpu}}
-                self.worker_spec[name] = spec | {"options": spec["options"] | own}
+                environment = {"CUDA_VISIBLE_DEVICES": gpu, GPU_OF_WORKER: gpu}
+                self.worker_spec[name] = spec | {"options": spec["options"] | {"env": environment}}
             await super()._start()
 
         @property
         def dashboard_link(self) -> str:
+            """The address of the dashboard, with the token in its path."""
             before, _, page = super().dashboard_link.rpartition("/")
             return f"{before}/{self.scheduler.token}/{page}"
 

@@ -53,9 +53,12 @@ class DaskExecutor(BatchExecutor):
             events = self._ask(self._scheduler.events, topic=worker)
         except (OSError, TimeoutError):
             return False
+        # The last event counts: another worker may have got the address since.
         has_closed = False
         for _, event in events:
-            action = event.get("action") if isinstance(event, dict) else None
+            action = None
+            if isinstance(event, dict):
+                action = event.get("action")
             if action in ("add-worker", "closing-worker"):
                 has_closed = action == "closing-worker"
         return has_closed
@@ -71,7 +74,7 @@ class DaskExecutor(BatchExecutor):
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
         workers = set(self._ask(self._scheduler.ncores))
-        if not workers:
+        if not workers:  # without them the other questions are needless
             return WorkerStates(workers=set(), running=set())
         running = set(self._ask(self._scheduler.ncores_running))
         return WorkerStates(
@@ -96,9 +99,11 @@ class DaskExecutor(BatchExecutor):
             stimulus_id="kepler-batch-deadline",
         )
 
-    def _ask(self, question: Callable[..., Any], **what: Any) -> Any:
-        return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
+    def _ask(self, question: Callable[..., Any], **arguments: Any) -> Any:
+        """Call a function of the scheduler, and wait for its answer; raises OSError, TimeoutError."""
+        return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **arguments)
 
     @property
     def _scheduler(self) -> Any:
+        """The scheduler as a remote object; anew each time, as the client may connect again."""
         return self._client.scheduler

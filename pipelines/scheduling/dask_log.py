@@ -24,15 +24,15 @@ def level(debug: bool) -> int:
 def silenced(debug: bool) -> Iterator[None]:
     """Within the block, silence Dask's log in this process, and in the workers that begin in it."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.level for logger in loggers]
+    old_levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
             logger.setLevel(level(debug))
         with dask.config.set({_DEBUG: debug}):
             yield
     finally:
-        for logger, old in zip(loggers, before, strict=True):
-            logger.setLevel(old)
+        for logger, old_level in zip(loggers, old_levels, strict=True):
+            logger.setLevel(old_level)
 
 
 def silence_worker() -> None:

@@ -56,21 +56,28 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     """
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, [])
-        found = client.run(_memory, on_error="return")
-    known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
-    if not known:
+        answers = client.run(_memory, on_error="return")
+    # A worker that has left answers by an error.
+    memories = {
+        worker: answer for worker, answer in answers.items() if isinstance(answer, WorkerMemory)
+    }
+    if not memories:
         raise InputError(
             "the workers of the Dask scheduler have left; have an adaptive "
             "cluster keep idle ones for longer"
         )
-    return known
+    return memories
 
 
 def check_existing(settings: Settings, device: str, folders: list[Path], url: str = "") -> None:
-    """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
+    """Raise InputError unless all workers of the scheduler that the settings name can run this job.
+
+    ``folders`` and ``url``: as of ``refuse_unfit_workers``.
+    """
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, folders, url)
-        if any(found is True for found in client.run(_can_be_stopped, on_error="return").values()):
+        answers = client.run(_can_deadlock, on_error="return")
+        if any(answer is True for answer in answers.values()):  # not an error
             say(
                 "note: Dask's profiler runs in the workers, and with Python 3.11 it can stop one forever; "
                 "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
@@ -85,6 +92,8 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
     there; "" if in none.
     """
     _refuse(_other_versions(client))
+
+    # A worker sees a folder if it reads there what is written here.
     token = uuid.uuid4().hex
     name = f".shared.{token}.tmp"
     try:
@@ -101,20 +110,21 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
     _refuse(problems)
 
 
-def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) -> None:
+def refuse_small_workers(memories: dict[str, WorkerMemory], shared: int, own: int) -> None:
     """Raise CapacityError unless every worker, by its address, may take what the plan needs of it.
 
     ``shared``: bytes of the graph, which workers of a host share, and which Dask counts for each.
     ``own``: bytes that each worker takes for itself.
     """
-    _refuse(
-        {worker: _too_small(memory, shared + own) for worker, memory in found.items()},
-        CapacityError,
-    )
-    hosts = defaultdict(list)
-    for memory in found.values():
-        hosts[memory.host].append(memory.available)
-    for host, available in hosts.items():
+    problems = {
+        worker: _memory_problem(memory, shared + own) for worker, memory in memories.items()
+    }
+    _refuse(problems, CapacityError)
+
+    available_by_host = defaultdict(list)  # as each worker of a host has measured it
+    for memory in memories.values():
+        available_by_host[memory.host].append(memory.available)
+    for host, available in available_by_host.items():
         needed = shared + len(available) * own
         if needed > max(available):
             raise CapacityError(
@@ -131,21 +141,23 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
     ``needed``: bytes that each must be able to take. ``url``: as of ``refuse_unfit_workers``.
     """
 
-    def small(asked: list[str]) -> dict[str, object]:
-        found = client.run(_memory, workers=asked, on_error="return")
-        return {
-            worker: _too_small(is_, needed) if isinstance(is_, WorkerMemory) else is_
-            for worker, is_ in found.items()
-        }
+    def ask_memory(workers: list[str]) -> dict[str, object]:
+        answers = client.run(_memory, workers=workers, on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, WorkerMemory):
+                answers[worker] = _memory_problem(answer, needed)
+        return answers
 
-    def unfit(asked: list[str]) -> dict[str, object]:
-        if url:
-            return client.run(_unfitness, [], "", "", "cpu", url, workers=asked, on_error="return")
-        return {}
+    def ask_store(workers: list[str]) -> dict[str, object]:
+        if not url:
+            return {}
+        return client.run(_unfitness, [], "", "", "cpu", url, workers=workers, on_error="return")
 
-    for ask in (partial(_other_versions, client), small, unfit):
+    # The version first: a worker of another one may not know the other questions.
+    for ask in (partial(_other_versions, client), ask_memory, ask_store):
         answers = ask(workers) if workers else {}
-        if problems := _problems(answers):
+        problems = _problems(answers)
+        if problems:
             worker, problem = min(problems.items())
             raise ClusterError(
                 f"worker {worker} has joined and cannot run this job: "
@@ -156,7 +168,11 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
 
 
 def _problems(answers: Mapping[str, object]) -> dict[str, str]:
-    """Return what workers say that they lack; one that does not answer has left, and lacks nothing."""
+    """Return what workers say that they lack.
+
+    An answer is a text, None if nothing is lacking, or an error. An OSError is of a worker that has
+    left, which lacks nothing.
+    """
     return {
         worker: str(answer)
         for worker, answer in answers.items()
@@ -182,23 +198,24 @@ def _other_versions(client: Client, workers: list[str] | None = None) -> dict[st
     """
     here = version_here()
     problems: dict[str, object] = {}
-    for worker, found in client.run(eval, _ASK_VERSION, workers=workers, on_error="return").items():
+    answers = client.run(eval, _ASK_VERSION, workers=workers, on_error="return")
+    for worker, version in answers.items():
         host = worker.rpartition("://")[2].rpartition(":")[0]
-        problems[worker] = None if found == here else found
-        if isinstance(found, BaseException) and not isinstance(found, OSError):
+        problems[worker] = None if version == here else version
+        if isinstance(version, BaseException) and not isinstance(version, OSError):
             problems[worker] = (
-                f"on host {host} it lacks this package, or has another version of it ({type(found).__name__}: {found}); "
+                f"on host {host} it lacks this package, or has another version of it ({type(version).__name__}: {version}); "
                 f"install what this job runs ({here}) where the worker runs, and start the worker anew"
             )
-        elif isinstance(found, str) and found != here:
+        elif isinstance(version, str) and version != here:
             problems[worker] = (
-                f"on host {host} it has another version of this package ({found}) than this job ({here}); "
+                f"on host {host} it has another version of this package ({version}) than this job ({here}); "
                 "install the same one, and start the worker anew"
             )
     return problems
 
 
-def _too_small(memory: WorkerMemory, needed: int) -> str | None:
+def _memory_problem(memory: WorkerMemory, needed: int) -> str | None:
     """Say why a worker may not take so much memory; None if it may."""
     if not memory.usable or needed <= memory.usable:
         return None
@@ -210,47 +227,54 @@ def _too_small(memory: WorkerMemory, needed: int) -> str | None:
     )
 
 
-def _can_be_stopped(dask_worker: Any) -> bool:
-    """Whether the profiler calls ``sys._current_frames`` where that may deadlock; runs in the
-    worker.
+def _can_deadlock(dask_worker: Any) -> bool:
+    """Whether Dask's profiler calls ``sys._current_frames`` where that may deadlock, see
+    ``cluster._PINNED``; runs in the worker.
     """
     return sys.version_info < (3, 12) and "profile" in dask_worker.periodic_callbacks
 
 
 def _memory(dask_worker: Any) -> WorkerMemory:
-    """What this worker may take; runs in the worker."""
+    """Return what this worker may take; runs in the worker."""
     import dask
 
+    # Dask pauses a worker at one fraction of its limit, and its nanny ends it at another one; a
+    # fraction that is false switches that off.
     manager = dask_worker.memory_manager
     limit = manager.memory_limit or 0
-    shares = [manager.memory_pause_fraction]
+    fractions = [manager.memory_pause_fraction]
     if dask_worker.nanny:
-        shares.append(dask.config.get("distributed.worker.memory.terminate"))
+        fractions.append(dask.config.get("distributed.worker.memory.terminate"))
     return WorkerMemory(
         host=socket.gethostname(),
         limit=limit,
-        usable=int(limit * min(filter(None, shares), default=0)),
+        usable=int(limit * min(filter(None, fractions), default=0)),
         available=min(psutil.virtual_memory().available, MEMORY_LIMIT),
     )
 
 
 def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str) -> str | None:
-    """Say why this worker cannot run the job; runs in the worker."""
+    """Return why this worker cannot run the job, None if it can; runs in the worker.
+
+    Each of ``folders`` has a file of this ``name`` whose content is ``token``; see
+    ``refuse_unfit_workers`` for the rest.
+    """
     here = f"on host {socket.gethostname()}"
     for folder in folders:
         try:
-            seen = (folder / name).read_text()
-            if seen == token:
-                mine = folder / f".shared.{token}{os.getpid()}.tmp"
-                mine.touch()
-                mine.unlink()
+            content = (folder / name).read_text()
+            if content == token:  # whether this worker may write there, too
+                own_file = folder / f".shared.{token}{os.getpid()}.tmp"
+                own_file.touch()
+                own_file.unlink()
         except OSError as error:
-            seen = str(error.strerror)
-        if seen != token:
+            content = str(error.strerror)
+        if content != token:
             return (
-                f"{here} it does not see what is written to {folder} ({seen}); "
+                f"{here} it does not see what is written to {folder} ({content}); "
                 "all workers need it at this path, on a file system that they share; or take an --output in an object store"
             )
+
     if url:
         try:
             cache_folder("graphs")
@@ -262,6 +286,7 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str
                 f"{here} it cannot use {url}/{MANIFEST} ({problem}); give the worker the extra cloud, and the region, "
                 "endpoint and credentials of the store in its environment"
             )
+
     if device == "cuda" and not cuda.available():
         return f"{here} it finds no GPU with CuPy; give each worker one, or take --device cpu"
     return None

@@ -11,8 +11,10 @@ GPU_OF_WORKER = "KEPLER_GPU_OF_WORKER"  # set in the environment of a worker tha
 
 def visible_gpus(n_workers: int) -> list[str]:
     """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
-    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return (listed or [str(number) for number in range(n_workers)])[:n_workers]
+    gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    if not gpus:
+        gpus = [str(number) for number in range(n_workers)]
+    return gpus[:n_workers]
 
 
 def count_gpu_files() -> int:

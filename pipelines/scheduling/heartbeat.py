@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from kepler_traverse.runtime.regular_files import read_regular
 
-_PLACE = struct.Struct("<qqq")
-_NO_SOURCE = _NOT_BEGUN = -1
+_PLACE = struct.Struct("<qqq")  # part, source and last part; a reason in UTF-8 follows
+_NO_SOURCE = -1
+_NOT_BEGUN = -1  # in place of a part
 _MAX_REASON_LENGTH = 500  # bytes
 
 
@@ -39,8 +40,8 @@ class TaskProgress:
     """Records where a task is; this one records nothing, for work that no other worker retries."""
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        """The task is at a source (vertex number; None at none) of a part, or of the parts up to
-        ``last``.
+        """Record that the task is at a source (vertex number; None at none) of a part, or of the
+        parts up to ``last``.
         """
 
 
@@ -53,7 +54,8 @@ class Heartbeat(TaskProgress):
         self._path = path
 
     def __enter__(self) -> Heartbeat:
-        # of a worker that retires while it is at the task, which Dask gives to this one
+        # The file may be of a worker that retires while it is at the task, which Dask gives to this
+        # one. That worker then sees that it is not wanted any more.
         self._path.unlink(missing_ok=True)
         # Never follow a symbolic link that another user may have created.
         self._file = os.open(
@@ -70,7 +72,7 @@ class Heartbeat(TaskProgress):
         os.close(self._file)
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        os.pwrite(self._file, _place(part, source, last), 0)
+        os.pwrite(self._file, _pack_place(part, source, last), 0)
 
     def record_reason(self, reason: str) -> None:
         """Record why this process will end now."""
@@ -86,11 +88,13 @@ class Heartbeat(TaskProgress):
             return False
 
 
-def _place(part: int, source: int | None, last: int | None) -> bytes:
+def _pack_place(part: int, source: int | None, last: int | None) -> bytes:
     """Return where a task is, as its file has it; ``last`` is ``part`` if it is None."""
-    return _PLACE.pack(
-        part, _NO_SOURCE if source is None else source, part if last is None else last
-    )
+    if source is None:
+        source = _NO_SOURCE
+    if last is None:
+        last = part
+    return _PLACE.pack(part, source, last)
 
 
 def heartbeat_content(
@@ -99,26 +103,27 @@ def heartbeat_content(
     """Return what the file says of a task that is there, see ``Place``; the size is always the
     same.
     """
-    return _place(part, source, last) + reason.encode()[:_MAX_REASON_LENGTH].ljust(
-        _MAX_REASON_LENGTH, b"\0"
-    )
+    reason_bytes = reason.encode()[:_MAX_REASON_LENGTH]
+    return _pack_place(part, source, last) + reason_bytes.ljust(_MAX_REASON_LENGTH, b"\0")
 
 
 def write_heartbeat(
     folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]
 ) -> None:
-    """Keep the heartbeat that a worker has sent as the file of its name in a folder; without a
-    place the task has ended.
+    """Write the heartbeat that a worker has sent to the file of its name in a folder.
+
+    ``event``: the time, and what ``EventHeartbeat`` sends: name, place and reason. Without a place
+    the task has ended, and its file is deleted.
     """
-    name, place, reason = event[1]
-    path = folder / Path(name).name
-    if place:
-        path.touch()
-        with open(path, "r+b") as file:  # not empty in between
-            part, source, last = place
-            file.write(heartbeat_content(part, source, last, reason))
-    else:
+    _, (name, place, reason) = event
+    path = folder / Path(name).name  # of this folder, whatever was sent
+    if place is None:
         path.unlink(missing_ok=True)
+        return
+    part, source, last = place
+    path.touch()
+    with open(path, "r+b") as file:  # "wb" would empty it in between
+        file.write(heartbeat_content(part, source, last, reason))
 
 
 def read_heartbeat(path: Path) -> Place | None:
@@ -134,8 +139,10 @@ def read_heartbeat(path: Path) -> Place | None:
     part, source, last = _PLACE.unpack_from(content)
     if not (0 <= part <= last and source >= _NO_SOURCE):
         return None
+    if source == _NO_SOURCE:
+        source = None
     reason = content[_PLACE.size :].rstrip(b"\0").decode(errors="replace")
-    return Place(part, None if source == _NO_SOURCE else source, reason, last)
+    return Place(part, source, reason, last)
 
 
 def find_heartbeats(folder: Path) -> list[Path]:

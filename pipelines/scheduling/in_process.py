@@ -28,7 +28,7 @@ from .executor import BatchExecutor, Task, WorkerStates
 NAME = "this process"  # of the only worker
 # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
 _ALARM_AFTER = 30.0
-_ENDS_WITHIN = 10.0  # seconds in which a task that runs ends, unless it hangs
+_END_SECONDS = 10.0  # in which a task that runs ends, unless it hangs
 
 
 class LocalFuture:
@@ -73,8 +73,8 @@ class LocalFuture:
         self._call()
 
     def _call(self) -> None:
-        """Call what waits for the end of the task."""
-        with contextlib.suppress(IndexError):  # when each has been called, once
+        """Call what waits for the end of the task, each once, also if two threads do so."""
+        with contextlib.suppress(IndexError):  # none is left
             while True:
                 self._calls.popleft()(self)
 
@@ -104,9 +104,10 @@ class InProcessExecutor(BatchExecutor):
         self._is_watched = is_watched
         self._is_unusable = is_unusable
         self._queue: SimpleQueue[LocalFuture | None] = SimpleQueue()
-        # each use of it is one step under the GIL
+        # Tasks that have not ended, by their numbers. Threads share both without a lock: each use is
+        # one step under the GIL.
         self._pending: dict[int, LocalFuture] = {}
-        self._running: dict[int, Answer[None]] = {}
+        self._running: dict[int, Answer[None]] = {}  # which is given at the end of the task
         # also if an interrupt comes before ``__exit__`` has begun
         weakref.finalize(self, self._queue.put, None)
 
@@ -119,8 +120,8 @@ class InProcessExecutor(BatchExecutor):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         self.cancel(list(self._pending.values()))
         self._queue.put(None)
-        for task in list(self._running.values()):  # which may write part files
-            task.wait(_ENDS_WITHIN)
+        for has_ended in list(self._running.values()):  # of tasks that may write part files
+            has_ended.wait(_END_SECONDS)
 
     def submit(self, task: Task) -> LocalFuture:
         future = LocalFuture(task)
@@ -149,7 +150,9 @@ class InProcessExecutor(BatchExecutor):
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
     def _start_thread(self) -> None:
-        # A daemon, so that a batch that hangs does not keep the job from ending.
+        """Start a thread that runs tasks; a daemon, so that a batch that hangs does not keep the job
+        from ending.
+        """
         serve = functools.partial(_serve, self._queue, weakref.ref(self))
         _uninterrupted.start(serve, "kepler-batches")
 
@@ -167,6 +170,7 @@ class InProcessExecutor(BatchExecutor):
         failure: BaseException | None = None
         has_ended: Answer[None] = Answer()
         self._running[future.key] = has_ended
+        # An interrupt in a task is its failure, too: the main thread decides what becomes of it.
         try:
             outcomes = self._run(future.task, begin_next)
         except BaseException as error:
@@ -186,9 +190,10 @@ class InProcessExecutor(BatchExecutor):
 def _serve(
     tasks: SimpleQueue[LocalFuture | None], executor: weakref.ref[InProcessExecutor]
 ) -> None:
-    """Run tasks until one of them begins the next, or there is None in place of one.
+    """Run tasks until one of them begins the next, in another thread, or there is None in place of
+    one.
 
-    A thread that waits keeps no executor, which says so when it is gone.
+    A thread that waits for a task holds no reference to the executor, whose finalizer puts the None.
     """
     next_has_begun = False
     while not next_has_begun:
@@ -198,4 +203,4 @@ def _serve(
             return
         if not future.done():
             next_has_begun = owner.run_one(future)
-        del future, owner
+        del future, owner  # or they would live while this thread waits

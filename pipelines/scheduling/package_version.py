@@ -15,19 +15,19 @@ _SOURCES = (".py", ".cu", ".cuh")
 
 @functools.cache
 def version_here() -> str:
-    """The version of this package, with a digest of its sources: the number alone does not tell two
-    checkouts apart.
+    """Return the version of this package, with a digest of its sources: the number alone does not
+    tell two checkouts apart.
 
     It is computed once in a process, about when the process imports the sources.
     """
-    digest = hashlib.sha256()
     library = Path(kepler_traverse.__file__).parent
     job = Path(__file__).parents[1]
+    digest = hashlib.sha256()
     for folder in (library, job):
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
-            # An installation has the job inside the library.
-            if folder == job or library / "pipelines" not in path.parents:
-                digest.update(
-                    path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
-                )
+            # An installation has the job inside the library, where it is not counted twice.
+            if folder == library and library / "pipelines" in path.parents:
+                continue
+            name = path.relative_to(folder).as_posix().encode()
+            digest.update(name + b"\0" + path.read_bytes() + b"\0")
     return f"{kepler_traverse.__version__}, sources {digest.hexdigest()[:12]}"

@@ -63,24 +63,25 @@ class Window:
         self._observer = observer
         self._folder = folder
         self._deadline = settings.batch_deadline
-        self._notice = settings.notice
+        self._notice_seconds = settings.notice  # of an interrupt, for the running tasks to end
         self._monitor = WorkerMonitor(executor, observer, settings.worker_timeout)
-        self._pace = TaskSizer(first)
+        self._task_sizer = TaskSizer(first)
         self._choice = choice
-        # workers of an earlier run may still live and write heartbeat files
+        # in names of heartbeat files, since workers of an earlier run may still live and write some
         self._token = uuid.uuid4().hex[:8]
-        self._in_flight: dict[BatchFuture, Task] = {}
+        self._n_submitted = 0  # tasks
+        self._in_flight: dict[BatchFuture, Task] = {}  # in the order of submission
         self._finished: queue.SimpleQueue[BatchFuture] = queue.SimpleQueue()
+        # Batches that are not in flight: to be run in any task, each alone source by source, or
+        # together with those that they were lost with.
         self._waiting: deque[int] = deque()
         self._retry_alone: deque[int] = deque()
         self._bisected: deque[list[int]] = deque()
-        self._without: dict[int, set[int]] = defaultdict(set)
-        self._failure_counts: Counter[tuple[int, int | None]] = Counter()
-        self._losses: Counter[int] = Counter()
-        self._given_out = 0
-        self._recalled: list[Path] = []
-        # batches by reason, until they are reported
-        self._again: defaultdict[str, list[int]] = defaultdict(list)
+        self._given_up: dict[int, set[int]] = defaultdict(set)  # sources by their batches
+        self._failure_counts: Counter[tuple[int, int | None]] = Counter()  # of batch and source
+        self._losses: Counter[int] = Counter()  # consecutive ones of each batch
+        self._recalled: list[Path] = []  # heartbeat files of tasks that were cancelled
+        self._unreported_retries: defaultdict[str, list[int]] = defaultdict(list)  # by reason
 
     def run(self, parts: list[int]) -> None:
         """Run all batches.
@@ -103,7 +104,7 @@ class Window:
             raise
         finally:
             self._report_retries()
-            for heartbeat in self._recalled:  # of a task that began while it was recalled
+            for heartbeat in self._recalled:  # a task may have begun while it was recalled
                 heartbeat.unlink(missing_ok=True)
             if self._in_flight and self._executor.is_connected():
                 self._executor.cancel(list(self._in_flight))
@@ -129,28 +130,35 @@ class Window:
     def _start_waiting(self, is_trying: bool) -> None:
         """Submit a task of waiting batches: the next trial of a strategy, if there is one."""
         left = len(self._waiting)
-        trial = None if self._choice is None else self._choice.take_trial()
+        trial = None
+        if self._choice is not None:
+            trial = self._choice.take_trial()
+        trial_strategy = ""
         if trial is not None:
-            tried, count = trial
+            trial_strategy, count = trial
+        elif is_trying:
+            count = 1
         else:
-            tried = ""
-            count = 1 if is_trying else self._pace.batches(left, self._monitor.n_running)
+            count = self._task_sizer.batches(left, self._monitor.n_running)
         parts = [self._waiting.popleft() for _ in range(min(count, left))]
-        self._start(parts, isolate=False, tried=tried)
+        self._start(parts, isolate=False, trial_strategy=trial_strategy)
 
     def _start(
-        self, parts: list[int], isolate: bool, halved: bool = False, tried: str = ""
+        self, parts: list[int], isolate: bool, halved: bool = False, trial_strategy: str = ""
     ) -> None:
-        """Submit a task of some batches."""
-        self._given_out += 1
+        """Submit a task of some batches. ``trial_strategy``: the one that it tries, "" if none."""
+        self._n_submitted += 1
+        strategy = trial_strategy
+        if not strategy and self._choice is not None:
+            strategy = self._choice.strategy
         task = Task(
-            number=self._given_out,
+            number=self._n_submitted,
             parts=tuple(parts),
             isolate=isolate,
-            without=frozenset().union(*(self._without.get(part, ()) for part in parts)),
-            heartbeat=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
-            strategy=tried or ("" if self._choice is None else self._choice.strategy),
-            is_trial=bool(tried),
+            without=frozenset().union(*(self._given_up.get(part, ()) for part in parts)),
+            heartbeat=self._folder / f".task-{self._n_submitted:06d}.{self._token}.tmp",
+            strategy=strategy,
+            is_trial=bool(trial_strategy),
             halved=halved,
         )
         # Within the lock of a future an interrupt would leave it held, and the task would not end.
@@ -162,12 +170,12 @@ class Window:
     def _wait(self) -> list[BatchFuture]:
         """Return finished futures; wait at most a tick for the first one."""
         try:
-            ended = [self._finished.get(timeout=_TICK)]
+            finished = [self._finished.get(timeout=_TICK)]
             while not self._finished.empty():
-                ended.append(self._finished.get_nowait())
+                finished.append(self._finished.get_nowait())
         except queue.Empty:
             return []
-        return [future for future in ended if future in self._in_flight]
+        return [future for future in finished if future in self._in_flight]  # not cancelled ones
 
     def _on_task_done(self, future: BatchFuture) -> None:
         """Record the outcomes of a task that has ended, or what to do again."""
@@ -176,16 +184,16 @@ class Window:
         if outcomes is not None:
             self._losses.clear()
             self._monitor.note_result()
-            self._settle_batches(task, outcomes)
+            self._record_outcomes(task, outcomes)
             if self._choice is not None:
-                self._choose(task, self._choice)
+                self._choose_strategy(task, self._choice)
         elif future.status == "error":
             self._on_task_error(task, future.exception())
         else:  # cancelled from outside, or its result was lost with its worker
             self._monitor.look_for_scheduler()
             # Dask computes a lost result again, so the heartbeat of a task that had ended is that
             # of another worker.
-            self._lost(task, "its result is gone", is_crash=future.status == "cancelled")
+            self._on_task_lost(task, "its result is gone", is_crash=future.status == "cancelled")
         # Dask would recompute a result that is still referenced if its worker died
         future.release()
 
@@ -195,11 +203,14 @@ class Window:
         """
         kind = self._executor.classify_error(error)
         if kind in ("worker died", "worker left"):
-            self._lost(task, f"its {kind}", is_crash=kind == "worker died")
+            self._on_task_lost(task, f"its {kind}", is_crash=kind == "worker died")
             return
+
+        # Errors that end the run. Where this process is unusable, worker processes continue it, and
+        # the batches of the task are reported as retried.
         if isinstance(error, ProcessUnusableError):
             for part in task.parts:
-                self._try_again(part, str(error).partition(";")[0])
+                self._note_retry(part, str(error).partition(";")[0])
         if isinstance(error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError):
             raise error
         if isinstance(error, ImportError):
@@ -209,34 +220,39 @@ class Window:
             )
         if kind == "no worker":
             raise self._monitor.no_workers()
+
         if kind == "cancelled":
             self._monitor.look_for_scheduler()
-            self._lost(task, "its result is gone")
-        else:
-            for part in task.parts:
-                self._count_failure(part, None, f"{type(error).__name__}: {error}")
-            if task.is_trial and self._choice is not None:
-                self._tell(self._choice.end_trial())
+            self._on_task_lost(task, "its result is gone")
+            return
+        for part in task.parts:
+            self._count_failure(part, None, f"{type(error).__name__}: {error}")
+        if task.is_trial and self._choice is not None:
+            self._show_notice(self._choice.end_trial())
 
-    def _settle_batches(self, task: Task, outcomes: list[BatchOutcome]) -> None:
-        """Record the outcomes of the batches of a task."""
+    def _record_outcomes(self, task: Task, outcomes: list[BatchOutcome]) -> None:
+        """Record the outcomes of the batches of a task, and the times of their searches."""
         for outcome in outcomes:
             if self._choice is not None:
                 self._choice.note(task.strategy, outcome.get("measured"))
             self._on_batch_done(outcome)
 
-    def _choose(self, task: Task, choice: StrategyChoice) -> None:
-        """Change the strategy, or let one task try another, if the measurements say so."""
+    def _choose_strategy(self, task: Task, choice: StrategyChoice) -> None:
+        """Change the strategy, or let one task try another, if the measurements say so.
+
+        ``task``: the one that has just ended.
+        """
         if task.is_trial:
-            self._tell(choice.end_trial())
+            self._show_notice(choice.end_trial())
         # A worker runs its tasks in order, so the first tasks in flight are the running ones.
         queued = list(self._in_flight.values())[self._monitor.n_running :]
-        message = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
+        n_not_begun = len(self._waiting) + sum(len(other.parts) for other in queued)
+        message = choice.decide(n_not_begun)
         if message is not None:
-            self._tell(message)
-            self._recall()
+            self._show_notice(message)
+            self._recall_tasks()
 
-    def _recall(self) -> None:
+    def _recall_tasks(self) -> None:
         """Cancel the tasks that no worker has begun, so that they are submitted again with the
         current strategy.
 
@@ -253,11 +269,11 @@ class Window:
             del self._in_flight[future]
             task.heartbeat.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
             self._recalled.append(task.heartbeat)
-        self._waiting.extendleft(
-            part for _, task in reversed(queued) for part in reversed(task.parts)
-        )
+        for _, task in reversed(queued):  # so that batches wait in their order
+            self._waiting.extendleft(reversed(task.parts))
 
-    def _tell(self, message: str | None) -> None:
+    def _show_notice(self, message: str | None) -> None:
+        """Show a message of the choice of strategies, if there is one."""
         if message is not None:
             self._observer.notice(message)
 
@@ -267,37 +283,46 @@ class Window:
         summary = outcome["summary"]
         for source, reason in outcome["failed"]:
             self._observer.failed(part, [source], reason)
-            self._without[part].add(source)
+            self._given_up[part].add(source)
         if summary is not None:
-            self._pace.note(summary["seconds"])
-            self._observer.done(part, summary, frozenset(self._without.get(part, ())))
+            self._task_sizer.note(summary["seconds"])
+            self._observer.done(part, summary, frozenset(self._given_up.get(part, ())))
 
-    def _lost(self, task: Task, why: str, is_crash: bool = True) -> None:
+    def _on_task_lost(self, task: Task, why: str, is_crash: bool = True) -> None:
         """Submit the batches of a lost task again; count a failure of the source that it was at, if
-        it may be the reason.
+        it may be the reason. ``is_crash``: whether the task may have ended its worker.
         """
         self._monitor.check_soon()
-        place = read_heartbeat(task.heartbeat) if is_crash else None
+        place = None  # of the task; None if it had not begun, or is not the reason
+        if is_crash:
+            place = read_heartbeat(task.heartbeat)
         # from now on a worker that still lives writes no part for it
         task.heartbeat.unlink(missing_ok=True)
+
         if self._choice is not None and task.is_trial:
             if place is None:
                 self._choice.drop_trial()
             else:
-                self._tell(self._choice.end_trial(lost=True))
+                self._show_notice(self._choice.end_trial(lost=True))
         self._count_loss(task, why)
         if place is None:
-            self._give_back(task)
+            self._requeue(task)
             return
-        begun = task.parts[task.parts.index(place.part) : task.parts.index(place.last) + 1]
+
+        # Batches before the place are written, and those behind it had not begun. Of several that
+        # were searched together, one is the reason: they are tried again in halves.
+        first = task.parts.index(place.part)
+        last = task.parts.index(place.last)
+        begun = task.parts[first : last + 1]
         self._waiting.extendleft(part for part in reversed(task.parts) if part not in begun)
         why = place.reason or why
         if len(begun) == 1:
             self._count_failure(place.part, place.source, why)
             return
-        self._bisected += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
+        middle = len(begun) // 2
+        self._bisected += [list(begun[:middle]), list(begun[middle:])]
         for part in begun:
-            self._try_again(part, why)
+            self._note_retry(part, why)
 
     def _count_loss(self, task: Task, why: str) -> None:
         """Count a loss of each batch; raise ClusterError if there were too many."""
@@ -308,8 +333,8 @@ class Window:
                 "see the log of a worker, and run again with --resume"
             )
 
-    def _give_back(self, task: Task) -> None:
-        """Have the batches of a task that had not begun wait as they were given out."""
+    def _requeue(self, task: Task) -> None:
+        """Have the batches of a task wait again as they did before it was submitted."""
         if task.isolate:
             self._retry_alone.extendleft(task.parts)
         elif task.halved:
@@ -320,31 +345,36 @@ class Window:
     def _count_failure(self, part: int, source: int | None, why: str) -> None:
         """Count a failure of a batch at a source; None if the source is not known."""
         self._failure_counts[part, source] += 1
-        failures = self._failure_counts[part, source]
-        if failures < MAX_FAILURES:
-            self._try_again(part, why)
+        n_failures = self._failure_counts[part, source]
+        if n_failures < MAX_FAILURES:
+            self._note_retry(part, why)
             self._retry_alone.append(part)
             return
-        times = f"{why} ({failures} times)"
-        self._observer.failed(part, None if source is None else [source], times)
-        if source is not None:
-            self._without[part].add(source)
-            self._retry_alone.append(part)
 
-    def _try_again(self, part: int, why: str) -> None:
+        # Give up the source, or all sources of the batch.
+        reason = f"{why} ({n_failures} times)"
+        if source is None:
+            self._observer.failed(part, None, reason)
+            return
+        self._observer.failed(part, [source], reason)
+        self._given_up[part].add(source)
+        self._retry_alone.append(part)
+
+    def _note_retry(self, part: int, why: str) -> None:
+        """Record that a batch is submitted again, for ``_report_retries`` to report it."""
         self._observer.retried(part, why)
-        self._again[why].append(part)
+        self._unreported_retries[why].append(part)
 
     def _report_retries(self) -> None:
         """Report retries, one message per reason: one per batch would be too many if many workers
         are lost at once.
         """
-        for why, parts in self._again.items():
-            numbers = first_names([str(part) for part in sorted(set(parts))])
-            self._observer.notice(
-                f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}"
-            )
-        self._again.clear()
+        for why, parts in self._unreported_retries.items():
+            distinct = sorted(set(parts))
+            plural = "es" if len(distinct) > 1 else ""
+            numbers = first_names([str(part) for part in distinct])
+            self._observer.notice(f"given out again: batch{plural} {numbers}: {why}")
+        self._unreported_retries.clear()
 
     def _look_after_workers(self) -> None:
         """Report changes of the workers, and restart those that hang."""
@@ -352,55 +382,57 @@ class Window:
             return
         self._report_retries()
         if self._deadline == "auto":
-            deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+            deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._task_sizer.slowest)
         else:
             deadline = self._deadline
-        for worker, theirs in self._monitor.check(self._in_flight, deadline):
-            self._restart(worker, theirs, deadline)
+        for worker, tasks in self._monitor.check(self._in_flight, deadline):
+            self._restart(worker, tasks, deadline)
 
-    def _restart(
-        self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float
-    ) -> None:
+    def _restart(self, worker: str, tasks: list[tuple[BatchFuture, Task]], deadline: float) -> None:
         """Cancel all tasks of a worker and end its process; another one takes its place."""
-        self._executor.cancel([future for future, _ in theirs])
+        self._executor.cancel([future for future, _ in tasks])
         why = (
             f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"
         )
-        for future, task in theirs:
+        for future, task in tasks:
             del self._in_flight[future]
-            self._lost(task, why)
+            self._on_task_lost(task, why)
         self._executor.restart(worker, why)
 
     def _drain(self) -> None:
         """Wait for running tasks to end, and record their results."""
         if not self._executor.is_connected():
             return
+
+        # Cancel what has not begun.
         queued = [
             future
             for future, task in self._in_flight.items()
             if not future.done() and not self._has_begun(task)
         ]
         self._executor.cancel(queued)
-        dropped = [self._in_flight.pop(future) for future in queued]
+        cancelled = [self._in_flight.pop(future) for future in queued]
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
+
+        # Wait for the rest, and in any case until workers know of the cancelled tasks.
         now = time.monotonic()
-        until = now + self._notice
-        settled = now + _DROP_SECONDS
+        deadline = now + self._notice_seconds
+        known_at = now + _DROP_SECONDS
         while (
-            (self._in_flight or time.monotonic() < settled)
-            and time.monotonic() < until
+            (self._in_flight or time.monotonic() < known_at)
+            and time.monotonic() < deadline
             and self._executor.is_connected()
         ):
             # a task that began before it learned of this must not write an unknown part
-            for task in dropped:
+            for task in cancelled:
                 task.heartbeat.unlink(missing_ok=True)
             # Futures are polled: the interrupt may have come after one was taken from the queue,
             # before it was handled.
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
                 del self._in_flight[future]
-                self._settle_batches(task, self._executor.get_outcomes(future) or [])
+                self._record_outcomes(task, self._executor.get_outcomes(future) or [])
             if not ended:
                 time.sleep(_DRAIN_TICK)
 

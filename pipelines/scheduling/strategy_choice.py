@@ -23,16 +23,16 @@ from ..output.manifest_types import StrategyChoice as Record
 # minimum speedup for a change of strategy, because each change makes all workers plan again
 CLEARLY = 1.1
 # maximum ratio of the estimates of a run and of its resumption, if both are of the same machine
-_ALIKE = 1.5
+_MAX_ESTIMATE_RATIO = 1.5
 # groups of a trial; the first one also compiles and warms up, and is not measured
-_TRIED_GROUPS = 2
+_TRIAL_GROUPS = 2
 
 
 class StrategyChoice:
     """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
-    Of ``candidates`` the first was chosen by estimates; ``seconds`` are per batch.
-    ``across_batches``: whether a group may span several batches.
+    Of ``candidates`` the first was chosen by estimates; their ``seconds`` are per batch.
+    ``n_sources``: of the run. ``across_batches``: whether a group may span several batches.
 
     Attributes
     ----------
@@ -50,32 +50,35 @@ class StrategyChoice:
         across_batches: bool = False,
     ):
         self._batch_size = batch_size
-        self._seconds = {each.name: each.seconds for each in candidates}
-        self._trial_sizes: dict[str, int] = {}
-        for each in candidates:
-            group = each.group if across_batches else min(each.group, batch_size)
-            self._trial_sizes[each.name] = -(-_TRIED_GROUPS * group // batch_size)
-        self._choice = Choice(
-            {
-                name: functools.partial(operator.mul, seconds)
-                for name, seconds in self._seconds.items()
-            },
-            dict.fromkeys(self._seconds, 1),
-        )
-        self._pending = ""  # the strategy of the current trial
-        self._next_trial: tuple[str, int] | None = None
-        self._left_out: set[str] = set()
+        self._seconds = {candidate.name: candidate.seconds for candidate in candidates}
+        self._trial_sizes: dict[str, int] = {}  # batches
+        for candidate in candidates:
+            group = candidate.group
+            if not across_batches:
+                group = min(group, batch_size)
+            self._trial_sizes[candidate.name] = -(-_TRIAL_GROUPS * group // batch_size)
+
+        # A unit of the choice is a batch: estimates are multiples of its seconds.
+        estimates = {
+            name: functools.partial(operator.mul, seconds)
+            for name, seconds in self._seconds.items()
+        }
+        self._choice = Choice(estimates, dict.fromkeys(self._seconds, 1))
+        self._trial = ""  # the strategy of the current trial
+        self._next_trial: tuple[str, int] | None = None  # strategy and batches
+        self._left_out: set[str] = set()  # strategies that could not be measured
+
         self.strategy = candidates[0].name
         self.record: Record = {
             "first": self.strategy,
             "candidates": [
                 {
-                    "strategy": each.name,
-                    "estimated": _rounded(each.seconds * n_sources / batch_size),
-                    "sources_at_once": each.group,
-                    "bytes": each.nbytes,
+                    "strategy": candidate.name,
+                    "estimated": _rounded(candidate.seconds * n_sources / batch_size),
+                    "sources_at_once": candidate.group,
+                    "bytes": candidate.nbytes,
                 }
-                for each in candidates
+                for candidate in candidates
             ],
             "measured": [],
             "switches": [],
@@ -85,77 +88,93 @@ class StrategyChoice:
         """Take over the measurements of an earlier run, if its estimates were about the same."""
         if not before:
             return
-        now = {each["strategy"]: each["estimated"] for each in self.record["candidates"]}
-        then = {each["strategy"]: each["estimated"] for each in before["candidates"]}
-        if now.keys() != then.keys() or not all(
-            now[name] <= _ALIKE * then[name] and then[name] <= _ALIKE * now[name] for name in now
-        ):
+
+        estimates = _estimates(self.record)
+        earlier = _estimates(before)
+        if estimates.keys() != earlier.keys():
             return
-        if not {before["first"], *(each["strategy"] for each in before["switches"])} <= now.keys():
+        for name, seconds in estimates.items():
+            larger = max(seconds, earlier[name])
+            if larger > _MAX_ESTIMATE_RATIO * min(seconds, earlier[name]):
+                return
+        used = {before["first"], *(switch["strategy"] for switch in before["switches"])}
+        if not used <= estimates.keys():
             return  # the manifest was modified
-        for each in before["measured"]:
-            if each["strategy"] in now and each["sources"]:
-                self._note(each["strategy"], each["sources"], each["seconds"])
+
+        for measured in before["measured"]:
+            if measured["strategy"] in estimates and measured["sources"]:
+                self._add_time(measured["strategy"], measured["sources"], measured["seconds"])
         self.record["first"] = before["first"]
         self.record["switches"] = list(before["switches"])
         self.strategy = current_strategy(self.record)
 
-    def note(self, reported: str, measured: Measured | None) -> None:
+    def note(self, requested: str, measured: Measured | None) -> None:
         """Record the time of a part's groups, if they ran the strategy that the task named."""
         if not measured:
             return
-        name, sources, seconds = measured
-        if name == reported and name in self._seconds and sources > 0:
-            self._note(name, sources, seconds)
+        name, n_sources, seconds = measured
+        if name == requested and name in self._seconds and n_sources > 0:
+            self._add_time(name, n_sources, seconds)
 
-    def _note(self, name: str, sources: int, seconds: float) -> None:
+    def _add_time(self, name: str, n_sources: int, seconds: float) -> None:
         """Add the time of some sources with a strategy to the choice and to the record."""
-        self._choice.note(name, sources / self._batch_size, seconds)
-        entry = next((each for each in self.record["measured"] if each["strategy"] == name), None)
+        self._choice.note(name, n_sources / self._batch_size, seconds)
+        entry = self._measurement(name)
         if entry is None:
             entry = Measurement(strategy=name, sources=0, seconds=0.0, estimated=0.0)
             self.record["measured"].append(entry)
-        entry["sources"] += sources
+        entry["sources"] += n_sources
         entry["seconds"] = round(entry["seconds"] + seconds, 6)
         entry["estimated"] = _rounded(
-            entry["estimated"] + self._seconds[name] * sources / self._batch_size
+            entry["estimated"] + self._seconds[name] * n_sources / self._batch_size
         )
 
+    def _measurement(self, name: str) -> Measurement | None:
+        """Return the entry of a strategy in the record; None if it was not measured."""
+        for measurement in self.record["measured"]:
+            if measurement["strategy"] == name:
+                return measurement
+        return None
+
     def decide(self, left: int) -> str | None:
-        """Decide the strategy of the batches that no worker has begun.
+        """Decide the strategy of the ``left`` batches that no worker has begun.
 
         Return a message if tasks that are already submitted must be recalled, None if nothing
         changes.
         """
-        if self._pending or left <= 0:
+        if self._trial or left <= 0:
             return None
-        name, _ = self._choice.next(self.strategy, left)
-        if name == self.strategy:
+        current = self.strategy
+        name, _ = self._choice.next(current, left)
+        if name == current:
             return None
-        before = self.strategy
-        rate = self._rate(self.strategy)
-        other = self._rate(name)
-        if other is None:
+
+        # Try a strategy that was not measured, if it leaves batches to be run by what is learned.
+        current_rate = self._rate(current)
+        rate = self._rate(name)
+        if rate is None:
             size = self._trial_sizes[name]
             if size >= left:
                 return None
-            self._pending = name
+            self._trial = name
             self._next_trial = (name, size)
+            estimate = _per_source(self._seconds[current] / self._batch_size)
             return (
-                f"one task tries strategy {name}: {before} takes {rate}, estimated "
-                f"{_per_source(self._of_source(before))}"
+                f"one task tries strategy {name}: {current} takes {current_rate}, "
+                f"estimated {estimate}"
             )
-        if self._choice.expected(before, left) < CLEARLY * self._choice.expected(name, left):
+
+        if self._choice.expected(current, left) < CLEARLY * self._choice.expected(name, left):
             return None
         self.strategy = name
-        done = sum(each["sources"] for each in self.record["measured"])
-        self.record["switches"].append({"strategy": name, "measured_sources": done})
-        return f"strategy {name} goes on: it takes {other}, {before} {rate}"
+        n_measured = sum(measured["sources"] for measured in self.record["measured"])
+        self.record["switches"].append({"strategy": name, "measured_sources": n_measured})
+        return f"strategy {name} goes on: it takes {rate}, {current} {current_rate}"
 
     @property
     def is_trying(self) -> bool:
         """Whether a trial is under way, so that the strategy may soon change."""
-        return bool(self._pending)
+        return bool(self._trial)
 
     def take_trial(self) -> tuple[str, int] | None:
         """Return strategy and number of batches of a pending trial, only once; None if no trial is
@@ -166,36 +185,39 @@ class StrategyChoice:
         return trial
 
     def end_trial(self, lost: bool = False) -> str | None:
-        """End a trial whose task ended, or was lost after it began; a strategy without a
-        measurement is not tried again.
+        """End a trial whose task ended, or was lost after it began. A strategy without a measurement
+        is not tried again; return a message about it, else None.
         """
-        name = self._pending
-        self._pending = ""
+        name = self._trial
+        self._trial = ""
         if self._rate(name) is not None:
             return None
         self._left_out.add(name)
-        self._choice.keep({each: 1 for each in self._seconds if each not in self._left_out})
-        return (
-            f"strategy {name} is not tried again: "
-            f"{'its worker was lost' if lost else 'the worker could not measure it'}"
-        )
+        self._choice.keep({other: 1 for other in self._seconds if other not in self._left_out})
+        why = "the worker could not measure it"
+        if lost:
+            why = "its worker was lost"
+        return f"strategy {name} is not tried again: {why}"
 
     def drop_trial(self) -> None:
         """Cancel a trial whose task was lost before it began; the strategy may be tried again."""
-        self._pending = ""
-
-    def _of_source(self, name: str) -> float:
-        return self._seconds[name] / self._batch_size
+        self._trial = ""
 
     def _rate(self, name: str) -> str | None:
         """Return the measured time per source as text; None if there is no measurement."""
-        for each in self.record["measured"]:
-            if each["strategy"] == name:
-                return _per_source(each["seconds"] / each["sources"])
-        return None
+        measurement = self._measurement(name)
+        if measurement is None:
+            return None
+        return _per_source(measurement["seconds"] / measurement["sources"])
+
+
+def _estimates(record: Record) -> dict[str, float]:
+    """Return the estimated seconds of all sources by strategy."""
+    return {candidate["strategy"]: candidate["estimated"] for candidate in record["candidates"]}
 
 
 def _per_source(seconds: float) -> str:
+    """Return seconds per source as text."""
     return f"{1e3 * seconds:.3g} ms per source"
 
 

@@ -41,10 +41,16 @@ class TaskSizer:
         """Return how many of ``left`` batches the next task gets; fewer towards the end, so that
         workers end together.
         """
-        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
+        # With several workers a task gets at most half of a worker's share of what is left.
+        max_share = left
+        if workers != 1:
+            max_share = -(-left // (2 * max(workers, 1)))
         if not self._seconds:
-            return max(1, min(self._first, fair))
+            return max(1, min(self._first, max_share))
+
+        # As many as fill the target by the mean, and stay below the bound if each is a slow one.
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
-        aim = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)
-        fitting = min(aim / mean, MAX_TASK_SECONDS / max(max(self._seconds), 1e-6))
-        return max(1, min(int(fitting), fair, MAX_BATCHES))
+        slowest = max(max(self._seconds), 1e-6)
+        target = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)
+        fitting = min(target / mean, MAX_TASK_SECONDS / slowest)
+        return max(1, min(int(fitting), max_share, MAX_BATCHES))

@@ -18,7 +18,8 @@ _LOOK_EVERY = 2.0  # seconds between two checks of the workers
 _MAX_NAMED = 5  # names listed in one message
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
-Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with the part that it is at
+# the tasks of a worker, by their keys, each with the part that it is at
+Progress = tuple[tuple[str, int | None], ...]
 
 
 def first_names(names: list[str]) -> str:
@@ -28,7 +29,8 @@ def first_names(names: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _named(workers: Iterable[str]) -> str:
+def _name_workers(workers: Iterable[str]) -> str:
+    """Return the first workers by their names, for a message."""
     names = sorted(workers)
     return f"worker{'s' if len(names) > 1 else ''} {first_names(names)}"
 
@@ -45,14 +47,15 @@ class WorkerMonitor:
         self._notices = notices
         self._patience = patience
         self.n_running = 1
-        self._seen_at = time.monotonic()
+        self._seen_at = time.monotonic()  # when a worker was last known to be there
         self._checked_at = 0.0
-        self._last_progress: dict[str, tuple[Sign | None, float]] = {}
-        self._known: set[str] | None = None
-        self._paused: set[str] = set()
+        # of each worker, and since when it is the same
+        self._last_progress: dict[str, tuple[Progress | None, float]] = {}
+        self._known: set[str] | None = None  # workers as of the last check
+        self._paused: set[str] = set()  # those of them that were reported as paused
 
     def note_result(self) -> None:
-        """A worker has delivered a result or has joined, so there is one."""
+        """Note that a worker has delivered a result or has joined, so that there is one."""
         self._seen_at = time.monotonic()
 
     def check_soon(self) -> None:
@@ -60,6 +63,7 @@ class WorkerMonitor:
         self._checked_at = 0.0
 
     def is_due(self) -> bool:
+        """Whether it is time for the next check."""
         return time.monotonic() - self._checked_at >= _LOOK_EVERY
 
     def check(
@@ -73,7 +77,8 @@ class WorkerMonitor:
         Raises ClusterError: no worker, or no scheduler, for too long, or a worker has joined that
         cannot take part.
         """
-        now = self._checked_at = time.monotonic()
+        now = time.monotonic()
+        self._checked_at = now
         self.look_for_scheduler()
         try:
             states = self._executor.states(deadline)
@@ -82,10 +87,12 @@ class WorkerMonitor:
             if now - self._seen_at > self._patience:
                 raise self.no_scheduler() from None
             return []
+
         workers = states.workers
         running = states.running
         self.n_running = len(running)
         self._report_workers(workers, workers - running)
+
         if running:
             self._seen_at = now
         elif now - self._seen_at > self._patience:
@@ -97,26 +104,30 @@ class WorkerMonitor:
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
                     f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
                 )
-        return self._hung(states.processing, in_flight, deadline, now)
+        return self._find_hung(states.processing, in_flight, deadline, now)
 
     def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
         """Report which workers were lost, have joined, were paused or have resumed since the last
         check.
         """
-        lost = (self._known or workers) - workers
-        joined = workers - (workers if self._known is None else self._known)
+        known = self._known
+        if known is None:  # the first check reports nothing
+            known = workers
+        lost = known - workers
+        joined = workers - known
         self._known = workers
         count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
         if lost:
-            self._notices.notice(f"lost: {_named(lost)}; {count}")
+            self._notices.notice(f"lost: {_name_workers(lost)}; {count}")
         if joined:
-            self._notices.notice(f"joined: {_named(joined)}; {count}")
+            self._notices.notice(f"joined: {_name_workers(joined)}; {count}")
             self._executor.admit(sorted(joined))  # takes long if one of them dies meanwhile
             self.note_result()
+
         resumed = (self._paused & workers) - not_running
         self._paused &= not_running
         if resumed:
-            self._notices.notice(f"no longer paused: {_named(resumed)}")
+            self._notices.notice(f"no longer paused: {_name_workers(resumed)}")
         if not_running - self._paused:
             self._report_paused(not_running - self._paused)
 
@@ -130,11 +141,11 @@ class WorkerMonitor:
             return
         self._paused |= set(paused)
         if paused:
-            worker, first = min(paused.items())
-            used = first["metrics"].get("memory", 0)
-            limit = first["memory_limit"] or 0
+            worker, facts = min(paused.items())
+            used = facts["metrics"].get("memory", 0)
+            limit = facts["memory_limit"] or 0
             self._notices.notice(
-                f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
+                f"paused by Dask: {_name_workers(paused)}: {worker} uses {in_units(used)} of its memory limit of "
                 f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
             )
 
@@ -156,27 +167,35 @@ class WorkerMonitor:
             f"no worker has answered for {self._patience:g} seconds; run again with --resume"
         )
 
-    def _hung(
+    def _find_hung(
         self,
         processing: dict[str, list[Any]],
         in_flight: Mapping[BatchFuture, Task],
         deadline: float,
         now: float,
     ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
-        """Compare the progress of each worker with that of the last check."""
-        ours = {future.key: (future, task) for future, task in in_flight.items()}
-        signs: dict[str, tuple[Sign | None, float]] = {}
+        """Return the workers whose progress is the same for longer than the deadline, with their
+        tasks.
+
+        ``processing``: keys of the tasks that each worker has, also of other runs.
+        """
+        by_key = {future.key: (future, task) for future, task in in_flight.items()}
+        latest: dict[str, tuple[Progress | None, float]] = {}
         hung = []
         for worker, keys in processing.items():
-            mine = sorted(key for key in keys if key in ours)
-            places = [read_heartbeat(ours[key][1].heartbeat) for key in mine]
-            sign = tuple(
-                (key, place and place.part) for key, place in zip(mine, places, strict=True)
-            )
-            before, since = self._last_progress.get(worker, (None, now))
-            signs[worker] = (sign, since if sign == before else now)
-            if mine and now - signs[worker][1] > deadline:
-                hung.append((worker, [ours[key] for key in mine]))
-                del signs[worker]
-        self._last_progress = signs
+            tasks = [by_key[key] for key in sorted(key for key in keys if key in by_key)]
+            parts: list[tuple[Any, int | None]] = []
+            for future, task in tasks:
+                place = read_heartbeat(task.heartbeat)
+                parts.append((future.key, None if place is None else place.part))
+            progress = tuple(parts)
+
+            last_progress, since = self._last_progress.get(worker, (None, now))
+            if progress != last_progress:
+                since = now
+            if tasks and now - since > deadline:
+                hung.append((worker, tasks))
+            else:
+                latest[worker] = (progress, since)
+        self._last_progress = latest
         return hung

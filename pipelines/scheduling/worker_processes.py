@@ -80,8 +80,8 @@ class WorkerDiedError(Exception):
 
 
 def workers_ahead(settings: Settings) -> int | None:
-    """Return how many workers start before the graph is read; 0 if the graph decides, and there may be
-    some; None if none may be needed.
+    """Return how many workers start before the graph is read; 0 if the graph decides, and there may
+    be some; None if none may be needed.
     """
     if not settings.has_own_processes or settings.plan or settings.resume:
         return None
@@ -89,6 +89,7 @@ def workers_ahead(settings: Settings) -> int | None:
 
 
 def _count_ahead(workers: int | str, device: str | None) -> int | None:
+    """Return what ``workers_ahead`` returns, by these two settings; ``workers`` may be "auto"."""
     if isinstance(workers, int):
         return workers if workers > 1 else None
     # Elsewhere there are few cores, and the imports would take time from a small run.
@@ -103,8 +104,8 @@ def begun_ahead(flags: Mapping[str, Any]) -> Iterator[WorkerProcesses | None]:
     To check all settings takes as long as some of the imports of the template. So it starts before,
     and ends with the block if the settings need no workers.
     """
-    asked = _count_ahead(flags.get("workers", "auto"), flags.get("device"))
-    if asked is None or _WITHOUT_TEMPLATE & flags.keys():
+    count = _count_ahead(flags.get("workers", "auto"), flags.get("device"))
+    if count is None or _WITHOUT_TEMPLATE & flags.keys():
         yield None
         return
     with contextlib.closing(WorkerProcesses()) as processes:
@@ -132,7 +133,7 @@ def started_ahead(
 
 
 def plain_error(error: BaseException) -> BaseException:
-    """Return an error as another process can read it."""
+    """Return an error as another process can read it: as it is, or one with its message."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -143,14 +144,14 @@ def plain_error(error: BaseException) -> BaseException:
 class _Process:
     """A worker process, as the driver sees it; ``pid`` is 0 until it says that it is alive."""
 
-    reader: threading.Thread  # hears what it says
+    reader: threading.Thread  # receives its messages
 
     def __init__(self, environment: dict[str, str], connection: Connection):
         self.environment = environment
         self.connection = connection
         self.pid = 0
-        self.is_ready = False
-        self.tasks: dict[int, LocalFuture] = {}
+        self.is_ready = False  # whether it has loaded the graph
+        self.tasks: dict[int, LocalFuture] = {}  # that it has, by their numbers
 
     @property
     def name(self) -> str:
@@ -164,14 +165,16 @@ class WorkerProcesses(BatchExecutor):
     """
 
     def __init__(self) -> None:
-        # Taken and released by C, between whose steps no handler of a signal runs.
+        # Taken and released by C, between whose steps no handler of a signal runs. It is held where
+        # the state below is read or changed.
         self._lock = threading.RLock()
-        self._changes: SimpleQueue[None] = SimpleQueue()  # has an item after each change
-        self._worker: ProcessWorker | None = None
+        # an item after each change of which ``give`` must know
+        self._changes: SimpleQueue[None] = SimpleQueue()
+        self._worker: ProcessWorker | None = None  # that each process gets a copy of
         self._batches_of: Callable[[Task], Any] = lambda _: None
-        self._errors: list[BaseException] = []
-        self._waiting: deque[LocalFuture] = deque()
-        self._deaths = 0
+        self._errors: list[BaseException] = []  # of loading
+        self._waiting: deque[LocalFuture] = deque()  # tasks that no worker has yet
+        self._deaths = 0  # of workers one after another, before one of them was ready
         self._is_closed = False
         self._template: subprocess.Popen[bytes] | None = None
         self._processes: list[_Process] = []
@@ -188,8 +191,9 @@ class WorkerProcesses(BatchExecutor):
 
     def add(self, n_workers: int, device: str) -> None:
         """Start workers. ``device``: "cpu", or another one for a GPU per worker."""
-        gpus = [] if device == "cpu" else visible_gpus(n_workers)
-        environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
+        environments: list[dict[str, str]] = [{}] * n_workers
+        if device != "cpu":
+            environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in visible_gpus(n_workers)]
         with self._lock:
             for environment in environments:
                 self._fork(environment)
@@ -198,14 +202,14 @@ class WorkerProcesses(BatchExecutor):
         """Have each process load the graph and plan, and wait for all of them.
 
         ``worker``: each process gets a copy. ``batches_of(task)``: the batches of a task, as
-        workers take them. Raises ClusterError (workers keep dying) or Exception (what a worker raises while it
-        loads).
+        workers take them. Raises ClusterError (workers keep dying) or Exception (what a worker
+        raises while it loads).
         """
         with self._lock:
             self._worker = worker
             self._batches_of = batches_of
             for process in self._processes:
-                if process.pid:
+                if process.pid:  # others get it when they say that they are alive
                     _send(process, worker)
         while not self._are_ready():
             self._changes.get()
@@ -243,7 +247,7 @@ class WorkerProcesses(BatchExecutor):
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
         with self._lock:
-            if not self._processes:
+            if not self._processes:  # none takes the place of the last that died
                 self._refuse_many_deaths()
             processing = {
                 process.name: list(process.tasks) for process in self._processes if process.is_ready
@@ -267,32 +271,33 @@ class WorkerProcesses(BatchExecutor):
         future = LocalFuture(task)
         with self._lock:
             self._waiting.append(future)
-            self._give_out()
+            self._distribute_tasks()
         return future
 
-    def _give_out(self) -> None:
-        """Give each waiting task to the worker that has the fewest."""
+    def _distribute_tasks(self) -> None:
+        """Give each waiting task to the ready worker that has the fewest."""
         ready = [process for process in self._processes if process.is_ready]
         while self._waiting and ready:
             future = self._waiting.popleft()
-            process = min(ready, key=lambda each: len(each.tasks))
+            process = min(ready, key=lambda candidate: len(candidate.tasks))
             process.tasks[future.key] = future
             _send(process, (future.task, self._batches_of(future.task)))
 
     def _fork(self, environment: dict[str, str]) -> None:
         """Ask the template for a worker; start another template if it is gone."""
         here, there = Pipe()
-        with there:
-            request = [json.dumps(environment).encode()], [there.fileno()]
+        with there:  # the descriptor that is sent is a copy
+            data = [json.dumps(environment).encode()]
+            descriptors = [there.fileno()]
             try:
-                socket.send_fds(self._control, *request)
+                socket.send_fds(self._control, data, descriptors)
             except OSError:
                 self._start_template()
-                socket.send_fds(self._control, *request)
+                socket.send_fds(self._control, data, descriptors)
         process = _Process(environment, here)
         self._processes.append(process)
-        read = functools.partial(self._read, process)
-        process.reader = _uninterrupted.start(read, "kepler-worker-reader")
+        receive = functools.partial(self._receive_messages, process)
+        process.reader = _uninterrupted.start(receive, "kepler-worker-reader")
 
     def _end_template(self) -> None:
         """Kill the template, and the workers with it."""
@@ -318,9 +323,9 @@ class WorkerProcesses(BatchExecutor):
                 process_group=0,
             )
 
-    def _read(self, process: _Process) -> None:
-        """Act on what a worker says, until it is gone."""
-        hear: dict[str, Callable[..., None]] = {
+    def _receive_messages(self, process: _Process) -> None:
+        """Act on the messages of a worker, until it is gone; in a thread of its own."""
+        actions: dict[str, Callable[..., None]] = {
             "alive": self._on_alive,
             "ready": self._on_ready,
             "ended": self._on_ended,
@@ -328,9 +333,9 @@ class WorkerProcesses(BatchExecutor):
         try:
             with contextlib.suppress(EOFError, OSError):
                 while True:
-                    word, *said = process.connection.recv()
+                    kind, *arguments = process.connection.recv()
                     with self._lock:
-                        hear[word](process, *said)
+                        actions[kind](process, *arguments)
         finally:
             self._on_death(process)
 
@@ -346,7 +351,7 @@ class WorkerProcesses(BatchExecutor):
         self._deaths = 0
         if error is not None:
             self._errors.append(error)
-        self._give_out()
+        self._distribute_tasks()
         self._changes.put(None)
 
     def _on_ended(

@@ -274,7 +274,7 @@ def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
         with InProcessExecutor(run) as executor:
             for number in (1, 2):
                 task = Task(
-                    number=number, parts=(), isolate=False, without=frozenset(), mark=tmp_path
+                    number=number, parts=(), isolate=False, without=frozenset(), heartbeat=tmp_path
                 )
                 future = executor.submit(task)
                 future.add_done_callback(ended.put)

@@ -35,13 +35,13 @@ SKIMS = "skims.parquet"
 SELECTED = "selected_pairs.parquet"
 EXIT_NOT_MET = 3
 EXIT_WRONG = 5
-_MAX_MANIFEST = 1 << 24
+_MAX_MANIFEST_BYTES = 1 << 24
 _EPILOG = """\
 exit codes: 0 done, 1 unexpected error, 2 bad usage or input, 3 the gap was not met in --max-iterations,
 5 --verify found a fault, 130 interrupted
 """
-_BPR = ("b", "power")
-_OF_CLASS = ("volume", "value_of_time", "distance_weight")
+_BPR = ("b", "power")  # flags of --cost bpr
+_OF_CLASS = ("volume", "value_of_time", "distance_weight")  # flags of a vehicle class
 # What the manifest states of a result.
 _STATED = (
     "relative_gap",
@@ -56,7 +56,7 @@ _STATED = (
 # What --verify may be given again: where the files are now, and the device, on each of which the
 # bits are the same.
 _GIVEN_AGAIN = ("edges", "trips", "classes", "closed", "device")
-# Options that are no settings of a result.
+# Flags that are no settings of a result.
 _NOT_OF_RUN = ("output", "resume", "debug", "verify", "device")
 
 
@@ -64,13 +64,14 @@ def _only_with(name: str, cost: str) -> Constraint:
     """Return the rule that a flag is for one kind of costs."""
     return Constraint(
         names=(name, "cost"),
-        violated=lambda given: given.is_given(name) and given.value("cost") != cost,
+        violated=lambda flags: flags.is_given(name) and flags.value("cost") != cost,
         why="{0} does not belong to {cost=}",
     )
 
 
 def _both(name: str, other: str) -> Callable[[Any], bool]:
-    return lambda given: given.is_given(name) and given.is_given(other)
+    """Return the condition that both flags are given."""
+    return lambda flags: flags.is_given(name) and flags.is_given(other)
 
 
 # What flags together must be.
@@ -95,7 +96,7 @@ ROWS = (
     ),
     Constraint(
         names=("output", "verify"),
-        violated=lambda given: not (given.is_given("output") or given.is_given("verify")),
+        violated=lambda flags: not (flags.is_given("output") or flags.is_given("verify")),
         why="neither {0} nor {verify} is given",
         remedy="name a folder with one of them",
     ),
@@ -122,6 +123,8 @@ def parser() -> OnceParser:
         nargs="+",
         help="the table of links: Parquet, CSV with a header, TNTP (.tntp) or a GMNS folder",
     )
+
+    # The output.
     add("--result", "what is written (default: assignment)", choices=("assignment",))
     add(
         "--trips",
@@ -132,6 +135,8 @@ def parser() -> OnceParser:
     add("--output", "folder of the results, new or empty (see --resume)", metavar="DIR")
     add("--resume", "go on with the run in the output folder", nargs=0)
     add("--verify", "prove the results in this folder instead", metavar="DIR")
+
+    # Columns of the links, and costs.
     add("--src", "column of the links with their begin (default: a known name)", metavar="NAME")
     add("--dst", "column of the links with their end", metavar="NAME")
     add(
@@ -148,6 +153,8 @@ def parser() -> OnceParser:
         ("alpha", "of --cost conical: steepness, above 1 (default: 4)"),
     ):
         add(f"--{name}", f"{text}: a column of the links, or one number", metavar="NAME|X")
+
+    # Columns of the trips, and vehicle classes.
     add("--volume", "column of the trips (default: volume)", metavar="NAME")
     add(
         "--value-of-time",
@@ -170,6 +177,8 @@ def parser() -> OnceParser:
         "below FIRST THRU NODE of a TNTP file)",
         metavar="ID,ID,...|FILE",
     )
+
+    # How trips are assigned.
     add("--gap", "relative gap to reach (default: 1e-6)", type=number, metavar="X")
     add("--method", "how (default: paths)", choices=("paths", "frank_wolfe"))
     add(
@@ -179,6 +188,8 @@ def parser() -> OnceParser:
         choices=("cpu", "cuda"),
     )
     add("--max-iterations", "most searches (default: 1000)", type=integer, metavar="N")
+
+    # Further tables.
     add(
         "--skims",
         "columns of the links, or time: their sums along the shortest path of each pair",
@@ -193,55 +204,56 @@ def _answer(parsed: Any) -> int:
     """Check a command line, and write or verify an output."""
     from kepler_traverse.errors import options_spelled
 
-    given = {"result": "assignment", "cost": "bpr"} | vars(parsed)
-    written = {name: "--" + name.replace("_", "-") for name in given if name in vars(parsed)}
+    flags = {"result": "assignment", "cost": "bpr"} | vars(parsed)  # values by name
+    written = {name: _spelled(name) for name in flags if name in vars(parsed)}
     with options_spelled(_spelled):
-        refuse(
-            violations(
-                GivenOptions(kind=None, algorithm="sssp", written=written, values=given), ROWS
-            )
-        )
-        if given.get("verify") is not None:
-            return _verify(given, written)
-        return _write(given)
+        options = GivenOptions(kind=None, algorithm="sssp", written=written, values=flags)
+        refuse(violations(options, ROWS))
+        if flags.get("verify") is not None:
+            return _verify(flags, written)
+        return _write(flags)
 
 
-def _spelled(name: str, value: object) -> str:
+def _spelled(name: str, value: object = None) -> str:
+    """Return a flag, with its value if there is one, as the command line has it."""
     flag = "--" + name.replace("_", "-")
     return flag if value is None else f"{flag} {value}"
 
 
-def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the links, the trips, and the options of ``assign``."""
+def _read_arguments(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the table of links, the table of trips, and the options of ``assign``.
+
+    ``flags``: values by name, as of the other functions here.
+    """
     from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
 
-    links = read_links(given["edges"], (given.get("src"), given.get("dst")), given.get("use"))
+    links = read_links(flags["edges"], (flags.get("src"), flags.get("dst")), flags.get("use"))
     options = {
-        "cost": _cost_function(given),
+        "cost": _make_cost_function(flags),
         "classes": read_classes(
-            given.get("classes"), {name: given[name] for name in _OF_CLASS if name in given}
+            flags.get("classes"), {name: flags[name] for name in _OF_CLASS if name in flags}
         ),
-        "closed": read_closed(given.get("closed"), links),
+        "closed": read_closed(flags.get("closed"), links),
         "src_column": links.ends[0],
         "dst_column": links.ends[1],
-        "select_link": _rows(given.get("select_link")),
+        "select_link": _parse_rows(flags.get("select_link")),
     }
     for name in ("gap", "method", "device", "max_iterations"):
-        if given.get(name) is not None:
-            options[name] = given[name]
-    return links.table, read_trips(given["trips"], links.has_string_ids), options
+        if flags.get(name) is not None:
+            options[name] = flags[name]
+    return links.table, read_trips(flags["trips"], links.has_string_ids), options
 
 
-def _cost_function(given: dict[str, Any]) -> Any:
+def _make_cost_function(flags: dict[str, Any]) -> Any:
     """Return the cost function, whose parameters are names of columns or numbers."""
     from kepler_traverse.assignment import BPR, Conical
 
     parameters = {
-        name: _name_or_number(given[name])
+        name: _name_or_number(flags[name])
         for name in ("free_flow_time", "capacity", *_BPR, "alpha")
-        if given.get(name) is not None
+        if flags.get(name) is not None
     }
-    if given["cost"] == "bpr":
+    if flags["cost"] == "bpr":
         return BPR(**parameters)
     return Conical(**parameters)
 
@@ -254,21 +266,21 @@ def _name_or_number(text: str) -> str | float:
         return text
 
 
-def _rows(text: str | None) -> list[int | None] | None:
-    """Return the rows of links that a text lists."""
+def _parse_rows(text: str | None) -> list[int | None] | None:
+    """Return the rows of links that ``--select-link`` lists; None without it."""
     from kepler_traverse.errors import InputError
 
     if text is None:
         return None
     try:
-        return [integer(each.strip()) for each in text.split(",")]
+        return [integer(row.strip()) for row in text.split(",")]
     except ArgumentTypeError:
         raise InputError(
             f"--select-link {text[:40]!r}: give rows of the links, such as 3,17"
         ) from None
 
 
-def _write(given: dict[str, Any]) -> int:
+def _write(flags: dict[str, Any]) -> int:
     """Assign the trips, prove the gap, and write the files; return the exit code."""
     import pyarrow.parquet
 
@@ -278,28 +290,32 @@ def _write(given: dict[str, Any]) -> int:
     from kepler_traverse.assignment.results import read_skimmed
     from kepler_traverse.runtime.regular_files import written_whole
 
-    folder = Path(given["output"])
-    is_resumed = bool(given.get("resume"))
-    _check_folder(folder, is_resumed)
+    # Read, and refuse what is wrong before the trips are assigned.
+    folder = Path(flags["output"])
+    _check_folder(folder, bool(flags.get("resume")))
     began = time.perf_counter()
-    links, trips, options = _arguments(given)
-    read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(given))
+    links, trips, options = _read_arguments(flags)
+    read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(flags))
+
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
     if given.get("device") not in (None, result.shortest_on):
         say(f"the CPU found the shortest paths (shortest_by: {result.shortest_by})")
     result.certify()
-    files = _tables(result, given)
-    for name in {SUCCESS, SKIMS, SELECTED} - {*files}:  # of a run with other options
+
+    # The tables, and then the manifest, which has their checksums.
+    tables = _make_tables(result, flags)
+    for name in {SUCCESS, SKIMS, SELECTED} - {*tables}:  # of a run with other options
         (folder / name).unlink(missing_ok=True)
-    for name, table in files.items():
+    for name, table in tables.items():
         with written_whole(folder / name) as partial:
             pyarrow.parquet.write_table(table, partial)
-    facts = _facts(result, given, folder, [*files, STATE])
+    facts = _make_manifest(result, flags, folder, [*tables, STATE])
     facts["seconds"] = round(time.perf_counter() - began, 3)
     text = json.dumps(facts, indent=2) + "\n"
     with written_whole(folder / MANIFEST) as partial:
         partial.write_text(text, encoding="utf-8")
     show(*text.splitlines())
+
     if not result.is_converged:
         say(
             f"the relative gap is {result.relative_gap:.2e} after "
@@ -328,32 +344,36 @@ def _check_folder(folder: Path, is_resumed: bool) -> None:
 
 
 def _report(iterations: int, gap: float) -> None:
+    """Print the progress of an assignment."""
     say(f"search {iterations}: relative gap {gap:.2e}")
 
 
-def _skim_names(given: dict[str, Any]) -> list[str]:
-    text = given.get("skims")
+def _skim_names(flags: dict[str, Any]) -> list[str]:
+    """Return the columns that ``--skims`` lists."""
+    text = flags.get("skims")
     return [] if text is None else [name.strip() for name in text.split(",")]
 
 
-def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _make_tables(result: Any, flags: dict[str, Any]) -> dict[str, Any]:
     """Return the tables of an output by the names of their files."""
     from kepler_traverse.search.frames import arrow_table
 
     tables = {LINKS: arrow_table(result.link_columns())}
-    if given.get("skims") is not None:
-        tables[SKIMS] = arrow_table(result.skim_columns(_skim_names(given)))
+    if flags.get("skims") is not None:
+        tables[SKIMS] = arrow_table(result.skim_columns(_skim_names(flags)))
     if result.selected is not None:
         tables[SELECTED] = arrow_table(result.selected_columns())
     return tables
 
 
-def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -> dict[str, Any]:
-    """Return the manifest of an output."""
+def _make_manifest(
+    result: Any, flags: dict[str, Any], folder: Path, files: list[str]
+) -> dict[str, Any]:
+    """Return the manifest of an output, with the checksums of ``files`` in its folder."""
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
-    settings = {name: value for name, value in given.items() if name not in _NOT_OF_RUN}
+    settings = {name: value for name, value in flags.items() if name not in _NOT_OF_RUN}
     return {
         "result": "assignment",
         "version": __version__,
@@ -364,15 +384,18 @@ def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -
     }
 
 
-def _verify(given: dict[str, Any], written: dict[str, str]) -> int:
-    """Verify an output and print its faults; return the exit code."""
-    faults = _faults(given, Path(given["verify"]), written)
+def _verify(flags: dict[str, Any], written: dict[str, str]) -> int:
+    """Verify an output and print its faults; return the exit code.
+
+    ``written``: the flags of the command line as it has them, by name.
+    """
+    faults = _find_faults(flags, Path(flags["verify"]), written)
     show(*faults)
-    show(f"{given['verify']}: {'WRONG' if faults else 'verified'}")
+    show(f"{flags['verify']}: {'WRONG' if faults else 'verified'}")
     return EXIT_WRONG if faults else 0
 
 
-def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> list[str]:
+def _find_faults(flags: dict[str, Any], folder: Path, written: dict[str, str]) -> list[str]:
     """Describe what is wrong with an output: files that are not those of the manifest, flows that do
     not follow from the paths or the last step, and a gap that is not the one stated.
     """
@@ -381,8 +404,9 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
     from kepler_traverse.errors import CertificateError, InputError
     from kepler_traverse.runtime.regular_files import differing_file, read_json, read_regular
 
+    # The manifest, and the files that it lists.
     try:
-        facts: Any = read_json(read_regular(folder / MANIFEST, _MAX_MANIFEST))
+        facts: Any = read_json(read_regular(folder / MANIFEST, _MAX_MANIFEST_BYTES))
         if facts["result"] != "assignment":
             raise ValueError("it is of another result")
         missing = [name for name in facts["files"] if not (folder / name).exists()]
@@ -394,13 +418,16 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
         raise InputError(f"{folder}: its files cannot be read: {error}") from None
     if differing:
         return [differing]
+
+    # The assignment of the run again, as its settings say, from the state that it has ended with.
     for name, option in written.items():
-        if name not in (*_GIVEN_AGAIN, *_NOT_OF_RUN) and given[name] != settings.get(name):
+        if name not in (*_GIVEN_AGAIN, *_NOT_OF_RUN) and flags[name] != settings.get(name):
             raise InputError(
-                f"{option} {given[name]} is not what {folder} was made with; leave it out, as "
+                f"{option} {flags[name]} is not what {folder} was made with; leave it out, as "
                 "--verify takes the settings of the run"
             )
-    links, trips, options = _arguments(settings | _given_again(given))
+    moved = {name: flags[name] for name in _GIVEN_AGAIN if flags.get(name) is not None}
+    links, trips, options = _read_arguments(settings | moved)
     options["max_iterations"] = facts["iterations"]
     with tempfile.TemporaryDirectory() as temporary:
         state = Path(temporary) / STATE
@@ -416,20 +443,20 @@ def _faults(given: dict[str, Any], folder: Path, written: dict[str, str]) -> lis
 
 
 def _wrong_facts(result: Any, facts: dict[str, Any]) -> Iterator[str]:
-    """Yield what the manifest states that is not so of a result."""
+    """Yield what the manifest states of a result and is wrong."""
     for name in _STATED:
         if name == "shortest_by" and name not in facts:  # in outputs of version 0.1.0
             continue
-        right = getattr(result, name)
-        if right != facts.get(name):
-            yield f"{MANIFEST}: {name} is {facts.get(name)}, not {right}"
+        value = getattr(result, name)
+        if value != facts.get(name):
+            yield f"{MANIFEST}: {name} is {facts.get(name)}, not {value}"
 
 
 def _wrong_tables(result: Any, facts: dict[str, Any], folder: Path) -> Iterator[str]:
     """Yield which tables are missing, or have other rows than a result, or belong to another run."""
     import pyarrow.parquet
 
-    tables = _tables(result, facts["settings"])
+    tables = _make_tables(result, facts["settings"])
     for name in (SKIMS, SELECTED):
         if name not in tables and (folder / name).exists():
             yield f"{name}: it is of another run, as the settings have none"
@@ -438,11 +465,6 @@ def _wrong_tables(result: Any, facts: dict[str, Any], folder: Path) -> Iterator[
             yield f"{MANIFEST}: {name} is missing"
         elif not pyarrow.parquet.read_table(folder / name).equals(table):
             yield f"{name}: its rows are not those of the flows"
-
-
-def _given_again(given: dict[str, Any]) -> dict[str, Any]:
-    """Return where links and trips are now, and the device."""
-    return {name: given[name] for name in _GIVEN_AGAIN if given.get(name) is not None}
 
 
 if __name__ == "__main__":

@@ -39,15 +39,16 @@ _OF_EXTRA_JOB = {
     "pydantic",
     "rich",
 }
+# What the files are that a run reads beside the edge list, by the settings that name them.
 _GIVEN_TABLES = {
     "pairs": "table of pairs",
     "sources": "table of the sources",
     "targets": "file with the targets",
 }
 _GIVEN_TABLES |= {
-    each.key: f"table of {each.flag}"
-    for each in OPTIONS
-    if each.key in FILES_OF_IDS or (each.group == "result" and each.kind == "file")
+    option.key: f"table of {option.flag}"
+    for option in OPTIONS
+    if option.key in FILES_OF_IDS or (option.group == "result" and option.kind == "file")
 }
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
@@ -59,9 +60,9 @@ def program() -> int:
     """Run the command line of this process, watched by a parent that takes over if the run dies;
     return the exit code.
     """
-    own = own_program(sys.argv[1:])
-    if own is not None:
-        return signals.run_heeding(import_module(f".{own}", __package__).main)
+    other = own_program(sys.argv[1:])
+    if other is not None:  # the result has a program of its own
+        return signals.run_heeding(import_module(f".{other}", __package__).main)
     return signals.run_heeding(lambda: supervisor.run(main, sys.argv[1:]))
 
 
@@ -79,15 +80,16 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             return 0
         flags, config = parse_flags(argv)
         refuse_failed_plugins()
+
         if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
-        # Workers import their modules while this process imports its own.
+        # Workers import their modules while this process imports its own. All imports come as late
+        # as they can, so that --help and a misspelt flag are answered at once.
         from .scheduling.worker_processes import begun_ahead, started_ahead
 
         with contextlib.ExitStack() as stack:
             begun = stack.enter_context(begun_ahead(flags))
-            # Only now, so that --help and a misspelt flag are answered at once.
             from .cli.settings import read_settings
 
             settings = read_settings(flags, config)
@@ -108,10 +110,10 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
-        # no error of it without the module
+        # Without the module, which may not be imported yet, it is none of its errors.
         errors = sys.modules.get(f"{__package__}.scheduling.errors")
         is_unusable = errors is not None and isinstance(error, errors.ProcessUnusableError)
-        if is_unusable and supervision.is_watched:
+        if is_unusable and supervision.is_watched:  # then the watching process goes on
             return supervisor.EXIT_UNUSABLE
         return report_error(error, debug="--debug" in options)
 
@@ -119,7 +121,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 def _print_help(argv: list[str]) -> None:
     """Print the options of the job, or those of a result kind that the command line names."""
     kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
-    # perhaps of a plug-in that cannot be used
+    # Another word may be the kind of a plug-in that cannot be used.
     if kind is None and not argv[0].startswith("-"):
         refuse_failed_plugins()
     parser(kind).print_help()
@@ -132,9 +134,11 @@ def run_program(
     argv: Sequence[str] | None,
     interrupted: str = "interrupted",
 ) -> int:
-    """Parse a command line, call ``work(given)``, report what it raises, and return the exit code.
+    """Run a program other than the job: parse its command line, call ``work(parsed)``, report what
+    that raises, and return the exit code.
 
-    Addresses of edge lists with secrets are refused.
+    ``parser()`` returns the parser. ``interrupted``: what is printed after an interrupt. Addresses
+    of edge lists with secrets are refused.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -142,18 +146,18 @@ def run_program(
             parser().print_help()
             _note_failed_plugins()
             return 0
-        given = parser().parse_args(words)
+        parsed = parser().parse_args(words)
         refuse_failed_plugins()
         from kepler_traverse.errors import show_notices
         from kepler_traverse.runtime.object_stores import WAITS
 
         show_notices(say)
         WAITS.report_by(say)
-        if hasattr(given, "edges"):
+        if hasattr(parsed, "edges"):
             from .cli.settings import refuse_secrets
 
-            refuse_secrets("EDGES", *given.edges)
-        return work(given)
+            refuse_secrets("EDGES", *parsed.edges)
+        return work(parsed)
     except KeyboardInterrupt:
         say(interrupted)
         return EXIT_INTERRUPTED
@@ -162,13 +166,14 @@ def run_program(
 
 
 def _note_failed_plugins() -> None:
+    """Print the plug-ins that cannot be used."""
     for problem in failed_plugins():
         say(f"note: {problem}")
 
 
 def add_tables(program: OnceParser) -> None:
-    """Add the options of a program that reads an output folder: given tables that were moved,
-    --json and --debug.
+    """Add the options of a program that reads an output folder: the tables of the run, which may have
+    been moved, --json and --debug.
     """
     for name, what in _GIVEN_TABLES.items():
         program.add_argument(
@@ -183,13 +188,13 @@ def add_tables(program: OnceParser) -> None:
     program.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
 
 
-def moved_tables(given: Any) -> dict[str, str]:
+def moved_tables(parsed: Any) -> dict[str, str]:
     """Return the paths of the tables that a command line names, by their settings; refuse addresses
     with secrets.
     """
     from .cli.settings import refuse_half_addresses, refuse_secrets
 
-    tables = {key: getattr(given, key) for key in _GIVEN_TABLES if hasattr(given, key)}
+    tables = {key: getattr(parsed, key) for key in _GIVEN_TABLES if hasattr(parsed, key)}
     for key, path in tables.items():
         refuse_secrets(f"--{key}", path)
         refuse_half_addresses(f"--{key}", path)
@@ -211,31 +216,34 @@ def report_error(error: Exception, debug: bool) -> int:
         say(*without_secrets("".join(traceback.format_exception(error))).splitlines())
     code = EXIT_UNEXPECTED
     message = str(error)
-    fault = _fault_of_disk(error)
-    missing = ""
+    disk_fault = _describe_disk_fault(error)
+    missing_package = ""
     if isinstance(error, ModuleNotFoundError):
-        missing = str(error.name).partition(".")[0]
+        missing_package, _, _ = str(error.name).partition(".")
+
     if isinstance(error, UsageError):
         code = EXIT_USAGE
         message = with_failed_plugins(message)
-    elif fault:
+    elif disk_fault:
         code = EXIT_USAGE
-        message = fault
+        message = disk_fault
     elif isinstance(error, (InputError, PrecisionError)):
         code = EXIT_USAGE  # values too large to be added up are bad input, too
     elif isinstance(error, NegativeCycleError):
         code = EXIT_NEGATIVE_CYCLE
-    elif missing in _OF_EXTRA_JOB:
-        message = f"the job needs {missing}, which is not installed: " + how_to_install("job")
+    elif missing_package in _OF_EXTRA_JOB:
+        message = f"the job needs {missing_package}, which is not installed: " + how_to_install(
+            "job"
+        )
     elif not isinstance(error, KeplerError):
         message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(without_secrets(f"error: {message}"))
     return code
 
 
-def _fault_of_disk(error: Exception) -> str:
-    """Describe an error of the system that the user can correct, ``""`` for others: a folder is
-    gone, full or read-only.
+def _describe_disk_fault(error: Exception) -> str:
+    """Describe an error of a disk that the user can correct: a folder is gone, full or read-only;
+    ``""`` for other errors.
     """
     if not isinstance(error, OSError):
         return ""
@@ -245,12 +253,12 @@ def _fault_of_disk(error: Exception) -> str:
         except FileNotFoundError:
             return "the current folder does not exist any more; change to another one"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        where = (
+        place = (
             error.filename
             or "a folder of the run: --output, --graph-cache, TMPDIR or NUMBA_CACHE_DIR"
         )
         return (
-            f"{where}: a file cannot be written there: {error.strerror}; "
+            f"{place}: a file cannot be written there: {error.strerror}; "
             "free space, or take another folder"
         )
     return ""

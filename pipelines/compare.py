@@ -34,7 +34,8 @@ _PACKAGES = (
     "cudf-cu13",
 )
 _SHARED = ("device", "strategy", "seed", "columns", "json", "debug")
-_OWN = {option.key: option for option in OPTIONS if option.reads or option.key in _SHARED}
+# Options of the job that this program has, too.
+_OPTIONS = {option.key: option for option in OPTIONS if option.reads or option.key in _SHARED}
 
 _WEIGHT = flag_text("weight_column")
 
@@ -43,7 +44,7 @@ def _of_weights(flag: str) -> Constraint:
     """Return the rule that a flag of weights is not for hops."""
     return Constraint(
         names=(flag,),
-        violated=lambda given: given.algorithm == "bfs" and given.is_given(flag),
+        violated=lambda options: options.algorithm == "bfs" and options.is_given(flag),
         why="{0} has no effect: bfs counts hops and takes no weights",
         remedy="leave it out",
     )
@@ -91,33 +92,35 @@ def parser() -> OnceParser:
             "each edge, instead of the file's"
         ),
     )
-    for option in _OWN.values():
+    for option in _OPTIONS.values():
         add_option(result, option)
     return result
 
 
-def _settings(given: Any) -> Settings:
-    """Return the settings of a command line, with defaults of what is not given; raise UsageError
-    for wrong or idle ones.
+def _make_settings(parsed: Any) -> Settings:
+    """Return the settings of a command line; raise UsageError for wrong or idle ones.
+
+    Flags of this program alone that are not given get their defaults in ``parsed``.
     """
-    for key, value in {"algorithm": "both", "random_sources": 16, "hash_weights": False}.items():
-        setattr(given, key, getattr(given, key, value))
-    settings = Settings(
-        edges=given.edges, **{key: value for key, value in vars(given).items() if key in _OWN}
-    )
-    if given.random_sources < 1:
+    for key, default in {"algorithm": "both", "random_sources": 16, "hash_weights": False}.items():
+        setattr(parsed, key, getattr(parsed, key, default))
+    values = {key: value for key, value in vars(parsed).items() if key in _OPTIONS}
+    settings = Settings(edges=parsed.edges, **values)
+    if parsed.random_sources < 1:
         parser().error("--random-sources must be 1 or more")
     if settings.seed < 0:
         parser().error("--seed must be 0 or more")
+
+    # Rules of the flags of weights.
     columns = edge_columns(settings.columns, is_alone=True)
-    written = {
-        "--hash-weights": given.hash_weights,
+    is_given = {
+        "--hash-weights": parsed.hash_weights,
         _WEIGHT: columns["weight_column"] is not None,
         "--weight-type": settings.weight_type != "auto",
     }
-    flags = {flag: flag for flag, is_given in written.items() if is_given}
-    own = GivenOptions(kind=None, algorithm=given.algorithm, written=flags, values=flags)
-    for violation in violations(own, ROWS):
+    flags = {flag: flag for flag in is_given if is_given[flag]}
+    options = GivenOptions(kind=None, algorithm=parsed.algorithm, written=flags, values=flags)
+    for violation in violations(options, ROWS):
         raise UsageError(str(violation))
     return settings
 
@@ -129,19 +132,19 @@ def main(argv: list[str] | None = None) -> int:
     return run_program(parser, _run, argv)
 
 
-def _run(given: Any) -> int:
+def _run(parsed: Any) -> int:
     """Compare, print the outcome, and return the exit code."""
-    settings = _settings(given)
+    settings = _make_settings(parsed)
     from kepler_traverse.errors import options_spelled
 
     with options_spelled(flag_text):
-        facts = _compare(given, settings)
-    show(*([json.dumps(facts)] if settings.json else _table(facts)))
+        facts = _compare(parsed, settings)
+    show(*([json.dumps(facts)] if settings.json else _format_table(facts)))
     return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 
-def _compare(given: Any, settings: Settings) -> dict[str, Any]:
-    """Return what was compared, by algorithm, and where."""
+def _compare(parsed: Any, settings: Settings) -> dict[str, Any]:
+    """Compare the algorithms one after another; return the facts that ``--json`` prints."""
     from kepler_traverse.errors import InputError
 
     from .comparison import peak_memory
@@ -150,19 +153,22 @@ def _compare(given: Any, settings: Settings) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     graph: Any = None
     sources: Any = None
-    for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
-        graph = _graph(replace(settings, algorithm=algorithm), given.hash_weights)
+    algorithms: Any = [parsed.algorithm]
+    if parsed.algorithm == "both":
+        algorithms = ["bfs", "sssp"]
+    for algorithm in algorithms:
+        graph = _read_graph(replace(settings, algorithm=algorithm), parsed.hash_weights)
         if algorithm == "sssp" and graph.has_negative_weights:
             raise InputError(
                 "neither cuGraph nor SciPy's dijkstra takes negative weights; take --hash-weights"
             )
-        sources = random_sources(graph, given.random_sources, settings.seed)
+        sources = random_sources(graph, parsed.random_sources, settings.seed)
         run = _compare_one(graph, algorithm, settings.strategy, sources)
         if graph.device == "cpu":
             run["peak_rss_bytes"] = peak_memory(graph, algorithm, settings.strategy, sources)
         runs.append(run)
     return {
-        "edges": given.edges,
+        "edges": parsed.edges,
         "graph": {
             "vertices": graph.n_vertices,
             "stored_edges": graph.n_edges,
@@ -170,14 +176,17 @@ def _compare(given: Any, settings: Settings) -> dict[str, Any]:
         },
         "sources": int(sources.size),
         "seed": settings.seed,
-        "hash_weights": given.hash_weights,
-        **_machine(graph.device),
+        "hash_weights": parsed.hash_weights,
+        **_describe_machine(graph.device),
         "runs": runs,
     }
 
 
-def _graph(settings: Settings, hash_weights: bool) -> Any:
-    """Read the graph, with hashed weights if requested, in a type that permits an exact comparison."""
+def _read_graph(settings: Settings, hash_weights: bool) -> Any:
+    """Read the graph, with weights of a type whose sums can be compared exactly.
+
+    ``hash_weights``: whether weights are made from the ids of each edge.
+    """
     import numpy as np
 
     from kepler_traverse._arrays import namespace, to_host
@@ -193,6 +202,7 @@ def _graph(settings: Settings, hash_weights: bool) -> Any:
     graph: Any = read_and_say(settings.edges, device=settings.device, **options)
     if settings.algorithm == "bfs":
         return graph
+
     xp = namespace(graph.offsets)
     if hash_weights:
         if graph.has_string_ids:
@@ -201,16 +211,17 @@ def _graph(settings: Settings, hash_weights: bool) -> Any:
         src = np.repeat(ids, np.diff(to_host(graph.offsets)))
         weights = hashed_weights(src, ids[to_host(graph.targets)], graph.directed)
         graph = replace(graph, weights=xp.asarray(weights.astype(np.float32)))
-    # SciPy adds in float64. Only integers have the same sums in float32.
-    if settings.weight_type == "float64" or (
-        graph.device == "cpu" and not bool((graph.weights == np.rint(graph.weights)).all())
-    ):
+    # SciPy, the baseline on a CPU, adds in float64. Only integers have the same sums in float32.
+    needs_float64 = settings.weight_type == "float64"
+    if graph.device == "cpu" and not (graph.weights == np.rint(graph.weights)).all():
+        needs_float64 = True
+    if needs_float64:
         graph = replace(graph, weights=graph.weights.astype(np.float64))
     return graph
 
 
-def _now(device: str) -> float:
-    """Return the time after the GPU has finished its work."""
+def _synchronized_time(device: str) -> float:
+    """Return the time of a clock in seconds, after the GPU has finished its work."""
     if device == "cuda":
         from kepler_traverse.cuda import cp
 
@@ -219,7 +230,9 @@ def _now(device: str) -> float:
 
 
 def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, Any]:
-    """Search from all sources with both libraries, and compare every distance."""
+    """Search from all sources with this library and the baseline, and compare every distance;
+    return the facts of the comparison.
+    """
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
 
@@ -227,45 +240,50 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
 
     xp = namespace(graph.offsets)
     plan = our_plan(graph, algorithm, strategy)
-    name, ways = choose_baseline(graph, algorithm)
-    plan.run(int(sources[0]))  # warm up: compile, allocate
-    for traverse in ways.values():
+    name, variants = choose_baseline(graph, algorithm)
+
+    # Warm up: compile, allocate.
+    plan.run(int(sources[0]))
+    for traverse in variants.values():
         traverse(int(sources[0]))
+
+    # Seconds of each search, of the baseline by variant.
     ours: list[float] = []
-    theirs: dict[str, list[float]] = {way: [] for way in ways}
-    differing = 0
+    theirs: dict[str, list[float]] = {variant: [] for variant in variants}
+    n_differing = 0
     for source in sources.tolist():
-        began = _now(graph.device)
+        began = _synchronized_time(graph.device)
         traversal = plan.run(source)
-        ours.append(_now(graph.device) - began)
+        ours.append(_synchronized_time(graph.device) - began)
         certify(graph, traversal).require()
-        for way, traverse in ways.items():
-            began = _now(graph.device)
+        for variant, traverse in variants.items():
+            began = _synchronized_time(graph.device)
             answer = traverse(source)
-            theirs[way].append(_now(graph.device) - began)
+            theirs[variant].append(_synchronized_time(graph.device) - began)
             expected = in_our_encoding(answer, graph, algorithm)
             refuse_rounded(expected, traversal.distance.dtype)
-            differing += int(
+            n_differing += int(
                 xp.count_nonzero(traversal.distance.astype(expected.dtype) != expected)
             )
-    best = min(theirs, key=lambda way: statistics.median(theirs[way]))
+
+    fastest = min(theirs, key=lambda variant: statistics.median(theirs[variant]))
     return {
         "algorithm": algorithm,
         "strategy": plan.strategy.name,
         "weights": "" if graph.weights is None else str(graph.weights.dtype),
         "peer": name,
-        "peer_way": best,
-        "equal": differing == 0,
-        "differing_distances": differing,
+        "peer_way": fastest,
+        "equal": n_differing == 0,
+        "differing_distances": n_differing,
         "certified": len(ours),
-        "ours_ms": _times(ours),
-        "peer_ms": _times(theirs[best]),
-        "peer_ways_ms": {way: _times(values) for way, values in theirs.items()},
-        "ratio": round(statistics.median(theirs[best]) / statistics.median(ours), 3),
+        "ours_ms": _summarize_times(ours),
+        "peer_ms": _summarize_times(theirs[fastest]),
+        "peer_ways_ms": {name: _summarize_times(seconds) for name, seconds in theirs.items()},
+        "ratio": round(statistics.median(theirs[fastest]) / statistics.median(ours), 3),
     }
 
 
-def _times(seconds: list[float]) -> dict[str, Any]:
+def _summarize_times(seconds: list[float]) -> dict[str, Any]:
     """Return the median and the sum of seconds, in milliseconds."""
     return {
         "median": round(1e3 * statistics.median(seconds), 4),
@@ -273,7 +291,7 @@ def _times(seconds: list[float]) -> dict[str, Any]:
     }
 
 
-def _machine(device: str) -> dict[str, Any]:
+def _describe_machine(device: str) -> dict[str, Any]:
     """Return what the comparison ran on, and the versions of packages."""
     import os
 
@@ -292,8 +310,8 @@ def _machine(device: str) -> dict[str, Any]:
     }
 
 
-def _table(facts: dict[str, Any]) -> list[str]:
-    """Return the comparison as text for people."""
+def _format_table(facts: dict[str, Any]) -> list[str]:
+    """Return the lines of the comparison as text for people."""
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"
@@ -312,13 +330,15 @@ def _table(facts: dict[str, Any]) -> list[str]:
             (ours, run["ours_ms"], peaks.get("ours")),
             (peer, run["peer_ms"], peaks.get("peer")),
         ):
-            shown = f"{peak / 2**20:.0f}" if peak else "-"
-            lines.append(f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{shown:>10}")
-        agree = "all distances equal"
+            mebibytes = f"{peak / 2**20:.0f}" if peak else "-"
+            lines.append(
+                f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{mebibytes:>10}"
+            )
+        verdict = "all distances equal"
         if not run["equal"]:
-            agree = f"{run['differing_distances']:,} DISTANCES DIFFER"
+            verdict = f"{run['differing_distances']:,} DISTANCES DIFFER"
         lines.append(
-            f"  {agree}, {run['certified']} results certified, "
+            f"  {verdict}, {run['certified']} results certified, "
             f"{run['peer']} takes {run['ratio']:.2f} x our time"
         )
     return lines

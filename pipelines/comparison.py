@@ -27,7 +27,7 @@ from kepler_traverse.search.plan import Plan
 from .cli.terminal import show
 from .worker.planning import require_weights
 
-_SOURCES = 4  # of a measurement of memory: all traversals need the same
+_N_SOURCES = 4  # of a measurement of memory: all traversals need the same
 MAX_WEIGHT = 255  # of those that are hashed
 
 # A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
@@ -35,8 +35,9 @@ Baseline = Callable[[int], object]
 
 
 def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
-    """Plan with predecessors, which the baselines compute too."""
-    return (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, strategy=strategy)
+    """Return this library's plan, with predecessors, which the baselines compute, too."""
+    make_plan = plan_bfs if algorithm == "bfs" else plan_sssp
+    return make_plan(graph, strategy=strategy)
 
 
 def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
@@ -60,6 +61,7 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
 
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
+
     # In the types that SciPy computes with, so that no call converts the graph.
     if algorithm == "bfs":
         weights = np.ones(graph.n_edges)
@@ -69,19 +71,20 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 
     def traverse(source: int) -> Any:
-        return dijkstra(
+        distances, _ = dijkstra(
             matrix,
             directed=True,
             indices=source,
             unweighted=algorithm == "bfs",
             return_predecessors=True,
-        )[0]
+        )
+        return distances
 
     return traverse
 
 
 def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
-    """Return the traversals of cuGraph by their names."""
+    """Return the traversals of cuGraph by their names: each returns vertices and their distances."""
     cp = cuda.cp
     try:
         import pylibcugraph
@@ -91,9 +94,10 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
         raise InputError(
             "cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph"
         )
+
     handle = pylibcugraph.ResourceHandle()
     weights = None if algorithm == "bfs" else graph.weights
-    theirs = pylibcugraph.SGGraph(
+    their_graph = pylibcugraph.SGGraph(
         handle,
         pylibcugraph.GraphProperties(is_symmetric=not graph.directed, is_multigraph=False),
         graph.offsets.astype(cp.int32),
@@ -106,15 +110,16 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     )
 
     def sssp(source: int) -> Any:
-        vertices, distances, _ = pylibcugraph.sssp(handle, theirs, source, np.inf, True, False)
+        # without a limit, with predecessors, and without a check of the graph
+        vertices, distances, _ = pylibcugraph.sssp(handle, their_graph, source, np.inf, True, False)
         return vertices, distances
 
     def make_bfs(direction_optimizing: bool) -> Baseline:
         def bfs(source: int) -> Any:
             start = cp.array([source], graph.targets.dtype)
-            # without a limit, with predecessors, and without a check of the graph
+            # the same
             distances, _, vertices = pylibcugraph.bfs(
-                handle, theirs, start, direction_optimizing, -1, True, False
+                handle, their_graph, start, direction_optimizing, -1, True, False
             )
             return vertices, distances
 
@@ -122,18 +127,17 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 
     if algorithm == "sssp":
         return {"sssp": sssp}
-    ways = {"top-down": make_bfs(False)}
+    variants = {"top-down": make_bfs(False)}
     if not graph.directed:  # cuGraph switches direction on symmetric graphs only
-        ways["direction-optimising"] = make_bfs(True)
-    return ways
+        variants["direction-optimising"] = make_bfs(True)
+    return variants
 
 
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
-    """Convert distances of a baseline to ours: by vertex number, with our value for unreached
-    vertices.
+    """Return the distances that a ``Baseline`` has returned as an array with a value per vertex, and
+    our value for unreached vertices.
 
-    BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose
-    nothing.
+    BFS: int32. SSSP: the float type that the baseline adds in.
     """
     if graph.device == "cpu":
         if algorithm == "bfs":
@@ -141,7 +145,9 @@ def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
         return answer
     cp = cuda.cp
     vertices, distances = answer
-    largest = (np.iinfo if distances.dtype.kind == "i" else np.finfo)(distances.dtype).max
+    # The largest value of its type is cuGraph's for an unreached vertex.
+    limits = np.iinfo if distances.dtype.kind == "i" else np.finfo
+    largest = limits(distances.dtype).max
     unreached = UNREACHED if algorithm == "bfs" else np.inf
     ours = cp.full(graph.n_vertices, unreached, np.int32 if algorithm == "bfs" else distances.dtype)
     ours[vertices] = cp.where(distances == largest, unreached, distances).astype(ours.dtype)
@@ -149,7 +155,11 @@ def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
 
 
 def refuse_rounded(expected: Any, ours: np.dtype) -> None:
-    """Refuse a comparison if one type rounds integers that the other one holds exactly."""
+    """Raise InputError if one type rounds integers that the other one holds exactly, so that equal
+    distances would seem to differ.
+
+    ``expected``: distances of the baseline. ``ours``: the type of this library's.
+    """
     if is_hops(ours):
         return
     if ours.kind == "i" or expected.dtype.itemsize < ours.itemsize:
@@ -180,22 +190,30 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
     >>> hashed_weights(np.array([3, 5]), np.array([5, 3]), directed=False).tolist()
     [18, 18]
     """
-    a, b = (src, dst) if directed else (np.minimum(src, dst), np.maximum(src, dst))
-    hashed = _mix(_mix(a.astype(np.int64).astype(np.uint64)) + b.astype(np.int64).astype(np.uint64))
+    a = src
+    b = dst
+    if not directed:
+        a = np.minimum(src, dst)
+        b = np.maximum(src, dst)
+    # int64 first, so that uint64 holds the two's complement of a narrower negative id
+    a = a.astype(np.int64).astype(np.uint64)
+    b = b.astype(np.int64).astype(np.uint64)
+    hashed = _mix(_mix(a) + b)
     return (hashed % np.uint64(MAX_WEIGHT)).astype(np.int32) + 1
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
+    """Return ``mix`` of ``hashed_weights`` of each value (uint64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
-    """Return the peak resident bytes of one process per library; both map the same stored graph
-    first.
+    """Return the peak resident bytes of a process of this library ("ours") and of one of the
+    baseline ("peer"), which map the same stored graph and search from a few sources.
     """
-    first = ",".join(str(source) for source in sources[:_SOURCES])
+    first_sources = ",".join(map(str, sources[:_N_SOURCES]))
     peaks = {}
     with temporary_folder() as folder:
         save_graph(graph, Path(folder) / "graph")
@@ -208,7 +226,7 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
                 side,
                 algorithm,
                 strategy,
-                first,
+                first_sources,
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -218,13 +236,17 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
 
 
 def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: str) -> int:
-    """Traverse by one library from the listed sources; return the peak of this process in bytes."""
+    """Traverse by one library from the listed sources; return the peak of this process in bytes.
+
+    It is the program that ``peak_memory`` runs, and the arguments are those of its command line.
+    """
     graph = load_graph(folder, verify=False)
     traverse: Callable[[int], object]
     if side == "ours":
         traverse = our_plan(graph, algorithm, strategy).run
     else:
-        (traverse,) = choose_baseline(graph, algorithm)[1].values()
+        _, variants = choose_baseline(graph, algorithm)
+        (traverse,) = variants.values()  # SciPy has one
     for source in sources.split(","):
         traverse(int(source))
     # Not ru_maxrss, which includes the parent's pages if this process was started from a large one.

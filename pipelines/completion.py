@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     return run_program(parser, _complete, argv)
 
 
-def _complete(given: argparse.Namespace) -> int:
+def _complete(parsed: argparse.Namespace) -> int:
     """Print the completion for a shell; return the exit code."""
     try:
         import shtab
@@ -44,26 +44,29 @@ def _complete(given: argparse.Namespace) -> int:
         return 2
     from .__main__ import COMMANDS
 
-    show(*shtab.complete(whole(COMMANDS, shtab.FILE, shtab.DIRECTORY), given.shell).splitlines())
+    joined = join_parsers(COMMANDS, shtab.FILE, shtab.DIRECTORY)
+    show(*shtab.complete(joined, parsed.shell).splitlines())
     return 0
 
 
-def whole(
-    commands: Mapping[str, tuple[str, str]], a_file: object, a_folder: object
+def join_parsers(
+    commands: Mapping[str, tuple[str, str]], files: object, folders: object
 ) -> argparse.ArgumentParser:
-    """Return one command line with those of all commands, whose values are completed as files and
-    folders if they are.
+    """Return one parser with those of all commands as its subcommands.
+
+    ``commands``: for each its module, and what it does. ``files`` and ``folders``: what completes a
+    value that is a file or a folder, as its metavar says.
     """
     result = argparse.ArgumentParser(prog="kepler-traverse")
     result.add_argument("--version", action="store_true", help="print the version")
-    several = result.add_subparsers()
+    subcommands = result.add_subparsers()
     for name, (module, text) in commands.items():
-        own = import_module(f".{module}", __package__).parser()
-        for action in own._actions:
-            values = str(action.metavar).split("|")
-            if {"EDGES", "FILE"} & set(values):
-                action.complete = a_file
-            elif "DIR" in values:
-                action.complete = a_folder
-        several.add_parser(name, help=text, parents=[own], add_help=False)
+        command = import_module(f".{module}", __package__).parser()
+        for action in command._actions:
+            kinds = str(action.metavar).split("|")
+            if "EDGES" in kinds or "FILE" in kinds:
+                action.complete = files
+            elif "DIR" in kinds:
+                action.complete = folders
+        subcommands.add_parser(name, help=text, parents=[command], add_help=False)
     return result

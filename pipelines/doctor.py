@@ -96,17 +96,21 @@ _CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warnin
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of the table. ``needed`` states whether the job on the CPU depends on it."""
+    """One row of the table."""
 
     name: str
     works: bool
-    detail: str
-    advice: str = ""
-    needed: bool = False
+    detail: str  # its version, or why it does not work
+    advice: str = ""  # what to do if it does not work
+    needed: bool = False  # whether the job on the CPU depends on it
 
 
 def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
-    """Run code in another Python and return its last line of output, or in words why it fails."""
+    """Run code in another Python; return the finding, with its last line of output or in words why
+    it fails.
+
+    ``name``, ``advice``, ``needed``: as of ``Finding``.
+    """
     try:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code],
@@ -125,8 +129,8 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
 
 
 def in_words(line: str) -> str:
-    """Return the last line of a traceback without the class of the error; a package that is missing
-    is not installed.
+    """Return the last line of a traceback without the class of the error, or that a package is not
+    installed.
     """
     missing = _MISSING.search(line)
     if missing:
@@ -179,12 +183,13 @@ def gpus() -> list[Finding]:
     except subprocess.TimeoutExpired:
         return [Finding("GPU", False, "nvidia-smi does not respond", "restart the driver")]
     if done.returncode or not done.stdout.strip():
-        said = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
-        return [Finding("GPU", False, said[0], "install or restart the NVIDIA driver")]
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
+        return [Finding("GPU", False, lines[0], "install or restart the NVIDIA driver")]
+
     findings = []
     for line in done.stdout.strip().splitlines():
-        name, memory, driver, capability = (part.strip() for part in line.split(","))
-        series = driver.split(".")[0]
+        name, memory, driver, capability = map(str.strip, line.split(","))
+        series, _, _ = driver.partition(".")
         is_recent = series.isdecimal() and int(series) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
         advice = f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 on: {how_to_install('cuda12')}"
@@ -195,7 +200,8 @@ def gpus() -> list[Finding]:
 def examine() -> list[Finding]:
     """Return all findings, in the order of the table."""
     findings = machine()
-    if findings[0].works:
+    is_new_python = findings[0].works
+    if is_new_python:  # or no package could be installed
         install = how_to_install("job")
         findings += [probe(name, code, install, needed=True) for name, code in CPU_PROBES.items()]
         findings += [_extra(name, *facts) for name, facts in EXTRAS.items()]
@@ -211,6 +217,7 @@ def examine() -> list[Finding]:
 
 
 def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
+    """Return the finding on an optional extra of the package, by importing its modules."""
     code = f"import {', '.join(modules)}; print('{', '.join(modules)}')"
     return probe(f"Extra {name}", code, f"for {purpose}: {how_to_install(name)}")
 
@@ -242,25 +249,28 @@ def main(arguments: list[str] | None = None) -> int:
     findings = examine()
     needed = {finding.name for finding in findings if finding.needed}
     failing = {finding.name for finding in findings if not finding.works}
-    on_cpu = not failing & needed
-    on_gpu = on_cpu and not failing & {"GPU", *GPU_PROBES}
+    runs_on_cpu = not failing & needed
+    runs_on_gpu = runs_on_cpu and not failing & {"GPU", *GPU_PROBES}
+    code = 0 if runs_on_cpu else 1
     if options.json:
         rows = [asdict(finding) for finding in findings]
-        show(*json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2).splitlines())
-        return 0 if on_cpu else 1
+        facts = {"cpu": runs_on_cpu, "cuda": runs_on_gpu, "findings": rows}
+        show(*json.dumps(facts, indent=2).splitlines())
+        return code
+
     _show_table(findings)
     cpu = "not ready"
-    if on_cpu:
+    if runs_on_cpu:
         cpu = "ready"
     elif not failing & (needed - set(OF_JOB)):
         cpu = "ready in Python, but not for the job"
-    show("", f"device cpu: {cpu}; device cuda: {'ready' if on_gpu else 'not ready'}")
+    show("", f"device cpu: {cpu}; device cuda: {'ready' if runs_on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):
         show(
             "In a checkout, bash scripts/check.sh --gpu checks results and speed "
             "on this machine's GPUs in ten minutes."
         )
-    return 0 if on_cpu else 1
+    return code
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kepler_traverse.graph import Graph
 
 RESULTS = ("extremes", "top-closeness")
+# Options of the job that this program has, too.
 _SHARED = [
     option for option in OPTIONS if option.key in ("algorithm", "device", "directed", "columns")
 ]
@@ -38,7 +39,7 @@ def _only_for(name: str, result: str) -> Constraint:
     """Return the rule that a flag is for one of the results."""
     return Constraint(
         names=(name, "result"),
-        violated=lambda given: given.is_given(name) and given.value("result") != result,
+        violated=lambda flags: flags.is_given(name) and flags.value("result") != result,
         why="{0} does not belong to {result=}",
         remedy="leave it out",
     )
@@ -50,7 +51,7 @@ ROWS = (
     *(_only_for(name, "top-closeness") for name in ("direction", "k")),
     Constraint(
         names=("weight_column", "algorithm"),
-        violated=lambda given: given.is_given("weight_column") and given.algorithm != "sssp",
+        violated=lambda flags: flags.is_given("weight_column") and flags.algorithm != "sssp",
         why="{0} needs {algorithm=sssp}",
         remedy="take that, or leave {0} out",
     ),
@@ -69,20 +70,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _answer(parsed: Any) -> int:
     """Measure the graph, and print or write the answer."""
-    given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parsed)
-    output = given.get("output")
+    # Values by name.
+    flags = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parsed)
+    output = flags.get("output")
     if output is not None:
         _check_output(Path(output))
     from kepler_traverse.errors import options_spelled
 
     with options_spelled(flag_text):
-        measured = _measure(given)
+        measured = _measure(flags)
     if output is None:
         show(*measured.as_json().splitlines())
     else:
         _write(Path(output), measured)
         searches = several(measured.facts["searches"], "search")
-        say(f"{searches}; {given['result']} written to {output}")
+        say(f"{searches}; {flags['result']} written to {output}")
     return 0
 
 
@@ -150,45 +152,51 @@ class _Measured(NamedTuple):
     table: Any  # the answer as a table of Arrow, with a row per vertex
 
     def as_json(self) -> str:
+        """Return the facts and the answer as one JSON object."""
         return json.dumps(self.facts | self.answer, indent=2)
 
 
-def _measure(given: dict[str, Any]) -> _Measured:
-    """Read the graph, and measure what is asked of it."""
+def _measure(flags: dict[str, Any]) -> _Measured:
+    """Check the flags, read the graph, and measure what ``--result`` says.
+
+    ``flags``: values by name.
+    """
     from .run.reading import read_and_say
 
-    columns = edge_columns(given.get("columns"), is_alone=True)
+    columns = edge_columns(flags.get("columns"), is_alone=True)
     written = {name: flag_text(name) for name, value in columns.items() if value is not None}
-    written |= {name: f"--{name}" for name in given}
+    written |= {name: f"--{name}" for name in flags}
     options = GivenOptions(
-        kind=None, algorithm=given["algorithm"], written=written, values={**given, **columns}
+        kind=None, algorithm=flags["algorithm"], written=written, values={**flags, **columns}
     )
     refuse(violations(options, ROWS))
+
     graph = read_and_say(
-        given["edges"],
-        directed=given.get("directed", True),
-        device=given["device"],
-        weighted=given["algorithm"] == "sssp",
+        flags["edges"],
+        directed=flags.get("directed", True),
+        device=flags["device"],
+        weighted=flags["algorithm"] == "sssp",
         **columns,
     )
     facts = {
-        "result": given["result"],
-        "algorithm": given["algorithm"],
+        "result": flags["result"],
+        "algorithm": flags["algorithm"],
         "directed": graph.directed,
         "device": graph.device,
         "fingerprint": graph.fingerprint,
         "n_vertices": graph.n_vertices,
         "n_edges": graph.n_edges,
     }
+
     started = time.perf_counter()
-    measure = _find_closest if given["result"] == "top-closeness" else _find_extremes
-    measured = measure(graph, given)
+    measure = _find_closest if flags["result"] == "top-closeness" else _find_extremes
+    measured = measure(graph, flags)
     facts |= measured.facts
     facts["seconds"] = time.perf_counter() - started
     return measured._replace(facts=facts)
 
 
-def _find_closest(graph: Graph, given: dict[str, Any]) -> _Measured:
+def _find_closest(graph: Graph, flags: dict[str, Any]) -> _Measured:
     """Return the vertices of the highest closeness."""
     import pyarrow
 
@@ -196,25 +204,25 @@ def _find_closest(graph: Graph, given: dict[str, Any]) -> _Measured:
 
     frame, searches = top_closeness(
         graph,
-        given.get("k", 10),
-        algorithm=given["algorithm"],
-        direction=given.get("direction", "out"),
+        flags.get("k", 10),
+        algorithm=flags["algorithm"],
+        direction=flags.get("direction", "out"),
         with_count=True,
     )
-    if hasattr(frame, "to_pandas"):
+    if hasattr(frame, "to_pandas"):  # a frame of cuDF, where a GPU searches
         frame = frame.to_pandas()
     answer = {name: frame[name].tolist() for name in frame.columns}
     return _Measured({"searches": searches}, answer, pyarrow.table(answer))
 
 
-def _find_extremes(graph: Graph, given: dict[str, Any]) -> _Measured:
+def _find_extremes(graph: Graph, flags: dict[str, Any]) -> _Measured:
     """Return the diameter and the radius of a graph, and the vertices that have these."""
     from kepler_traverse.extremes import EXTREMES, extremes
     from kepler_traverse.extremes.eccentricities import make_columns
     from kepler_traverse.search.frames import arrow_table
 
     measured = extremes(
-        graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse")
+        graph, algorithm=flags["algorithm"], unconnected=flags.get("unconnected", "refuse")
     )
     facts = {"n_vertices_considered": measured.n_vertices, "searches": measured.searches}
     answer = {name: getattr(measured, name) for name in EXTREMES}

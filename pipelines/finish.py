@@ -57,37 +57,37 @@ def parser() -> OnceParser:
     return result
 
 
-def _finish(given: Any) -> int:
-    """Complete a run, and print what it has come to."""
-    refuse_address("DIR", given.folder, takes_stores=True)
-    folder = open_store(given.folder)
-    table = getattr(given, "table", None)
-    if table is not None:
-        refuse_without_packages(table)
+def _finish(parsed: Any) -> int:
+    """Complete a run, print what it has come to, and return the exit code."""
+    refuse_address("DIR", parsed.folder, takes_stores=True)
+    folder = open_store(parsed.folder)
+    table_format = getattr(parsed, "table", None)
+    if table_format is not None:
+        refuse_without_packages(table_format)
     try:
-        manifest, before = finish_run(folder, moved_tables(given))
+        manifest, was_finished = finish_run(folder, moved_tables(parsed))
     except IncompleteError as error:
         say(f"not complete: {error}")
         return EXIT_INCOMPLETE
     facts = {
-        "output": given.folder,
+        "output": parsed.folder,
         "status": manifest["status"],
         "sources": manifest["sources"],
         "rows": sum(part["rows"] for part in manifest["parts"]),
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "parts": len(manifest["parts"]),
         "digest": manifest["digest"],
-        "was_finished": before,
+        "was_finished": was_finished,
         **read_estimate(manifest),
     }
-    store = traffic_of_run(checked_settings(manifest["settings"]), manifest)
-    if store["requests"]:
-        facts["store"] = store
-    if table is not None:
-        was_there = register(folder, manifest, table)
-        address = table_address(folder, table)
-        facts["table"] = {"format": table, "address": address, "was_there": was_there}
-    if getattr(given, "json", False):
+    traffic = traffic_of_run(checked_settings(manifest["settings"]), manifest)
+    if traffic["requests"]:
+        facts["store"] = traffic
+    if table_format is not None:
+        was_there = register(folder, manifest, table_format)
+        address = table_address(folder, table_format)
+        facts["table"] = {"format": table_format, "address": address, "was_there": was_there}
+    if getattr(parsed, "json", False):
         show(json.dumps(facts))
     else:
         show(*_summary(facts))

@@ -25,11 +25,11 @@ PHASE_COLOURS = dict(
 )
 MAX_ROWS = 32  # maximum number of workers with a row of their own
 MAX_BARS = 3000  # batches drawn apart; of more, neighbors become one bar
-_ROW = 18  # height of a row with a name
+_ROW_HEIGHT = 18  # of a row with a name, in pixels
 
 
 def time_unit(span: float) -> tuple[str, float]:
-    """The unit in which a time axis of so many seconds is read easily, and the seconds of it."""
+    """Return the unit in which a time axis of so many seconds is read easily, and its seconds."""
     if span > 7200:
         return ("hours", 3600.0)
     if span > 300:
@@ -38,10 +38,16 @@ def time_unit(span: float) -> tuple[str, float]:
 
 
 def large_unit(most: float) -> tuple[str, float]:
-    """How an axis up to so many is read easily: what its label begins with, and by what to divide."""
-    for size, word in ((1e9, "billion "), (1e6, "million "), (1e4, "thousand ")):
-        if most >= size:
-            return word, size if word != "thousand " else 1e3
+    """Return the unit in which an axis up to a number is read easily: what its label begins with, and
+    its size.
+    """
+    for begins_at, word, size in (
+        (1e9, "billion ", 1e9),
+        (1e6, "million ", 1e6),
+        (1e4, "thousand ", 1e3),
+    ):
+        if most >= begins_at:
+            return word, size
     return "", 1.0
 
 
@@ -70,20 +76,20 @@ class Bars(NamedTuple):
     x: tuple[float, float]
     y: tuple[float, float]
     rows: tuple[str, ...] = ()  # names along the vertical axis, from the top, in place of numbers
-    hops: bool = False  # whether the horizontal axis is that of whole hops
+    x_is_whole: bool = False  # whether the horizontal axis has whole numbers only, as hops are
 
-    def drawn(self) -> Markup:
-        """Return the plot as an image."""
+    def draw(self) -> Markup:
+        """Return the plot as an image, with its axes and a legend."""
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
-            height = TOP + BOTTOM + _ROW * len(self.rows)
+            height = TOP + BOTTOM + _ROW_HEIGHT * len(self.rows)
             size = Size(1140, height, left_margin(self.rows))
             plane = Plane(self.title, self.x, self.y, size, legend=legend)
             plane.rows_axis(self.rows)
         else:
             plane = Plane(self.title, self.x, self.y, Size(560), legend=legend)
             plane.y_axis(self.y_label)
-        plane.x_axis(self.x_label, whole=self.hops)
+        plane.x_axis(self.x_label, whole=self.x_is_whole)
         for bar in self.bars:
             if bar.left < bar.right:
                 # There may be thousands of bars: only those that the pointer can find have a text.
@@ -99,147 +105,181 @@ def draw_plots(
     """Return the plots by their names: those of distances if these are known, and a timeline if
     there are batches.
     """
-    plots = {what: make_rates(stats, what).drawn() for what in ("sources", "edges")}
-    plots["phases"] = sum_phases(stats.shares(MAX_ROWS)).drawn()
+    plots = {what: plot_rates(stats, what).draw() for what in ("sources", "edges")}
+    plots["phases"] = plot_phases(stats.shares(MAX_ROWS)).draw()
     if batches:
-        plots["timeline"] = make_timeline(stats, batches).drawn()
+        plots["timeline"] = plot_timeline(stats, batches).draw()
     if stats.distances is not None:
         plots["reach"] = draw_reach(stats.distances, algorithm)
-        plots["histogram"] = make_histogram(stats.distances, algorithm).drawn()
+        plots["histogram"] = plot_histogram(stats.distances, algorithm).draw()
     return plots
 
 
-def make_rates(stats: RunStats, what: str) -> Bars:
-    """Return what each worker did per second in each bin of time; ``what`` is "sources" or "edges"."""
+def plot_rates(stats: RunStats, what: str) -> Bars:
+    """Return the plot of what each worker did per second in each bin of time, with a bar per worker
+    on top of those of the workers before it.
+
+    ``what``: "sources" or "edges".
+    """
     begins, rates = stats.series(what)
-    unit, second = time_unit(stats.ended - stats.started)
+    unit, unit_seconds = time_unit(stats.ended - stats.started)
     total = sum(rates.values(), np.zeros(begins.size))
     word, size = large_unit(total.max())
-    bottom = np.zeros(begins.size)
+    bottom = np.zeros(begins.size)  # by bin, the sum of the rates of the workers so far
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
+        # The last colour is that of the other workers.
         colour = COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
+        top = bottom + rate
         for k in np.flatnonzero(rate):
-            left = begins[k] / second
-            right = (begins[k] + stats.width) / second
+            left = begins[k] / unit_seconds
+            right = (begins[k] + stats.width) / unit_seconds
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
-            bars.append(
-                Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour, tip, name)
-            )
-        bottom += rate
-    x = (0, begins.size * stats.width / second)
-    y = (0, 1.05 * total.max() / size or 1)
-    title = f"{what} per second, by worker"
-    labels = (f"{unit} from the start", f"{word}{what}/s")
-    return Bars(bars, title, *labels, x, y)
+            bars.append(Bar(left, right, bottom[k] / size, top[k] / size, colour, tip, name))
+        bottom = top
+    return Bars(
+        bars,
+        title=f"{what} per second, by worker",
+        x_label=f"{unit} from the start",
+        y_label=f"{word}{what}/s",
+        x=(0, begins.size * stats.width / unit_seconds),
+        y=(0, 1.05 * total.max() / size or 1),
+    )
 
 
-def sum_phases(shares: dict[str, Share]) -> Bars:
-    """Return the seconds of each worker by phase."""
-    # a bar of many would dwarf the rest
+def plot_phases(shares: dict[str, Share]) -> Bars:
+    """Return the plot of the seconds of each worker by phase, with a row per worker."""
+    # The bar of all others together would dwarf the rest.
     named = {name: share for name, share in shares.items() if name != OTHERS}
     bars = []
     longest = 0.0
     for i, (name, share) in enumerate(named.items()):
+        bottom, top = _row_ends(i, len(named))
         left = 0.0
         for phase in PHASES:
-            took = share.phases.get(phase, 0.0)
-            tip = f"{name}: {phase} {took:,.2f} s"
-            bars.append(
-                Bar(left, left + took, *_row(i, len(named)), PHASE_COLOURS[phase], tip, phase)
-            )
-            left += took
+            seconds = share.phases.get(phase, 0.0)
+            right = left + seconds
+            tip = f"{name}: {phase} {seconds:,.2f} s"
+            bars.append(Bar(left, right, bottom, top, PHASE_COLOURS[phase], tip, phase))
+            left = right
         longest = max(longest, left)
-    title = "seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else "")
-    ends = (0, 1.03 * longest or 1), (0, len(named) or 1)
-    return Bars(bars, title, "seconds of work", "", *ends, tuple(named))
+    return Bars(
+        bars,
+        title="seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else ""),
+        x_label="seconds of work",
+        y_label="",
+        x=(0, 1.03 * longest or 1),
+        y=(0, len(named) or 1),
+        rows=tuple(named),
+    )
 
 
-def _row(i: int, count: int) -> tuple[float, float]:
-    """Return where bars of a row begin and end, whose number counts from the top."""
+def _row_ends(i: int, count: int) -> tuple[float, float]:
+    """Return the bottom and the top of bars in the i-th of ``count`` rows, from the top: 0.75 high,
+    on an axis with 1 per row.
+    """
     return count - i - 0.875, count - i - 0.125
 
 
-def _summarize_bins(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the smallest and the largest distance of each bin, and its count."""
+def _summarize_bins(
+    distances: Histogram, are_hops: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the smallest and the largest distance of each bin, and its number of pairs (float64
+    arrays).
+    """
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    # Hops are whole, and a distance ends where the next bin begins.
-    return firsts, firsts + distances["width"] - hops, counts
+    # Hops are whole: a bin of them ends one before the next begins, and another one where it begins.
+    return firsts, firsts + distances["width"] - are_hops, counts
 
 
-def make_histogram(distances: Histogram, algorithm: str) -> Bars:
-    """Return how many pairs of source and vertex lie at each distance."""
-    hops = algorithm == "bfs"
-    firsts, lasts, counts = _summarize_bins(distances, hops)
+def plot_histogram(distances: Histogram, algorithm: str) -> Bars:
+    """Return the plot of how many pairs of source and vertex lie at each distance."""
+    are_hops = algorithm == "bfs"
+    firsts, lasts, counts = _summarize_bins(distances, are_hops)
+    margin = 0.5 * are_hops  # a number of hops is in the middle of its bar
     word, size = large_unit(counts.max())
     bars = []
     for first, last, count in zip(firsts, lasts, counts, strict=True):
-        which = f"{first:.10g}"
+        interval = f"{first:.10g}"
         if first != last:
-            which += f" to {last:.10g}"
-        tip = f"distance {which}: {count:,.0f} pairs"
-        bars.append(Bar(first - 0.5 * hops, last + 0.5 * hops, 0, count / size, COLOURS[0], tip))
-    ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.05 * counts.max() / size)
+            interval += f" to {last:.10g}"
+        tip = f"distance {interval}: {count:,.0f} pairs"
+        bars.append(Bar(first - margin, last + margin, 0, count / size, COLOURS[0], tip))
     return Bars(
         bars,
-        "distances",
-        "hops" if hops else "distance",
-        f"{word}pairs of source and vertex",
-        *ends,
-        hops=hops,
+        title="distances",
+        x_label="hops" if are_hops else "distance",
+        y_label=f"{word}pairs of source and vertex",
+        x=(firsts[0] - margin, lasts[-1] + margin),
+        y=(0, 1.05 * counts.max() / size),
+        x_is_whole=are_hops,
     )
 
 
 def draw_reach(distances: Histogram, algorithm: str) -> Markup:
     """Draw the hop plot: which share of the pairs that were reached lies within a distance."""
-    hops = algorithm == "bfs"
-    firsts, lasts, counts = _summarize_bins(distances, hops)
-    ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.03)
-    plane = Plane("hop plot" if hops else "pairs within a distance", *ends, Size(560))
-    plane.x_axis("hops" if hops else "distance", whole=hops)
+    are_hops = algorithm == "bfs"
+    firsts, lasts, counts = _summarize_bins(distances, are_hops)
+    margin = 0.5 * are_hops
+    title = "hop plot" if are_hops else "pairs within a distance"
+    plane = Plane(title, (firsts[0] - margin, lasts[-1] + margin), (0, 1.03), Size(560))
+    plane.x_axis("hops" if are_hops else "distance", whole=are_hops)
     plane.y_axis("share of reached pairs", percent=True)
+
+    # The share rises in a step at the largest distance of each bin.
     points = list(zip(lasts, np.cumsum(counts) / counts.sum(), strict=True))
-    steps = [[(x, before), (x, y)] for (_, before), (x, y) in itertools.pairwise(points)]
-    plane.line([*points[:1], *itertools.chain.from_iterable(steps)], COLOURS[1])
-    for x, y in points:
-        plane.mark(x, y, COLOURS[1], title=f"up to {x:.10g}: {100 * y:.1f} %")
+    corners = points[:1]
+    for (_, share_before), (x, share) in itertools.pairwise(points):
+        corners += [(x, share_before), (x, share)]
+    plane.line(corners, COLOURS[1])
+    for x, share in points:
+        plane.mark(x, share, COLOURS[1], title=f"up to {x:.10g}: {100 * share:.1f} %")
     return picture(plane)
 
 
-def make_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
-    """Return when each worker was busy, and with what; ``batches`` are as
-    ``run_stats.summarize_batch`` makes them.
+def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
+    """Return the plot of when each worker was busy, and with what, with a row per worker.
+
+    ``batches`` are as ``run_stats.summarize_batch`` makes them.
     """
     names = stats.busiest(MAX_ROWS)
-    lanes = {
-        name: name if name in names else names[-1]
-        for name in {batch["worker"] for batch in batches}
+    # the row of each worker: its own, or the last one, which is that of all others
+    rows = {
+        worker: worker if worker in names else names[-1]
+        for worker in {batch["worker"] for batch in batches}
     }
-    unit, second = time_unit(stats.ended - stats.started)
+    unit, unit_seconds = time_unit(stats.ended - stats.started)
     bars = []
-    for span in _make_spans(batches, lanes):
-        begin = span.started - stats.started
+    for span in _make_spans(batches, rows):
+        bottom, top = _row_ends(names.index(span.row), len(names))
         phases = {phase: span.seconds(phase) for phase in PHASES if phase != "load"}
-        # what a bar of several lacks is the time between them
+        # Phases that overlap are drawn one after another within the time of the span.
         scale = min(1.0, (span.ended - span.started) / max(sum(phases.values()), 1e-9))
-        row = _row(names.index(span.lane), len(names))
+        begin = span.started - stats.started
         for phase, seconds in phases.items():
             end = begin + seconds * scale
+            left = begin / unit_seconds
+            right = end / unit_seconds
             tip = f"{span.name}: {phase} {seconds:.3f} s"
-            colour = PHASE_COLOURS[phase]
-            bars.append(Bar(begin / second, end / second, *row, colour, tip, phase))
+            bars.append(Bar(left, right, bottom, top, PHASE_COLOURS[phase], tip, phase))
             begin = end
-    x = (0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1)
-    y = (0, len(names) or 1)
-    return Bars(bars, "timeline of batches", f"{unit} from the start", "", x, y, tuple(names))
+    return Bars(
+        bars,
+        title="timeline of batches",
+        x_label=f"{unit} from the start",
+        y_label="",
+        x=(0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1),
+        y=(0, len(names) or 1),
+        rows=tuple(names),
+    )
 
 
 class _Span(NamedTuple):
     """One batch of a worker, or several that follow each other, as the timeline shows them."""
 
-    lane: str
-    batches: list[dict[str, Any]]
+    row: str  # its name
+    batches: list[dict[str, Any]]  # by their start
 
     @property
     def started(self) -> float:
@@ -255,16 +295,19 @@ class _Span(NamedTuple):
         return f"batch {self.batches[0]['part']}" + (f" and {more} more" if more else "")
 
     def seconds(self, phase: str) -> float:
-        """Return what a phase took of all batches."""
+        """Return the seconds of a phase in all batches."""
         return sum(batch["phases"].get(phase, 0.0) for batch in self.batches)
 
 
-def _make_spans(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> Iterator[_Span]:
-    """Yield the batches by the lanes of their workers, several as one if there are many."""
-    by_lane: dict[str, list[dict[str, Any]]] = {}
+def _make_spans(batches: Sequence[dict[str, Any]], rows: dict[str, str]) -> Iterator[_Span]:
+    """Yield the batches of each row by their start, several as one span if there are many.
+
+    ``rows``: the name of the row by worker.
+    """
+    batches_by_row: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):
-        by_lane.setdefault(lanes[batch["worker"]], []).append(batch)
-    together = -(-len(batches) // MAX_BARS)
-    for lane, row in by_lane.items():
-        for begin in range(0, len(row), together):
-            yield _Span(lane, row[begin : begin + together])
+        batches_by_row.setdefault(rows[batch["worker"]], []).append(batch)
+    batches_per_span = -(-len(batches) // MAX_BARS)
+    for row, row_batches in batches_by_row.items():
+        for begin in range(0, len(row_batches), batches_per_span):
+            yield _Span(row, row_batches[begin : begin + batches_per_span])

@@ -26,13 +26,13 @@ MAX_BINS = 240  # time bins; if a run needs more, neighboring bins are joined in
 MAX_WORKERS = 1024  # workers listed separately; a restarted worker has a new address
 MAX_LISTED = 12  # slowest batches, failures and retries that are listed in full
 _FIRST_WIDTH = 0.125  # initial width of a bin in seconds
-_IN_BINS = ("sources", "edges")
-_LATELY = 60.0  # seconds over which the current rate is averaged
+_IN_BINS = ("sources", "edges")  # what is counted per bin of time
+_RATE_SECONDS = 60.0  # over which the current rate is averaged
 
 
 def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the times in the summary of a part file, small enough to be sent; None if an earlier
-    run has written it.
+    """Return the times and counts of a batch, small enough to be sent, by the entry of its part file
+    in the manifest; None if an earlier run has written it.
     """
     if "started" not in summary or "worker" not in summary:
         return None
@@ -56,7 +56,7 @@ class Share:
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
     def add(self, batch: Mapping[str, Any]) -> None:
-        """Add a batch, or the totals of another worker."""
+        """Add a batch, as ``summarize_batch`` makes it, or ``vars`` of another ``Share``."""
         self.batches += batch.get("batches", 1)
         for key in ("sources", "edges", "bytes"):
             setattr(self, key, getattr(self, key) + batch[key])
@@ -65,8 +65,13 @@ class Share:
 
 
 def _by_number(name: str) -> list[Any]:
-    """Return a sort key that places 10.0.0.9 before 10.0.0.10."""
+    """Return a sort key of the name of a worker that places 10.0.0.9 before 10.0.0.10."""
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
+
+
+def _minus_seconds_and_part(batch: Mapping[str, Any]) -> tuple[float, int]:
+    """Return a sort key of batches: the slowest first, of equal ones that of the first part."""
+    return batch["started"] - batch["ended"], batch["part"]
 
 
 class RunStats:
@@ -87,47 +92,51 @@ class RunStats:
         self.retries = 0
         self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)  # the newest ones
         self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
-        self.distances: Histogram | None = None  # the caller of ``add`` merges it
+        self.distances: Histogram | None = None  # of all batches: the caller of ``add`` merges them
         self.width = _FIRST_WIDTH  # seconds per bin of time
         self.ended = started
-        self._bins: dict[str, np.ndarray] = {}  # by worker, a row for each of ``_IN_BINS``
+        # by worker, float64 array of a row for each of ``_IN_BINS``, and ``MAX_BINS`` columns
+        self._bins: dict[str, np.ndarray] = {}
         self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first
         # seconds, source and batch, at most one per batch
         self.slowest_sources: list[tuple[float, str, int]] = []
+        # of the batches of the last minute: when they were added, their sources, and their edges
         self._arrivals: deque[tuple[float, int, int]] = deque()
 
     @property
     def done(self) -> int:
+        """Number of sources that are computed, by an earlier run too."""
         return self.kept + self.whole.sources
 
     @property
     def left(self) -> int:
+        """Number of sources that are neither computed nor failed."""
         return max(0, self.total - self.done - self.failed_sources)
 
     def add(self, batch: dict[str, Any], now: float | None = None) -> None:
-        """Add one batch, as ``summarize_batch`` makes it."""
+        """Add one batch, as ``summarize_batch`` makes it; ``now``: seconds since the epoch."""
         now = time.time() if now is None else now
-        name = batch["worker"]
-        if name not in self.workers and len(self.workers) >= MAX_WORKERS:
-            name = OTHERS
+        worker = batch["worker"]
+        if worker not in self.workers and len(self.workers) >= MAX_WORKERS:
+            worker = OTHERS
         self.whole.add(batch)
-        self.workers.setdefault(name, Share()).add(batch)
-        self._spread(name, batch)
-        insort(
-            self.slowest, batch, key=lambda each: (each["started"] - each["ended"], each["part"])
-        )
+        self.workers.setdefault(worker, Share()).add(batch)
+        self._add_to_bins(worker, batch)
+
+        # The slowest batches and sources, the slowest first.
+        insort(self.slowest, batch, key=_minus_seconds_and_part)
         del self.slowest[MAX_LISTED:]
         if batch["slowest"] is not None:
-            source, took = batch["slowest"]
-            insort(
-                self.slowest_sources, (took, str(source), batch["part"]), key=lambda each: -each[0]
-            )
+            source, seconds = batch["slowest"]
+            entry = (seconds, str(source), batch["part"])
+            insort(self.slowest_sources, entry, key=lambda entry: -entry[0])
             del self.slowest_sources[MAX_LISTED:]
+
         self._arrivals.append((now, batch["sources"], batch["edges"]))
-        self._forget(now)
+        self._drop_arrivals(now)
 
     def take(self, updates: Mapping[str, Any], now: float | None = None) -> None:
-        """Add lists of updates, as far as they are there: ``batches`` as of ``add``; ``failed``; and
+        """Add lists of updates, which may have ``batches``, as ``add`` takes them, ``failed`` and
         ``retried``.
 
         A failure has ``part``, ``sources``, which are the first of those that failed, their number
@@ -143,77 +152,81 @@ class RunStats:
         self.retried.extend(updates.get("retried", ()))
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Return sources and edges per second over the last minute, or since a later start; 0
-        before any batch.
+        """Return sources per second and edges per second, over the last minute or since a later start;
+        0 before any batch.
         """
         now = time.time() if now is None else now
-        self._forget(now)
-        # A worker compiles once, before its first batch is done: the rest takes no such time.
+        self._drop_arrivals(now)
+        # A worker compiles once, before its first batch is done: what is left takes no such time.
         compiled = max(
             (share.phases.get("compile", 0.0) for share in self.workers.values()), default=0.0
         )
-        seconds = min(_LATELY, now - self.started - compiled)
+        seconds = min(_RATE_SECONDS, now - self.started - compiled)
         if seconds <= 0 or not self._arrivals:
             return 0.0, 0.0
-        sources = sum(n for _, n, _ in self._arrivals)
-        edges = sum(n for _, _, n in self._arrivals)
-        return sources / seconds, edges / seconds
+        n_sources = sum(sources for _, sources, _ in self._arrivals)
+        n_edges = sum(edges for _, _, edges in self._arrivals)
+        return n_sources / seconds, n_edges / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
         """Return the estimated remaining time at the current rate; None if the rate is 0."""
-        rate = self.rates(now)[0]
-        return self.left / rate if rate else None
+        sources_per_second, _ = self.rates(now)
+        return self.left / sources_per_second if sources_per_second else None
 
     def busiest(self, most: int) -> list[str]:
-        """Return the workers with most sources, ordered by name; the others are summed as
-        ``OTHERS`` at the end.
+        """Return the names of the workers with most sources, in order; ``OTHERS`` at the end stands
+        for the others, if there are more than ``most``.
         """
-        named = sorted(
-            (name for name in self.workers if name != OTHERS),
-            key=lambda name: -self.workers[name].sources,
-        )
         if len(self.workers) <= most and OTHERS not in self.workers:
-            return sorted(named, key=_by_number)
-        return [*sorted(named[: most - 1], key=_by_number), OTHERS]
+            return sorted(self.workers, key=_by_number)
+        names = [name for name in self.workers if name != OTHERS]
+        names.sort(key=lambda name: -self.workers[name].sources)
+        return [*sorted(names[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the seconds from the start at which each bin of ``width`` begins, and the rates
-        per second by worker.
+        """Return the seconds from the start at which each bin of ``width`` begins, and by worker the
+        rate per second in each bin (float64 arrays with a value per bin).
 
-        ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed.
+        ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed as ``OTHERS``.
         """
-        n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
-        names = self.busiest(MAX_LISTED)
-        rates = {name: np.zeros(n) for name in names}
-        for name, bins in self._bins.items():
-            rates[name if name in rates else OTHERS] += bins[_IN_BINS.index(what), :n] / self.width
-        return np.arange(n) * self.width, rates
+        n_bins = max(1, int(np.ceil((self.ended - self.started) / self.width)))
+        rates = {name: np.zeros(n_bins) for name in self.busiest(MAX_LISTED)}
+        for worker, bins in self._bins.items():
+            name = worker if worker in rates else OTHERS
+            rates[name] += bins[_IN_BINS.index(what), :n_bins] / self.width
+        return np.arange(n_bins) * self.width, rates
 
     def shares(self, most: int) -> dict[str, Share]:
-        """Return the totals per worker, with those beyond ``most`` summed."""
+        """Return the totals by worker, with those beyond ``most`` summed as ``OTHERS``."""
         shares: dict[str, Share] = {name: Share() for name in self.busiest(most)}
         for name, share in self.workers.items():
             shares[name if name in shares else OTHERS].add(vars(share))
         return shares
 
-    def _forget(self, now: float) -> None:
-        while self._arrivals and self._arrivals[0][0] < now - _LATELY:
+    def _drop_arrivals(self, now: float) -> None:
+        """Forget batches that were added more than ``_RATE_SECONDS`` ago."""
+        while self._arrivals and self._arrivals[0][0] < now - _RATE_SECONDS:
             self._arrivals.popleft()
 
-    def _spread(self, name: str, batch: dict[str, Any]) -> None:
-        """Distribute the counts of a batch evenly over its duration."""
+    def _add_to_bins(self, worker: str, batch: dict[str, Any]) -> None:
+        """Distribute the counts of a batch evenly over the bins of its duration."""
         # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning
         # with it.
         begin = max(batch["started"], self.started)
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)
+
+        # Join neighboring bins in pairs until all of them hold the run. The second half is free then.
         while end - self.started > MAX_BINS * self.width:
             self.width *= 2
-            for each in self._bins.values():
-                each[:] = np.pad(each.reshape(2, -1, 2).sum(axis=2), ((0, 0), (0, MAX_BINS // 2)))
-        edges = np.arange(MAX_BINS + 1) * self.width + self.started
-        share = np.diff(np.clip((edges - begin) / (end - begin), 0.0, 1.0))
-        if name not in self._bins:
-            self._bins[name] = np.zeros((2, MAX_BINS))
-        for amounts, what in zip(self._bins[name], _IN_BINS, strict=True):
-            amounts += share * batch[what]
+            for bins in self._bins.values():
+                pairs = bins.reshape(len(_IN_BINS), -1, 2)
+                bins[:] = np.pad(pairs.sum(axis=2), ((0, 0), (0, MAX_BINS // 2)))
+
+        # Which share of the batch is in each bin.
+        bin_ends = np.arange(MAX_BINS + 1) * self.width + self.started
+        share = np.diff(np.clip((bin_ends - begin) / (end - begin), 0.0, 1.0))
+        if worker not in self._bins:
+            self._bins[worker] = np.zeros((len(_IN_BINS), MAX_BINS))
+        for counts, what in zip(self._bins[worker], _IN_BINS, strict=True):
+            counts += share * batch[what]

@@ -19,20 +19,20 @@ from markupsafe import Markup, escape
 
 from .html_fragments import printed
 
-HEIGHT = 260
-# around the plane; ``MARGIN`` where there is no axis
+HEIGHT = 260  # of an image; all sizes are in pixels
+# Margins around the plane; ``MARGIN`` where there is no axis.
 TOP = 34
 BOTTOM = 46
 MARGIN = 12
 _LEFT = 62
-_LEGEND_ROW = 16
-_TICKS = 5
-_CHARACTER = 6.6  # width of one
+_LEGEND_ROW_HEIGHT = 16
+_TICKS = 5  # about the number of ticks of an axis
+_CHARACTER_WIDTH = 6.6
 
 
 def left_margin(names: Iterable[str]) -> int:
-    """Return the width of a margin for the names of rows."""
-    return min(16 + math.ceil(_CHARACTER * max(map(len, names), default=0)), 400)
+    """Return the width of a left margin that holds the names of rows."""
+    return min(16 + math.ceil(_CHARACTER_WIDTH * max(map(len, names), default=0)), 400)
 
 
 def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
@@ -40,24 +40,32 @@ def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False
     span = end - start
     if not span > 0:
         return [start]
+    # The smallest step of 1, 2 or 5 times a power of ten with which there are not too many.
     step = 10.0 ** math.floor(math.log10(span / most))
     step *= next(factor for factor in (1, 2, 5, 10) if factor * step * most >= span)
     if whole:
         step = max(1.0, round(step))
+    # The ends count even if rounding puts them just outside.
     first = math.ceil(start / step - 1e-9)
-    return [i * step for i in range(first, math.floor(end / step + 1e-9) + 1)]
+    last = math.floor(end / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
 
 
 def make_log_ticks(low: float, high: float) -> list[float]:
     """Return 1, 2 and 5 times powers of ten within a range; powers alone if those are too many."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
-    if len(fine) <= 2 * _TICKS:
-        return fine
-    return [t for t in fine if round(math.log10(t), 6).is_integer()]
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = []
+    for exponent in exponents:
+        for factor in (1, 2, 5):
+            if low <= factor * 10.0**exponent <= high:
+                ticks.append(factor * 10.0**exponent)
+    if len(ticks) <= 2 * _TICKS:
+        return ticks
+    return [tick for tick in ticks if round(math.log10(tick), 6).is_integer()]
 
 
-def _text(value: object) -> Markup:
+def _escape(value: object) -> Markup:
+    """Return a value as text of the image, printable and escaped."""
     return escape(printed(value))
 
 
@@ -73,11 +81,20 @@ class Size(NamedTuple):
 
 
 class Plane:
-    """A plot under construction: a plane between margins, in pixels of an image of a size.
+    """A plot under construction: a plane between margins, in an image of a size.
 
     ``x`` and ``y``: the values at the left and the right, and at the bottom and the top.
-    ``legend``, above the plane: names with the colour, and the shape if it is no square, of what
-    they stand for. ``log``: the axes that are logarithmic.
+    ``legend``, above the plane: entries of a name, the colour, and perhaps the shape of the mark
+    that has it ("square" by default). ``log``: the axes that are logarithmic: "x", "y" or "xy".
+
+    Attributes
+    ----------
+    width, height : int
+        Of the image.
+    left, top, right, bottom : int
+        Where the plane is in the image.
+    parts : list of str
+        The elements of SVG so far.
     """
 
     def __init__(
@@ -90,52 +107,62 @@ class Plane:
         log: str = "",
     ):
         width, height, left, bottom = size
-        rows = _legend_rows(legend, width - left - MARGIN)
+        legend_rows = _legend_rows(legend, width - left - MARGIN)
+        legend_height = _LEGEND_ROW_HEIGHT * len(legend_rows)
         self.width = width
-        self.height = height + _LEGEND_ROW * len(rows)
+        self.height = height + legend_height
         self._x = x
         self._y = y
         self._log = log
         self.left = left
-        self.top = TOP + _LEGEND_ROW * len(rows)
+        self.top = TOP + legend_height
         self.right = width - MARGIN
         self.bottom = self.height - bottom
         self.parts: list[str] = []
         if title:
             self.text(left, 18, title, "title")
-        for i, row in enumerate(rows):
-            at = left
-            for name, *look in row:
-                self._mark(at + 5, 35 + _LEGEND_ROW * i, *look)
-                self.text(at + 14, 39 + _LEGEND_ROW * i, name)
-                at += _legend_width(name)
+        for i, entries in enumerate(legend_rows):
+            x_of_entry = left
+            for name, *look in entries:
+                self._mark(x_of_entry + 5, 35 + _LEGEND_ROW_HEIGHT * i, *look)
+                self.text(x_of_entry + 14, 39 + _LEGEND_ROW_HEIGHT * i, name)
+                x_of_entry += _legend_width(name)
 
     def at_x(self, value: float) -> float:
-        return self.left + self._share(value, self._x, "x") * (self.right - self.left)
+        """Return where a value of the horizontal axis is, in pixels from the left."""
+        return self.left + self._fraction(value, self._x, "x") * (self.right - self.left)
 
     def at_y(self, value: float) -> float:
-        return self.bottom - self._share(value, self._y, "y") * (self.bottom - self.top)
+        """Return where a value of the vertical axis is, in pixels from the top."""
+        return self.bottom - self._fraction(value, self._y, "y") * (self.bottom - self.top)
 
-    def _share(self, value: float, ends: tuple[float, float], axis: str) -> float:
-        value, low, high = map(math.log, (value, *ends)) if axis in self._log else (value, *ends)
+    def _fraction(self, value: float, ends: tuple[float, float], axis: str) -> float:
+        """Return how far along an axis a value is: 0 at its begin, 1 at its end."""
+        low, high = ends
+        if axis in self._log:
+            value, low, high = map(math.log, (value, low, high))
         return (value - low) / ((high - low) or 1)
 
-    def text(self, x: float, y: float, words: object, kind: str = "", more: str = "") -> None:
-        """Write at a place in pixels."""
-        classes = f' class="{kind}"' if kind else ""
-        self.parts.append(f'<text{classes} x="{x:.1f}" y="{y:.1f}"{more}>{_text(words)}</text>')
+    def text(
+        self, x: float, y: float, words: object, css_class: str = "", attributes: str = ""
+    ) -> None:
+        """Write at a place in pixels; ``attributes``: further ones of the element."""
+        classes = f' class="{css_class}"' if css_class else ""
+        self.parts.append(
+            f'<text{classes} x="{x:.1f}" y="{y:.1f}"{attributes}>{_escape(words)}</text>'
+        )
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
-        """Draw a line across the plane, at one value of an axis."""
-        place = ""
+        """Draw a line across the plane at a value of an axis; ``kind``: its class of the style sheet."""
+        path = ""
         if y is not None:
-            place += f"M{self.left} {self.at_y(y):.1f}H{self.right}"
+            path += f"M{self.left} {self.at_y(y):.1f}H{self.right}"
         if x is not None:
-            place += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}"
-        self.parts.append(f'<path class="{kind}" d="{place}"/>')
+            path += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}"
+        self.parts.append(f'<path class="{kind}" d="{path}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
-        """Draw the ticks and the label of the horizontal axis."""
+        """Draw the ticks and the label of the horizontal axis; ``whole``: at whole numbers only."""
         ticks = make_ticks(*self._x, whole=whole)
         if "x" in self._log:
             ticks = make_log_ticks(*self._x)
@@ -145,48 +172,52 @@ class Plane:
         self.x_label(label)
 
     def x_label(self, label: str) -> None:
+        """Draw the horizontal axis without ticks, and its label."""
         self.text((self.left + self.right) / 2, self.bottom + 36, label, "middle")
         self.parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
 
     def y_axis(self, label: str, percent: bool = False) -> None:
         """Draw the ticks and the label of the vertical axis."""
-        for tick in make_log_ticks(*self._y) if "y" in self._log else make_ticks(*self._y):
-            shown = f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}"
+        ticks = make_ticks(*self._y)
+        if "y" in self._log:
+            ticks = make_log_ticks(*self._y)
+        for tick in ticks:
+            number = f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}"
             self.rule(y=tick)
-            self.text(self.left - 6, self.at_y(tick) + 4, shown, "end")
+            self.text(self.left - 6, self.at_y(tick) + 4, number, "end")
         middle = (self.top + self.bottom) / 2
         self.text(14, middle, label, "middle", f' transform="rotate(-90 14 {middle:.0f})"')
 
     def rows_axis(self, names: Sequence[str]) -> None:
-        """Name the rows 0, 1, ... from the top."""
+        """Write the names of rows of height 1 beside the vertical axis, the first at the top."""
         for i, name in enumerate(names):
             self.text(self.left - 6, self.at_y(len(names) - i - 0.5) + 4, name, "end")
 
     def bar(
         self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = ""
     ) -> None:
-        """Draw a rectangle between values of the axes."""
-        left = self.at_x(x[0])
-        right = self.at_x(x[1])
-        low = self.at_y(y[0])
-        high = self.at_y(y[1])
-        place = f'x="{left:.2f}" y="{high:.2f}" width="{max(right - left, 0.3):.2f}" height="{low - high:.2f}"'
+        """Draw a rectangle between two values of each axis."""
+        left, right = map(self.at_x, x)
+        bottom, top = map(self.at_y, y)
+        width = max(right - left, 0.3)  # or a browser would not draw it
+        place = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{bottom - top:.2f}"'
         self._shape("rect", place, colour, title)
 
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
-        """Draw a line through points of the plane."""
+        """Draw a line through points, given by values of the axes."""
         corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
         self.parts.append(
             f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
 
     def mark(self, x: float, y: float, colour: str, shape: str = "circle", title: str = "") -> None:
+        """Draw a mark at values of the axes."""
         self._mark(self.at_x(x), self.at_y(y), colour, shape, title)
 
     def _mark(
         self, x: float, y: float, colour: str, shape: str = "square", title: str = ""
     ) -> None:
-        """Draw a mark at a place in pixels."""
+        """Draw a mark at a place in pixels; ``shape``: "circle", "square" or "triangle"."""
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
@@ -195,53 +226,64 @@ class Plane:
         self._shape(tag, place, colour, title)
 
     def _shape(self, tag: str, place: str, colour: str, title: str) -> None:
-        tip = f"<title>{_text(title)}</title>" if title else ""
+        """Draw a filled shape: an element of SVG with the attributes of its place.
+
+        ``title``: text that browsers show where the pointer rests.
+        """
+        tip = f"<title>{_escape(title)}</title>" if title else ""
         self.parts.append(f'<{tag} {place} fill="{colour}">{tip}</{tag}>')
 
 
 def picture(*planes: Plane, file: bool = False) -> Markup:
-    """Return the element of an image of planes, one below the other; with ``file``, an image for
-    itself.
+    """Return an image of planes, one below the other: an element for a page, which has the style, or
+    with ``file`` the text of a file.
     """
     width = planes[0].width
     height = 0
-    parts = []
-    between = "\n" if file else ""
+    groups = []
+    separator = "\n" if file else ""
     for plane in planes:
-        parts.append(f'<g transform="translate(0 {height})">{between.join(plane.parts)}</g>')
+        groups.append(f'<g transform="translate(0 {height})">{separator.join(plane.parts)}</g>')
         height += plane.height
-    head = f'class="plot" viewBox="0 0 {width} {height}" role="img"'
-    drawn = between.join(parts)
+    attributes = f'class="plot" viewBox="0 0 {width} {height}" role="img"'
+    content = separator.join(groups)
     if not file:
-        return Markup(f"<svg {head}>{drawn}</svg>")
-    style = f'<style>\n{_light_style()}\n</style>\n<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    return Markup(f'<svg xmlns="http://www.w3.org/2000/svg" {head}>\n{style}\n{drawn}\n</svg>\n')
+        return Markup(f"<svg {attributes}>{content}</svg>")
+    style = f"<style>\n{_light_style()}\n</style>"
+    background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+    return Markup(
+        f'<svg xmlns="http://www.w3.org/2000/svg" {attributes}>\n'
+        f"{style}\n{background}\n{content}\n</svg>\n"
+    )
 
 
 @functools.cache
 def _light_style() -> str:
-    """Return the rules for plots of the style sheet, with the colours of the light scheme in place."""
-    css = Path(__file__).with_name("templates").joinpath("style.css").read_text(encoding="utf-8")
-    light = dict(re.findall(r"--(\w+): (#\w+)", css.partition("@media")[0]))
-    rules = "\n".join(
-        line for line in css.splitlines() if line.startswith((".plot text", ".plot ."))
-    )
-    return re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], rules)
+    """Return the rules of the style sheet for plots, with the colours of the light scheme in place of
+    its variables.
+    """
+    style_sheet = Path(__file__).with_name("templates") / "style.css"
+    css = style_sheet.read_text(encoding="utf-8")
+    light_scheme, _, _ = css.partition("@media")  # what follows is the dark one
+    colours = dict(re.findall(r"--(\w+): (#\w+)", light_scheme))
+    rules = [line for line in css.splitlines() if line.startswith((".plot text", ".plot ."))]
+    return re.sub(r"var\(--(\w+)\)", lambda variable: colours[variable[1]], "\n".join(rules))
 
 
 def _legend_width(name: str) -> int:
-    return 28 + math.ceil(_CHARACTER * len(name))
+    """Return the width of an entry of a legend: its mark, its name and the space behind it."""
+    return 28 + math.ceil(_CHARACTER_WIDTH * len(name))
 
 
 def _legend_rows(legend: Iterable[tuple[str, ...]], available: int) -> list[list[tuple[str, ...]]]:
-    """Divide the entries of a legend into rows that are not too wide."""
+    """Divide the entries of a legend, whose names come first, into rows of the available width."""
     rows: list[list[tuple[str, ...]]] = []
-    used = available
+    used = available  # so that the first entry begins a row
     for entry in legend:
-        wide = _legend_width(entry[0])
-        if used + wide > available:
+        width = _legend_width(entry[0])
+        if used + width > available:
             rows.append([])
             used = 0
         rows[-1].append(entry)
-        used += wide
+        used += width
     return rows

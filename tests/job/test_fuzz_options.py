@@ -265,7 +265,7 @@ def quick(monkeypatch):
     monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})
 
 
-COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._OWN] + [
+COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._OPTIONS] + [
     "--algorithm",
     "--random-sources",
     "--hash-weights",

@@ -107,7 +107,7 @@ def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
     of_rows = histogram_of_rows("sssp", np.array(distances), np.array([len(distances)]))
     for found in (make_histogram(Distances(distances)), of_rows):
         assert sum(found["counts"]) == len(distances)
-        assert run_plots.make_histogram(found, "sssp").x[1] >= distances[-1]
+        assert run_plots.plot_histogram(found, "sssp").x[1] >= distances[-1]
 
 
 def test_levels_beyond_the_bins_are_counted_as_distances_are():

@@ -15,7 +15,7 @@ if __name__ == "pipelines":  # in a checkout
 
 
 def __getattr__(name: str) -> Any:
-    # On first use, since programs of this package begin with --help, which needs none of it.
+    """Import ``run_job`` and its classes on first use: --help of the programs needs none of them."""
     if name in __all__:
         try:
             from . import job

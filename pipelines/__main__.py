@@ -60,6 +60,7 @@ def main() -> int:
     if command not in COMMANDS:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
+
     if command == "run":
         command = own_program(words) or command
     if command == "plan":
@@ -67,14 +68,14 @@ def main() -> int:
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.
     sys.argv = [f"kepler-traverse {command}", *words]
-    name, _ = COMMANDS[command]
+    module_name, _ = COMMANDS[command]
 
-    def imported() -> Any:
-        return import_module(f".{name}", __package__)
+    def import_program() -> Any:
+        return import_module(f".{module_name}", __package__)
 
-    if name == "batch_sources":  # whose two processes divide the signals between them
-        return int(imported().program())
-    return signals.run_heeding(lambda: int(imported().main()))
+    if module_name == "batch_sources":  # whose two processes divide the signals between them
+        return int(import_program().program())
+    return signals.run_heeding(lambda: int(import_program().main()))  # imports take long
 
 
 if __name__ == "__main__":

@@ -61,10 +61,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
-# kinds of options
+# kinds of options whose values are numbers, or a switch
 _NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
-# with it the other options are checked; a client's own need not be one of a flag
+# in place of the address of a client, which need not be one that a flag takes, while options are
+# checked
 _CHECKED_ADDRESS = "tcp://client:0"
 
 
@@ -97,6 +98,7 @@ class JobResult:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of all part files."""
         return sum(part["rows"] for part in self.manifest["parts"])
 
     @property
@@ -139,8 +141,9 @@ class JobResult:
             Columns to read; all by default.
         """
         store = open_store(self.path)
-        for name in (part["file"] for part in self.manifest["parts"]):
-            with store.local([name]) as here, open_part(here / name) as part:
+        for entry in self.manifest["parts"]:
+            name = entry["file"]
+            with store.local([name]) as folder, open_part(folder / name) as part:
                 yield from part.tables(None if columns is None else list(columns))
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> Any:
@@ -271,33 +274,36 @@ def run_job(
     >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
     >>> done.to_pandas()  # doctest: +SKIP
     """
-    for name, given in {"edges": edges, "output": output, **options}.items():
-        arguments.refuse_open_file(name, given)
-    values = _values(options)
-    tables = _tables_in_memory(values)
-    names_all = _normalize_sources(values)
+    # The options as settings take them, the tables in memory, and the graph or the paths of files.
+    for name, value in {"edges": edges, "output": output, **options}.items():
+        arguments.refuse_open_file(name, value)
+    values = _as_settings(options)
+    tables = _take_tables(values)
+    has_all_sources = _normalize_sources(values)
     graph, paths = _read_graph(edges, values, tables)
     _refuse_tables(values)
-    values |= {"edges": paths, "output": _path("output", output)}
-    ids = {
+    values |= {"edges": paths, "output": _path_text("output", output)}
+
+    # What is checked once the graph is there, which for paths is in the run.
+    listed_ids = {
         name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)
     }
 
     def check(graph: Graph) -> None:
-        if names_all:
+        if has_all_sources:
             source_numbers(graph, ALL)
         if INDEX in tables.get("vertices", {}):
             _refuse_unknown_labels(graph, tables["vertices"][INDEX])
-        # a command line takes texts also for integers, and explains what is no id
-        for name, given in ids.items():
-            typed = [
-                each for each in given if not isinstance(each, str) or integer_id(each) is not None
-            ]
+        for name, ids in listed_ids.items():
+            # The run itself explains a text that is no id, as it does those of a command line.
+            typed = [id_ for id_ in ids if not isinstance(id_, str) or integer_id(id_) is not None]
             graph.to_numbers(typed, name[:-1])
 
     if graph is not None:
-        for name, own in ids.items():
-            graph.to_numbers(own, name[:-1])
+        for name, ids in listed_ids.items():
+            graph.to_numbers(ids, name[:-1])
+
+    # The run.
     inputs = CallerInputs(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         stack.enter_context(tables_in_memory(tables))
@@ -307,8 +313,8 @@ def run_job(
             from .scheduling.cluster import client_in_use
 
             address = _find_address(client)
-            checked = values | {"scheduler_address": _CHECKED_ADDRESS}
-            settings = read_settings(checked, environment={})
+            values |= {"scheduler_address": _CHECKED_ADDRESS}
+            settings = read_settings(values, environment={})
             settings = replace(settings, scheduler_address=address)
             stack.enter_context(client_in_use(client))
         if graph is not None and settings.engine == MG:
@@ -317,6 +323,8 @@ def run_job(
             )
         finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, inputs=inputs)
     assert finished is not None  # only the plan of a command line ends without
+
+    # Its result.
     path: Path | str = Path(output).absolute()
     if URL.match(values["output"]):
         path = values["output"].rstrip("/")
@@ -337,7 +345,9 @@ def run_job(
 
 
 def _refuse_unknown_labels(graph: Graph, column: Any) -> None:
-    """Raise InputError if the index of a table of vertices has a label that is no vertex."""
+    """Raise InputError if ``column``, the index of a table of vertices, has a label that is no
+    vertex.
+    """
     import pandas
 
     labels = pandas.Index(column.to_pandas())
@@ -359,83 +369,84 @@ def _refuse_unknown_options(options: Iterable[str]) -> None:
                 "client=, a client of that scheduler"
             )
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise InputError(with_failed_plugins(f"{name} is no option of the job{meant}"))
+            similar = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {similar[0]}?" if similar else ""
+            raise InputError(with_failed_plugins(f"{name} is no option of the job{hint}"))
 
 
-def _values(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options as settings take them: without those that are None, paths as texts,
-    ids as lists.
+def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of ``run_job`` as settings take them: without those that are None, paths as
+    texts, numbers of Python, and targets as lists.
     """
     _refuse_unknown_options(options)
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
-            values[option.key] = _path(option.key, values[option.key])
+            values[option.key] = _path_text(option.key, values[option.key])
         if option.key in values and option.kind in _NUMBERS:
-            values[option.key] = _plain(option.key, values[option.key])
+            values[option.key] = _as_plain_numbers(option.key, values[option.key])
     if "targets" in values and not _is_file(options["targets"]):
-        values["targets"] = _listed(arguments.ids("targets", values["targets"]))
+        values["targets"] = _as_list(arguments.ids("targets", values["targets"]))
     return values
 
 
-def _plain(name: str, value: Any) -> Any:
+def _as_plain_numbers(name: str, value: Any) -> Any:
     """Return a number, or numbers in any container that the library takes, as Python's own."""
+    # What is no container.
     if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
         if arguments.is_flag(value):
             return bool(value)
         return arguments.plain(value)
     column = arguments.arrow(name, value)
-    listed = column.tolist() if hasattr(column, "tolist") else column
-    if not isinstance(listed, Iterable):  # of an array without a dimension
-        return listed
-    return arguments.plain_list(listed)
+    numbers = column.tolist() if hasattr(column, "tolist") else column
+    if not isinstance(numbers, Iterable):  # of an array without a dimension
+        return numbers
+    return arguments.plain_list(numbers)
 
 
-def _tables_in_memory(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the columns of tables that are given in place of files, by their options; the values
-    get names in place of them.
+def _take_tables(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the columns of the tables in memory, by their options; in ``values``, names take the
+    place of these tables.
     """
     tables = {}
-    for key, read in _TABLES.items():
-        given = values.get(key)
-        if given is not None and not isinstance(given, str):
-            tables[key] = read(key, given)
+    for key, make_columns in _TABLES.items():
+        value = values.get(key)
+        if value is not None and not isinstance(value, str):  # a text is the path of a file
+            tables[key] = make_columns(key, value)
             values[key] = name_in_memory(key)
     return tables
 
 
-def _columns_of_through(_: str, given: Any) -> dict[str, Any]:
-    """Return edges as the columns that a file of them has."""
-    columns = arguments.columns("through", given)
+def _columns_of_through(_: str, edges: Any) -> dict[str, Any]:
+    """Return edges as the columns that a file of them has: rows of the edge list, or src and dst."""
+    columns = arguments.columns("through", edges)
     if columns is not None and EDGE in columns:
         return typed_columns("through", columns)
-    rows = rows_of_through(given)
+    rows = rows_of_through(edges)
     if rows is not None:
         return typed_columns("through", {EDGE: rows})
-    return columns_of_pairs(given, "edges of through", ("src", "dst"))
+    return columns_of_pairs(edges, "edges of through", ("src", "dst"))
 
 
-def _columns_of_vertices(name: str, given: Any) -> dict[str, Any]:
-    """Return the ids of vertices, and then their attributes if they are in a table.
+def _columns_of_vertices(name: str, value: Any) -> dict[str, Any]:
+    """Return the ids of vertices, and then their attributes if ``value`` is a table.
 
     Labels of an index that is not called as ids are must be vertices that the edges have.
     """
-    found = table_of_vertices(name, given)
-    if found is None:
-        return typed_columns(name, {VERTEX: arguments.ids(name, given)})
-    ids, columns, are_of_index = found
+    parts = table_of_vertices(name, value)
+    if parts is None:
+        return typed_columns(name, {VERTEX: arguments.ids(name, value)})
+    ids, columns, are_of_index = parts
     if ids is None:
         raise no_ids(name)
-    are_known = not are_of_index or is_called(ids.name) or is_id_name(ids.name)
-    own = VERTEX if are_known else INDEX
-    return typed_columns(name, columns_in_order(name, {own: ids, **columns}))
+    are_ids = not are_of_index or is_called(ids.name) or is_id_name(ids.name)
+    id_column = VERTEX if are_ids else INDEX
+    return typed_columns(name, columns_in_order(name, {id_column: ids, **columns}))
 
 
-# Options with tables in memory, and what returns their columns.
+# Options that may be tables in memory, and functions that return their columns.
 _TABLES: dict[str, Callable[[str, Any], dict[str, Any]]] = {
-    "pairs": lambda _, given: columns_of_pairs(given),
+    "pairs": lambda _, table: columns_of_pairs(table),
     "through": _columns_of_through,
     **dict.fromkeys(FILES_OF_IDS, _columns_of_vertices),
 }
@@ -461,34 +472,34 @@ def _is_file(value: Any) -> bool:
     )
 
 
-def _path(name: str, value: Any) -> str:
-    """Return a path as text."""
+def _path_text(name: str, value: Any) -> str:
+    """Return a path as text; ``name``: its option, for errors."""
     (path,) = arguments.list_paths(name, [value])
     return os.fsdecode(path)
 
 
 def _normalize_sources(values: dict[str, Any]) -> bool:
-    """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
+    """Replace ``sources`` in ``values`` by what settings take; return whether they are ``"all"``."""
     if "sources" not in values:
         return False
     for name in SOURCE_CHOICES:
         if name != "sources" and values.get(name) not in (None, False):
             raise InputError(f"sources are given more than once, by sources and {name}; take one")
     if _is_file(values["sources"]):
-        values["sources"] = _path("sources", values["sources"])
+        values["sources"] = _path_text("sources", values["sources"])
         return False
     sources = given_sources(values["sources"])
     if isinstance(sources, str):  # "all": other texts are refused
         del values["sources"]
         values["all_sources"] = True
         return True
-    values["sources"] = _listed(sources)
+    values["sources"] = _as_list(sources)
     if not values["sources"]:
         raise InputError("sources are empty: give at least one id")
     return False
 
 
-def _listed(ids: Any) -> list[Any]:
+def _as_list(ids: Any) -> list[Any]:
     """Return ids as a list; those of a set in ascending order."""
     if isinstance(ids, np.ndarray):
         return ids.tolist()
@@ -501,10 +512,10 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
-    """Take the columns of edges out of the values, whose ``columns`` are then those of other
-    tables; return them by role.
+    """Take the columns of edges out of ``columns`` of the values, where those of other tables stay;
+    return their names by role.
     """
-    columns = _columns(values.pop("columns", None))
+    columns = _columns_by_role(values.pop("columns", None))
     of_edges = {
         role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
     }
@@ -516,8 +527,11 @@ def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
 def _read_graph(
     edges: Any, values: dict[str, Any], tables: dict[str, dict[str, Any]]
 ) -> tuple[Graph | None, list[str]]:
-    """Return the graph of ``edges``, or None and the paths of an edge list; take its options from
-    the values, and ids that are in memory from the tables.
+    """Return the graph of ``edges`` in memory, and ``_IN_MEMORY``; or None and the paths of an edge
+    list.
+
+    Options that a graph is built with are taken out of ``values``. ``tables``: the columns of tables
+    in memory, by their options.
     """
     is_graph = isinstance(edges, Graph)
     if not is_graph:
@@ -525,6 +539,8 @@ def _read_graph(
         paths = _list_paths(edges)
         if paths:
             return None, paths
+
+    # Edges in memory.
     _refuse_options_of_files(values, is_graph)
     of_edges = _take_columns_of_edges(values)
     kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
@@ -532,7 +548,7 @@ def _read_graph(
         graph = edges
     elif is_table(edges) or column_tuple(edges) is not None:
         needs_rows = kind is not None and kind.needs_edge_rows
-        ids = {name: _ids_of(name, values, tables) for name in FILES_OF_IDS}
+        ids = {name: _take_ids(name, values, tables) for name in FILES_OF_IDS}
         graph = _build_graph(edges, of_edges | ids, values, needs_rows)
     else:
         raise InputError(
@@ -550,16 +566,19 @@ def _read_graph(
 
 def _list_paths(edges: Any) -> list[str]:
     """Return the paths of an edge list; an empty list if the edges are no paths."""
-    listed = edges if isinstance(edges, (list, tuple)) else [edges]
-    are_paths = all(isinstance(path, (str, os.PathLike)) for path in listed)
-    if not listed or not are_paths:
+    items = edges if isinstance(edges, (list, tuple)) else [edges]
+    are_paths = all(isinstance(item, (str, os.PathLike)) for item in items)
+    if not items or not are_paths:
         return []
     return [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GivenEdges:
-    """Options that are given with edges in memory, as rules see them; ``edges`` says what these are."""
+    """Options that are given with edges in memory, as the rules ``IN_MEMORY`` see them.
+
+    ``values``: of the options of ``run_job``. ``edges``: "a graph" or "a table in memory".
+    """
 
     values: Mapping[str, Any]
     edges: str
@@ -567,32 +586,39 @@ class GivenEdges:
 
     @property
     def algorithm(self) -> Any:
+        """The option ``algorithm``."""
         return self.values.get("algorithm")
 
     def value(self, name: str) -> Any:
+        """The value of an option, or the column of a role by ``columns.ROLE``."""
         option, _, role = name.partition(".")
         value = self.values.get(option)
-        return _columns(value).get(role) if role else value
+        return _columns_by_role(value).get(role) if role else value
 
     def is_given(self, name: str) -> bool:
+        """Whether an option has a value."""
         return self.value(name) is not None
 
     def spelled(self, name: str, value: object = None) -> str:  # noqa: ARG002
+        """Return an option as the caller writes it."""
         return name
 
 
 def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
     """Raise InputError for an option that is of no use where edges are in memory."""
-    given = GivenEdges(values=values, edges="a graph" if is_graph else "a table in memory")
+    options = GivenEdges(values=values, edges="a graph" if is_graph else "a table in memory")
     for row in IN_MEMORY:
-        violation = row.violation(given, edges=given.edges, value=repr(given.value(row.names[0])))
+        value = repr(options.value(row.names[0]))
+        violation = row.violation(options, edges=options.edges, value=value)
         if violation is not None:
             raise InputError(str(violation))
 
 
-def _ids_of(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any]]) -> Any:
-    """Return the ids of an option, which the graph is built with, and the run does without unless it
-    reads their attributes.
+def _take_ids(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any]]) -> Any:
+    """Return the ids of an option that the graph is built with; None without it.
+
+    The option is taken out of ``values``, since the run does without it, unless it reads attributes
+    in the same table.
     """
     path = values.get(name)
     if path is None:
@@ -608,9 +634,13 @@ def _ids_of(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any]]
 def _build_graph(
     edges: Any, of_edges: dict[str, Any], values: dict[str, Any], needs_rows: bool
 ) -> Graph:
-    """Build the graph of a table in memory, by its columns and the options that are for it."""
-    # The run that follows knows these no more: they are done.
-    done = {
+    """Build the graph of a table in memory; take its options out of ``values``.
+
+    ``of_edges``: arguments of ``graph_from_edges``: columns by role, and ids. ``needs_rows``:
+    whether the graph must know the rows of its edges.
+    """
+    # The run that follows must not apply these again.
+    of_building = {
         "weight_type": values.pop("weight_type", "auto"),
         "where": values.pop("where", None),
         "largest_component": values.pop("largest_component", False),
@@ -621,7 +651,7 @@ def _build_graph(
     return graph_from_edges(
         edges,
         **of_edges,
-        **done,
+        **of_building,
         directed=values.get("directed", True),
         weighted=weighted,
         edge_ids=needs_rows,
@@ -629,24 +659,25 @@ def _build_graph(
 
 
 def _name_of_result(values: dict[str, Any]) -> str:
+    """Return the option ``result``; ``""`` without it, or if it is no text."""
     result = values.get("result")
     return result if isinstance(result, str) else ""
 
 
-def _columns(given: Any) -> dict[str, Any]:
-    """Return the names of columns by their roles."""
-    if given is None:
+def _columns_by_role(columns: Any) -> dict[str, Any]:
+    """Return the option ``columns`` as a dictionary; raise InputError if it is no mapping of roles."""
+    if columns is None:
         return {}
-    if not isinstance(given, Mapping) or not all(isinstance(role, str) for role in given):
+    if not isinstance(columns, Mapping) or not all(isinstance(role, str) for role in columns):
         raise InputError(
-            f"columns must be a mapping of roles to names, as {{'src': 'from'}}, not {arguments.describe(given)}"
+            f"columns must be a mapping of roles to names, as {{'src': 'from'}}, not {arguments.describe(columns)}"
         )
-    return dict(given)
+    return dict(columns)
 
 
 def _find_address(client: Any) -> str:
-    """Return the address of a client's scheduler; raise InputError if it is closed, or no use from
-    this thread.
+    """Return the address of a client's scheduler; raise InputError if the client is closed or
+    asynchronous.
     """
     from distributed import Client
 
@@ -660,7 +691,7 @@ def _find_address(client: Any) -> str:
 
 @contextlib.contextmanager
 def _in_words_of_python() -> Iterator[None]:
-    """Write the options in messages of the job as arguments: ``--graph-cache`` is ``graph_cache``."""
+    """Let errors within the block name options as arguments: ``graph_cache`` for ``--graph-cache``."""
     try:
         with options_spelled(_spelled):
             yield

@@ -22,28 +22,33 @@ class _Alias(MetaPathFinder, InspectLoader):
     """Finds ``pipelines.x`` and loads ``kepler_traverse.pipelines.x`` in its place."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        """Return how to load ``pipelines.x``; None for other names, and if there is no such module."""
         if not fullname.startswith(f"{ALIAS}."):
             return None
-        found = util.find_spec(_own_name(fullname))
-        if found is None:
+        spec = util.find_spec(_name_in_package(fullname))
+        if spec is None:
             return None
-        is_package = found.submodule_search_locations is not None
-        return ModuleSpec(fullname, self, origin=found.origin, is_package=is_package)
+        is_package = spec.submodule_search_locations is not None
+        return ModuleSpec(fullname, self, origin=spec.origin, is_package=is_package)
 
     def exec_module(self, module: ModuleType) -> None:
-        # What the import system returns in place of the empty module that it has made.
-        sys.modules[module.__name__] = import_module(_own_name(module.__name__))
+        """Load the module; Python's import returns what is in ``sys.modules`` after this, in place of
+        the empty module that it has made.
+        """
+        sys.modules[module.__name__] = import_module(_name_in_package(module.__name__))
 
     def get_code(self, fullname: str) -> CodeType:
         """Return what ``python -m pipelines.x`` runs."""
-        program = f"runpy.run_module({_own_name(fullname)!r}, run_name='__main__', alter_sys=True)"
+        name = _name_in_package(fullname)
+        program = f"runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
         return compile(f"import runpy; {program}", fullname, "exec")
 
     def get_source(self, fullname: str) -> None:
-        """There is none of an alias."""
+        """Return None: an alias has no source."""
 
 
-def _own_name(alias: str) -> str:
+def _name_in_package(alias: str) -> str:
+    """Return ``kepler_traverse.pipelines.x`` for ``pipelines.x``."""
     return PACKAGE + alias.removeprefix(ALIAS)
 
 

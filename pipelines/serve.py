@@ -35,7 +35,7 @@ from .cli.terminal import called_as, say
 from .output.label_reader import numbers_of_ids, read_labels
 
 MAX_ROWS = 1_000_000  # of a batch
-MAX_WAITING = 64  # calls
+MAX_WAITING = 64  # calls that wait at a time
 MAX_SECONDS = 60.0  # that a call waits for others
 _MAX_TOKEN_BYTES = 4096
 _PAIRS = b"pairs"
@@ -52,9 +52,9 @@ def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def call(*given: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         try:
-            return method(*given)
+            return method(*arguments)
         except flight.FlightError:
             raise
         except InputError as error:
@@ -72,8 +72,13 @@ def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class LabelServer(flight.FlightServerBase):
-    """Answers pairs from the labels of a folder."""
+    """Answers pairs from the labels of a folder.
 
+    ``location``: address to listen at. ``tables``: the labels, as ``read_labels`` returns them.
+    ``cores``: calls that compute at a time. ``options``: those of Flight's server.
+    """
+
+    # Calls that the service does not take.
     do_get = _in_sentences(flight.FlightServerBase.do_get)
     do_put = _in_sentences(flight.FlightServerBase.do_put)
     list_flights = _in_sentences(flight.FlightServerBase.list_flights)
@@ -82,25 +87,25 @@ class LabelServer(flight.FlightServerBase):
         super().__init__(location, **options)
         self._tables = tables
         self._slots = threading.Semaphore(cores)
-        self._lock = threading.Lock()
-        self._waiting = 0
+        self._lock = threading.Lock()  # of the counts below
+        self._waiting = 0  # calls that wait for a slot
         self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
-        kind: Any = pa.int64() if tables.is_integer else pa.float64()
-        self._schema = pa.schema([("distance", kind)])
+        distance_type: Any = pa.int64() if tables.is_integer else pa.float64()
+        self._schema = pa.schema([("distance", distance_type)])
 
     @_in_sentences
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:  # noqa: ARG002
-        """Answer batch by batch: the next one is read when the last answer is written."""
+        """Answer an exchange batch by batch: the next one is read when the last answer is written."""
         if descriptor.command != _PAIRS:
             raise InputError('the command of an exchange is "pairs"')
         self._count(calls=1)
         writer.begin(self._schema)
         for chunk in reader:
             batch = chunk.data
-            if batch is None:
+            if batch is None:  # the chunk has metadata alone
                 continue
             with self._slot():
-                answer = self._answered(batch)
+                answer = self._answer_pairs(batch)
             writer.write_batch(answer)
             self._count(batches=1, pairs=batch.num_rows)
 
@@ -111,13 +116,18 @@ class LabelServer(flight.FlightServerBase):
         return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
 
     def get_schema(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
-        return flight.SchemaResult(self._schema)  # Flight sends tracebacks of this call in any case
+        """Return the schema of the answers; not ``_in_sentences``, since Flight sends tracebacks of this
+        call in any case.
+        """
+        return flight.SchemaResult(self._schema)
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        """Return the names of the actions, and what they answer."""
         return [("health", "whether the service answers"), ("stats", "numbers of calls and pairs")]
 
     @_in_sentences
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:  # noqa: ARG002
+        """Answer an action of ``list_actions``."""
         if action.type == "health":
             return iter([b"ok"])
         if action.type == "stats":
@@ -125,19 +135,20 @@ class LabelServer(flight.FlightServerBase):
                 return iter([json.dumps(self._counts | {"waiting": self._waiting}).encode()])
         raise InputError("the actions are health and stats")
 
-    def _answered(self, batch: Any) -> Any:
-        """Return the distances of the pairs in a batch."""
+    def _answer_pairs(self, batch: Any) -> Any:
+        """Return a batch with the distances of the pairs in a batch, null where there is no path."""
         if tuple(batch.schema.names) != _COLUMNS:
             raise InputError("a batch has the columns source and target, in this order")
         if batch.num_rows > MAX_ROWS:
             raise InputError(f"a batch has at most {MAX_ROWS:,} rows, not {batch.num_rows:,}")
         labels = self._tables.labels
         numbers = [self._numbers(batch, name) for name in _COLUMNS]
-        sums = labels.between(*numbers)
-        found: Any = sums
+        sums = labels.between(*numbers)  # int64 array, in units of ``labels.unit``
+        distances: Any = sums
         if not self._tables.is_integer:
-            found = sums * labels.unit
-        column = pa.array(found, type=self._schema.field(0).type, mask=sums == labels.unreached)
+            distances = sums * labels.unit
+        distance_type = self._schema.field(0).type
+        column = pa.array(distances, type=distance_type, mask=sums == labels.unreached)
         return pa.record_batch([column], schema=self._schema)
 
     def _numbers(self, batch: Any, name: str) -> Any:
@@ -149,7 +160,7 @@ class LabelServer(flight.FlightServerBase):
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Let as many calls compute at a time as there are cores, and so many more wait."""
+        """Let a call compute within the block, when one of the cores is free for it."""
         if not self._take_slot():
             self._count(refused=1)
             raise flight.FlightUnavailableError("too many calls wait; call again in a second")
@@ -169,9 +180,10 @@ class LabelServer(flight.FlightServerBase):
             self._waiting -= 1
         return is_taken
 
-    def _count(self, **more: int) -> None:
+    def _count(self, **numbers: int) -> None:
+        """Add numbers to the counts of these names."""
         with self._lock:
-            for name, number in more.items():
+            for name, number in numbers.items():
                 self._counts[name] += number
 
 
@@ -183,6 +195,7 @@ class _Tokens(flight.ServerMiddlewareFactory):
         self._tokens = tokens
 
     def start_call(self, info: Any, headers: Any) -> None:  # noqa: ARG002
+        """Raise an error of Flight unless a header has one of the tokens; Flight calls this first."""
         for name, values in headers.items():
             if name.lower() == "authorization" and any(map(self._is_known, values)):
                 return
@@ -191,7 +204,7 @@ class _Tokens(flight.ServerMiddlewareFactory):
     def _is_known(self, value: str) -> bool:
         """Whether a header has one of the tokens."""
         word = value.removeprefix("Bearer ").encode()
-        # each is compared, so that the time says nothing of which
+        # Compared with each, so that the time says nothing of which it is.
         return sum(hmac.compare_digest(word, token) for token in self._tokens) > 0
 
 
@@ -229,19 +242,22 @@ def parser() -> OnceParser:
     return result
 
 
-def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> LabelServer:
+def make_server(folder: str, host: str, port: int, flags: dict[str, Any]) -> LabelServer:
     """Return a server of the labels of a run, which listens already.
+
+    ``folder``: output of the run. ``flags``: values of the other flags by name, as ``tls_cert``.
 
     Raises InputError: the labels cannot be read; or the address is not the machine's own, and TLS
     or tokens are missing.
     """
     from kepler_traverse.cpu import threads
 
+    # TLS and tokens.
     options: dict[str, Any] = {}
-    has_tls = given.get("tls_cert") is not None and given.get("tls_key") is not None
-    if (given.get("tls_cert") is None) != (given.get("tls_key") is None):
+    has_tls = flags.get("tls_cert") is not None and flags.get("tls_key") is not None
+    if (flags.get("tls_cert") is None) != (flags.get("tls_key") is None):
         raise InputError("--tls-cert and --tls-key belong together; give both")
-    if not _is_loopback(host) and not (has_tls and given.get("token_file") is not None):
+    if not _is_loopback(host) and not (has_tls and flags.get("token_file") is not None):
         raise InputError(
             f"--host {host} can be reached from other machines: give --tls-cert, --tls-key and "
             "--token-file, or listen at 127.0.0.1"
@@ -249,19 +265,23 @@ def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> Lab
     scheme = "grpc"
     if has_tls:
         scheme = "grpc+tls"
-        options["tls_certificates"] = [(_bytes(given["tls_cert"]), _bytes(given["tls_key"]))]
-    if given.get("token_file") is not None:
-        options["middleware"] = {"tokens": _Tokens(_read_tokens(given["token_file"]))}
-    tables = read_labels(folder, given.get("inward"))
-    at = f"[{host}]" if ":" in host else host
+        certificate = _read_small_file(flags["tls_cert"])
+        options["tls_certificates"] = [(certificate, _read_small_file(flags["tls_key"]))]
+    if flags.get("token_file") is not None:
+        options["middleware"] = {"tokens": _Tokens(_read_tokens(flags["token_file"]))}
+
+    tables = read_labels(folder, flags.get("inward"))
+    address = f"{host}:{port}"
+    if ":" in host:  # of IPv6
+        address = f"[{host}]:{port}"
     try:
-        return LabelServer(f"{scheme}://{at}:{port}", tables, cores=threads.count(), **options)
+        return LabelServer(f"{scheme}://{address}", tables, cores=threads.count(), **options)
     except pa.ArrowException:
         # gRPC says why to its log alone
         reason = "take another --port if this one is in use"
         if has_tls:
             reason += ", and see that --tls-cert and --tls-key are a certificate and its key in PEM"
-        raise InputError(f"the service cannot listen at {at}:{port}; {reason}") from None
+        raise InputError(f"the service cannot listen at {address}; {reason}") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -272,8 +292,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _bytes(path: str) -> bytes:
-    """Read a small file; raise InputError if it cannot be read."""
+def _read_small_file(path: str) -> bytes:
+    """Return the bytes of a file of at most 1 MiB; raise InputError if it cannot be read."""
     from kepler_traverse.runtime.regular_files import read_regular
 
     try:
@@ -284,7 +304,8 @@ def _bytes(path: str) -> bytes:
 
 def _read_tokens(path: str) -> list[bytes]:
     """Return the tokens of a file, one per line."""
-    tokens = [line.strip() for line in _bytes(path).splitlines() if line.strip()]
+    lines = map(bytes.strip, _read_small_file(path).splitlines())
+    tokens = [line for line in lines if line]
     if not tokens or any(len(token) > _MAX_TOKEN_BYTES for token in tokens):
         raise InputError(f"{path}: it holds no token, or one of more than {_MAX_TOKEN_BYTES} bytes")
     return tokens
@@ -294,23 +315,24 @@ def _serve(parsed: Any) -> int:
     """Serve until a signal ends the program."""
     from kepler_traverse.errors import options_spelled
 
-    given = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)
-    if not (given["port"].isascii() and given["port"].isdigit()) or int(given["port"]) > 65535:
-        raise InputError(f"--port {given['port']!r} must be a number up to 65535")
+    flags = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)
+    if not (flags["port"].isascii() and flags["port"].isdigit()) or int(flags["port"]) > 65535:
+        raise InputError(f"--port {flags['port']!r} must be a number up to 65535")
     with options_spelled(flag_text):
         began = time.perf_counter()
-        server = make_server(given["folder"], given["host"], int(given["port"]), given)
-    try:  # it answers already
+        server = make_server(flags["folder"], flags["host"], int(flags["port"]), flags)
+    try:
         seconds = time.perf_counter() - began
         say(
-            f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
+            f"serving {Path(flags['folder'])} at {flags['host']}:{server.port}, loaded in {seconds:.1f} s"
         )
-        # server.serve() would take the signals, and wait for clients without end.
+        # The server answers on its own threads. server.serve() would take the signals, and wait for
+        # clients without end.
         _uninterrupted.sleep()
     finally:
-        # It waits for the open calls, and signals.run_heeding not for long. On a thread of its own
-        # a second interrupt ends the waiting alone: an interpreter that ends while a server is open
-        # would hang.
+        # The shutdown waits for the open calls, and signals.run_heeding not for long. On a thread of
+        # its own a second interrupt ends the waiting alone: an interpreter that ends while a server
+        # is open would hang.
         _uninterrupted.run(server.shutdown)
     return 0
 

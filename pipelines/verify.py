@@ -47,8 +47,7 @@ from .output.run_folder import (
 )
 from .output.store import Store, open_store
 from .output.tables import wrong_tables
-from .run.answered_tables import Make, answered_tables, tables_of_graph
-from .run.answered_tables import differing_table as differing_answer
+from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import choose_sources
 from .run.question import limit_of_settings, read_question
 from .run.reading import read_edge_list
@@ -69,14 +68,14 @@ def main(argv: list[str] | None = None) -> int:
     return run_program(parser, _verify, argv)
 
 
-def _verify(given: Any) -> int:
+def _verify(parsed: Any) -> int:
     """Verify an output, print what was found, and return the exit code."""
     started = time.perf_counter()
-    refuse_address("DIR", given.folder, takes_stores=True)
+    refuse_address("DIR", parsed.folder, takes_stores=True)
     findings = prove_output(
-        given.folder, given.edges, getattr(given, "device", "auto"), **moved_tables(given)
+        parsed.folder, parsed.edges, getattr(parsed, "device", "auto"), **moved_tables(parsed)
     )
-    _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
+    _show(parsed.folder, findings, time.perf_counter() - started, getattr(parsed, "json", False))
     return EXIT_WRONG if findings.faults else 0
 
 
@@ -104,23 +103,23 @@ def parser() -> OnceParser:
     return result
 
 
-def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> None:
-    """Print the faults and what was proven."""
-    if as_json:
+def _show(folder: Path, findings: Findings, seconds: float, is_json: bool) -> None:
+    """Print the faults and what was proven, as lines or as one JSON object."""
+    if is_json:
         show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return
     lines = [f"{fault.kind}: {fault.file}: {fault.message}" for fault in findings.faults]
     if findings.unlisted:
         lines.append(f"and {findings.unlisted} more")
-    how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
-    looked = (
+    methods = ", ".join(f"{count} {name}" for name, count in findings.proven.items()) or "none"
+    extent = (
         f"{several(findings.sources, 'source')}, "
-        f"{several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
+        f"{several(findings.rows, 'row')} in {seconds:.1f} s; methods: {methods}"
     )
     verdict = "verified"
     if findings.faults:
         verdict = f"WRONG: {several(len(findings.faults) + findings.unlisted, 'fault')}"
-    show(*lines, f"{folder}: {verdict} ({looked})")
+    show(*lines, f"{folder}: {verdict} ({extent})")
 
 
 def prove_output(
@@ -135,14 +134,17 @@ def prove_output(
     Raises InputError: the folder is not an output of this job, or the edge list is not that of the
     run.
     """
+    # The manifest and the names of files, which need no edge list.
     findings = Findings()
     store = open_store(folder)
     manifest = _read_consistent(store, findings)
     if manifest is None:
         return findings
     _check_manifest(store, manifest, findings)
+
+    # The graph and the question of the run, read again.
     settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
-    graph = _graph(manifest, replace(settings, device=device), findings)
+    graph = _read_graph(manifest, replace(settings, device=device), findings)
     if graph is None:
         return findings
     identity = manifest["identity"]
@@ -156,33 +158,40 @@ def prove_output(
         )
     elif settings.partition_by is not None:
         _refuse_other_partitions(graph, settings, identity)
+
+    # Every result in the parts.
     prover: Any
     if can_certify(graph, question):
         prover = Prover(graph, question, findings)
-        part_of = Part
-    else:
+        part_class = Part
+    else:  # certificates need rows that were left out
         prover = Retraversal(graph, question, identity["batch_size"], findings)
-        part_of = AgainPart
+        part_class = AgainPart
     layout = read_layout(manifest)
-    for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
+    entries = {entry["file"]: entry for entry in manifest["parts"]}  # each file once
+    for name, entry in entries.items():
         signals.check()
         if layout.has(name):  # any other is a fault already
-            with store.local([name]) as here:
-                part_of(here / name, entry, layout, prover, findings).check()
+            with store.local([name]) as local_folder:
+                part_class(local_folder / name, entry, layout, prover, findings).check()
+
+    # The tables beside the parts, which are made of them.
     if manifest["status"] == "done" and not findings.faults:
-        tables = answered_tables(settings)
+        makers = answered_tables(settings)
         for name, make in tables_of_graph(settings).items():
-            tables[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
-        _check_tables(store, manifest, tables, findings)
-    for folder, wrong in wrong_tables(store, manifest).items():
-        findings.add("table", folder, wrong)
+            makers[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
+        _check_tables(store, manifest, makers, findings)
+    for log_folder, fault in wrong_tables(store, manifest).items():
+        findings.add("table", log_folder, fault)
+
+    # Whether each source was verified.
     prover.finalize()
-    proven = sum(findings.proven.values())
-    if not findings.faults and proven != manifest["sources"]:
+    n_proven = sum(findings.proven.values())
+    if not findings.faults and n_proven != manifest["sources"]:
         findings.add(
             "incomplete",
             MANIFEST,
-            f"{proven} of the {manifest['sources']} sources of the run are verified",
+            f"{n_proven} of the {manifest['sources']} sources of the run are verified",
         )
     return findings
 
@@ -191,18 +200,19 @@ def _check_all_sources(
     graph: Graph, question: Question, identity: Identity, findings: Findings
 ) -> None:
     """Check that the sources of a run are all vertices, or the sample that it draws of them."""
-    right = getattr(question.options, "sources", None)
-    what = "the sample that its settings draw"
-    if right is None:
-        right = where_paths_begin(graph)
-        what = "all vertices"
-    if digest_of_ids(get_names(graph, right)) != identity["sources"]:
-        findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
+    sources = getattr(question.options, "sources", None)  # vertex numbers
+    name = "the sample that its settings draw"
+    if sources is None:
+        sources = where_paths_begin(graph)
+        name = "all vertices"
+    if digest_of_ids(get_names(graph, sources)) != identity["sources"]:
+        findings.add("sources", MANIFEST, f"the sources of the run are not {name}")
 
 
 def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identity) -> None:
     """Raise InputError if the table of sources has other partitions than the run."""
-    numbers, partitions = by_partition(graph, settings, choose_sources(graph, settings)[0])
+    sources, _ = choose_sources(graph, settings)
+    numbers, partitions = by_partition(graph, settings, sources)
     is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
     if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
         raise InputError(
@@ -212,7 +222,7 @@ def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identit
 
 
 def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
-    """Return the manifest, with all settings; or None and a fault if it contradicts itself.
+    """Return the manifest, with all settings; if it contradicts itself, add a fault and return None.
 
     Raises OutputError: the manifest is missing, cannot be read, or does not fit its schema.
     """
@@ -244,17 +254,17 @@ def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
 
 
 def _find_contradiction(manifest: Manifest, settings: Settings) -> str:
-    """Return in words where the identity of a run differs from its settings; empty if nowhere."""
+    """Describe where the identity of a run differs from its settings; ``""`` if nowhere."""
     identity = manifest["identity"]
-    written = asdict(settings) | {"limit": limit_of_settings(settings)}
+    values = asdict(settings) | {"limit": limit_of_settings(settings)}
     defaults = dict.fromkeys(("algorithm", "result", "certify", "limit")) | DEFAULTS
     for key, default in defaults.items():
         if key in FACTS:  # the identity has a digest, which is compared when the file is read again
             continue
         name = SETTINGS.get(key, key)
         recorded = identity.get(key, default)
-        if written.get(name) != recorded:
-            return f"its settings have {name} {written.get(name)!r}, and its identity {recorded!r}"
+        if values.get(name) != recorded:
+            return f"its settings have {name} {values.get(name)!r}, and its identity {recorded!r}"
     return ""
 
 
@@ -272,11 +282,11 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
 def _check_completeness(store: Store, manifest: Manifest, findings: Findings) -> None:
     """Check that the run has ended, and that the manifest is the one of its end."""
     if manifest["status"] != "done" or SUCCESS not in store.names():
-        answered = sum(len(part["sources"]) for part in manifest["parts"])
+        n_computed = sum(len(part["sources"]) for part in manifest["parts"])
         findings.add(
             "incomplete",
             MANIFEST,
-            f"the run is not complete: {answered} of {manifest['sources']} sources are computed",
+            f"the run is not complete: {n_computed} of {manifest['sources']} sources are computed",
         )
     elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
@@ -285,17 +295,17 @@ def _check_completeness(store: Store, manifest: Manifest, findings: Findings) ->
 def _check_identity(manifest: Manifest, findings: Findings) -> None:
     """Check that what the manifest says twice is the same."""
     identity = manifest["identity"]
-    for what, said, expected in [
+    for fact, recorded, expected in [
         ("fingerprint", manifest["fingerprint"], compute_fingerprint(identity)),
         ("algorithm", manifest["algorithm"], identity["algorithm"]),
         ("result", manifest["result"], identity["result"]),
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
     ]:
-        if said != expected:
+        if recorded != expected:
             findings.add(
                 "manifest",
                 MANIFEST,
-                f"its {what} is {said}, which the rest of it contradicts ({expected})",
+                f"its {fact} is {recorded}, which the rest of it contradicts ({expected})",
             )
 
 
@@ -318,8 +328,9 @@ def _check_sums(manifest: Manifest, findings: Findings) -> None:
             "the sources of its parts are not those of the run, in that order",
         )
     if manifest["batches"] != read_layout(manifest).n_parts:
-        said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
-        findings.add("manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources")
+        batches = f"{manifest['batches']} batches of {identity['batch_size']} sources"
+        sources_of_run = f"{manifest['sources']} sources"
+        findings.add("manifest", MANIFEST, f"{batches} are not those of {sources_of_run}")
     if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
         counts = f"{len(parts)} parts with {len(sources)} sources"
         findings.add(
@@ -334,9 +345,10 @@ def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
     layout = read_layout(manifest)
     if store.is_local:
         for name in filter(PARTITION_NAME.fullmatch, sorted(store.names())):
-            what = irregular(store.path / name)
-            if what != "a folder":
-                findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
+            kind = irregular(store.path / name)  # what it is, if no file
+            if kind != "a folder":
+                findings.add("damaged part", name, f"it is {kind or 'a file'} and not a folder")
+
     listed = Counter(part["file"] for part in manifest["parts"])
     on_disk = {
         name
@@ -354,15 +366,14 @@ def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
 
 
 def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> None:
-    """Check what the manifest says of the graph, and of results in general; what it does not say is
-    not wrong.
+    """Check what the manifest says of the graph, and of results in general; a fact that it lacks is
+    no fault.
     """
     algorithm = manifest["identity"]["algorithm"]
-    said: dict[str, Any] = {
-        **manifest,
-        **{f"graph.{key}": value for key, value in manifest["graph"].items()},
-    }
-    right: dict[str, Any] = {
+    recorded: dict[str, Any] = {**manifest}
+    for key, value in manifest["graph"].items():
+        recorded[f"graph.{key}"] = value
+    expected: dict[str, Any] = {
         "graph.vertices": graph.n_vertices,
         "graph.stored_edges": graph.n_edges,
         "graph.directed": graph.directed,
@@ -370,38 +381,45 @@ def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> 
         "direction": manifest["settings"]["direction"],
     }
     if manifest["status"] == "done":
-        right["failed"] = []
-    for key, expected in right.items():
-        if key in said and said[key] != expected:
-            shown = str(said[key])[:100]
+        expected["failed"] = []
+    for key, value in expected.items():
+        if key in recorded and recorded[key] != value:
+            text = str(recorded[key])[:100]
             findings.add(
                 "manifest",
                 MANIFEST,
-                f"its {key} is {shown!r}, and that of the run is {str(expected)!r}",
+                f"its {key} is {text!r}, and that of the run is {str(value)!r}",
             )
 
 
 def _check_tables(
-    store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings
+    store: Store, manifest: Manifest, makers: dict[str, Make], findings: Findings
 ) -> None:
-    """Check the tables beside the parts: those of the manifest, and no others."""
+    """Check the tables beside the parts: those of the manifest, and no others.
+
+    ``makers``: the functions that make the tables of the run from its parts, by their names.
+    """
     listed = {entry["file"]: entry for entry in manifest["tables"]}
     parts = [entry["file"] for entry in manifest["parts"]]
-    with store.local([*tables, *parts] if tables else []) as here:
-        for name in sorted(tables | listed.keys() | tables_in(store.names())):
-            if name not in tables:
+    needed = [*makers, *parts] if makers else []
+    with store.local(needed) as folder:
+        paths = [folder / part for part in parts]
+        for name in sorted(makers | listed.keys() | tables_in(store.names())):
+            if name not in makers:
                 findings.add("table", name, "it is no table of the run")
             elif name not in listed:
                 findings.add("table", name, "the manifest lists no such table")
             else:
-                wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
-                wrong = wrong or _differing_entry(here / name, listed[name])
-                if wrong:
-                    findings.add("table", name, wrong)
+                fault = differing_table(folder / name, makers[name], paths)
+                fault = fault or _describe_wrong_entry(folder / name, listed[name])
+                if fault:
+                    findings.add("table", name, fault)
 
 
-def _differing_entry(path: Path, entry: TableEntry) -> str:
-    """Describe how the manifest differs from a table; ``""`` if it does not."""
+def _describe_wrong_entry(path: Path, entry: TableEntry) -> str:
+    """Describe how the entry of the manifest for a table differs from the table; ``""`` if it does
+    not.
+    """
     if size_and_digest(path) != (entry["bytes"], entry["sha256"]):
         return "its bytes are not those that the manifest names"
     facts = {key: value for key, value in entry.items() if key in LOAD_FACTS}
@@ -412,8 +430,10 @@ def _differing_entry(path: Path, entry: TableEntry) -> str:
     return ""
 
 
-def _graph(manifest: Manifest, settings: Settings, findings: Findings) -> Graph | None:
-    """Return the graph, read with the settings of the run."""
+def _read_graph(manifest: Manifest, settings: Settings, findings: Findings) -> Graph | None:
+    """Return the graph, read with the settings of the run; if it is another one, raise InputError,
+    or return None if the manifest has faults already, one of which may be that.
+    """
     if settings.kind.of_labels:
         settings = replace(settings, device="cpu")  # which builds labels
     graph = read_edge_list(settings)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _N_VERTICES = 64
 _N_SOURCES = 20
 _SOURCES = ["--random-sources", str(_N_SOURCES)]
-_WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
-_FEW = ("distances", "predecessors")
+_WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}  # types; None without weights
+_MAIN_KINDS = ("distances", "predecessors")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,28 +53,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_program(parser, _warm, argv)
 
 
-def _warm(given: argparse.Namespace) -> int:
-    """Make the tiny runs, and say how long they took."""
+def _warm(parsed: argparse.Namespace) -> int:
+    """Make the tiny runs, say how long they took, and return the exit code."""
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
-    devices = [given.device]
-    if given.device == "auto":
+    devices = [parsed.device]
+    if parsed.device == "auto":
         devices = ["cpu", "cuda"] if cuda.available() else ["cpu"]
+
     compile_clock.listen()
     started = time.perf_counter()
     n_runs = 0
     with temporary_folder() as folder:
-        for each in devices:
-            say(f"compiling for device {each}")
-            for words in runs(each, Path(folder)):
+        for device in devices:
+            say(f"compiling for device {device}")
+            for words in runs(device, Path(folder)):
                 n_runs += 1
-                code, text = _run(words, Path(folder) / f"out-{n_runs}")
+                code, messages = _run_once(words, Path(folder) / f"out-{n_runs}")
                 if code == EXIT_INTERRUPTED:
                     raise KeyboardInterrupt
                 if code:
-                    say(*text.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
+                    say(*messages.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
                     return code
+
     seconds = time.perf_counter() - started
     show(
         f"compiled for {', '.join(devices)}: {compile_clock.seconds():.1f} s "
@@ -84,68 +86,72 @@ def _warm(given: argparse.Namespace) -> int:
 
 
 def runs(device: str, folder: Path) -> Iterator[list[str]]:
-    """Yield the command lines of tiny runs, which between them need all that a run by default
-    needs.
+    """Yield the command lines of tiny runs, which together compile all that a run with defaults may
+    need; their files are written to a folder.
     """
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 
-    for algorithm, listed in (("bfs", BFS), ("sssp", SSSP)):
-        strategies = [each for each in listed if each.default and each.device == device]
+    for algorithm, registry in (("bfs", BFS), ("sssp", SSSP)):
+        strategies = [entry for entry in registry if entry.default and entry.device == device]
         common = ["--algorithm", algorithm, "--device", device, "--json", "--no-report"]
         for weight in _WEIGHTS[algorithm]:
-            words = [str(_edges(folder, weight)), *common]
-            yield from _few_kinds(words, folder)
-            yield from _other_kinds(words, algorithm, folder)
-            acyclic = [str(_edges(folder, weight, is_acyclic=True)), *common]
+            words = [str(_write_edges(folder, weight)), *common]
+            yield from _runs_of_main_kinds(words, folder)
+            yield from _runs_of_other_kinds(words, algorithm, folder)
+            acyclic = [str(_write_edges(folder, weight, is_acyclic=True)), *common]
             for strategy in strategies:
-                own = acyclic if "acyclic" in strategy.needs else words
-                yield from _of_strategy(own, strategy)
+                if "acyclic" in strategy.needs:
+                    yield from _runs_of_strategy(acyclic, strategy)
+                else:
+                    yield from _runs_of_strategy(words, strategy)
 
 
-def _few_kinds(words: list[str], folder: Path) -> Iterator[list[str]]:
-    """Yield runs of the kinds that need most code, from one source and from several, and by a graph
-    that is stored.
+def _runs_of_main_kinds(words: list[str], folder: Path) -> Iterator[list[str]]:
+    """Yield runs of the kinds that need most code, from one source and from several, and with a
+    graph that is stored.
+
+    ``words``: what the command lines begin with.
     """
     cache = ["--graph-cache", str(folder / "graphs")]
     for direction in ("--directed", "--undirected"):
-        for result in _FEW:
+        for result in _MAIN_KINDS:
             for count in ("1", str(_N_SOURCES)):
                 yield [*words, direction, "--result", result, "--random-sources", count]
         for _ in range(2):  # the second one maps the stored graph, as worker processes do
             yield [*words, direction, *cache, *_SOURCES]
 
 
-def _other_kinds(words: list[str], algorithm: str, folder: Path) -> Iterator[list[str]]:
-    """Yield a run of each other kind of results."""
+def _runs_of_other_kinds(words: list[str], algorithm: str, folder: Path) -> Iterator[list[str]]:
+    """Yield a run of each other kind of result."""
     from .output.schemas import OUTPUT_SCHEMAS
 
     for result, kind in OUTPUT_SCHEMAS.items():
-        if result not in _FEW and algorithm in kind.algorithms:
+        if result not in _MAIN_KINDS and algorithm in kind.algorithms:
             sources = _SOURCES if kind.takes_sources and not kind.needs_pairs else []
-            yield [*words, "--result", result, *_needed_by(kind, folder), *sources]
+            yield [*words, "--result", result, *_needed_options(kind, folder), *sources]
 
 
-def _of_strategy(words: list[str], strategy: MultiSourceStrategy) -> Iterator[list[str]]:
+def _runs_of_strategy(words: list[str], strategy: MultiSourceStrategy) -> Iterator[list[str]]:
     """Yield runs with a strategy."""
-    named = [*words, "--strategy", strategy.name, *_SOURCES]
-    more = []
+    with_strategy = [*words, "--strategy", strategy.name, *_SOURCES]
+    graph_options = []
     if "hierarchy" in strategy.needs:
-        more = ["--undirected", "--hierarchy", "yes"]
-        yield [*named, "--directed", "--hierarchy", "yes"]
-    for result in (*_FEW, "summary"):
-        yield [*named, "--result", result, *more]
+        graph_options = ["--undirected", "--hierarchy", "yes"]
+        yield [*with_strategy, "--directed", "--hierarchy", "yes"]
+    for result in (*_MAIN_KINDS, "summary"):
+        yield [*with_strategy, "--result", result, *graph_options]
 
 
-def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
-    """Return the options that a result needs, beside sources, and what a graph that is not
-    connected needs.
+def _needed_options(kind: ResultKind, folder: Path) -> list[str]:
+    """Return the options that a result needs beside sources, also since the graph is not connected;
+    their files are written to a folder.
     """
     attributes = folder / "attributes.csv"
     pairs = folder / "pairs.csv"
     attributes.write_text("vertex,whole,real\n1,5,0.5\n")
     pairs.write_text("origin,destination\n1,2\n1,3\n2,3\n")
-    given = {
+    options = {
         "targets": ["--targets", "1,2,3"],
         "pairs": ["--pairs", str(pairs)],
         "k": ["--nearest-k", "2"],
@@ -157,11 +163,14 @@ def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
     needed = {*kind.needs}
     if "unconnected" in kind.all_options:
         needed.add("unconnected")
-    return [word for name, words in given.items() if name in needed for word in words]
+    return [word for name, words in options.items() if name in needed for word in words]
 
 
-def _edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
-    """Write a small edge list, and return its path."""
+def _write_edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
+    """Write a small edge list, and return its path.
+
+    ``weight``: type of its weights; None for none. ``is_acyclic``: whether edges lead to larger ids.
+    """
     import numpy as np
     import pyarrow
     import pyarrow.parquet
@@ -171,23 +180,25 @@ def _edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
     src, dst = rng.integers(0, _N_VERTICES, (2, 8 * _N_VERTICES))
     src[::8] = 0  # long adjacency lists are sorted by code of their own
     if is_acyclic:
-        src, dst = np.minimum(src, dst), np.maximum(src, dst)
+        src, dst = np.sort([src, dst], axis=0)
     columns = {"src": src, "dst": dst, "steps": np.ones_like(src)}
     if weight is not None:
-        values = rng.integers(1, 9, src.size).astype(weight)
-        columns["weight"] = values if weight == "int64" else values + values.dtype.type(0.5)
+        weights = rng.integers(1, 9, src.size).astype(weight)
+        if weight != "int64":
+            weights += weights.dtype.type(0.5)  # whole floats are read as integers
+        columns["weight"] = weights
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
     return path
 
 
-def _run(words: list[str], output: Path) -> tuple[int, str]:
-    """Make one run; return its exit code, and what it said."""
+def _run_once(words: list[str], output: Path) -> tuple[int, str]:
+    """Make one run; return its exit code and its messages."""
     from . import batch_sources
 
-    text = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(text):
+    messages = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(messages):
         code = batch_sources.main([*words, "--output", str(output)])
-    return code, text.getvalue()
+    return code, messages.getvalue()
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def snap(
     ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
     if not graph.has_string_ids:
         ids = to_host(ids)
-    has_place, at = known.of_those_known(ids)
+    has_place, at = known.look_up_known(ids)
     if not has_place.any():
         raise InputError(
             f"vertices has the coordinates of none of {len(numbers):,} vertices to snap to; it "

@@ -85,6 +85,8 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         raise InputError(
             f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}"
         )
+
+    # The files, and the one format of all.
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
     if len(chosen) == 1:
@@ -92,6 +94,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     else:
         entry = _detect_format(files)
     _refuse_unlike_tables(files, entry)
+
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             if entry.name == "snap":
@@ -102,13 +105,15 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
                 f"{files[0]}: {option_text(name)} is not for format "
                 f"{entry.name}; leave it out{other}"
             )
+
+    # A graph that fits in memory is built there.
     if options.scratch is not None:
-        in_files = (
+        needs_files = (
             entry.in_parts
             and not options.reads_more
             and _bytes_to_build(files, entry) > options.scratch.memory
         )
-        if in_files:
+        if needs_files:
             options = replace(options, device="cpu")
         else:
             options = replace(options, scratch=None)
@@ -133,14 +138,15 @@ def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
     """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the
     size.
     """
-    if entry.name == "parquet":
-        return _BYTES_PER_ROW * sum(
-            n_rows * (1 + has_text) for n_rows, has_text in map(rows_in, files)
-        )
-    sizes = (
-        file.filesystem.size(file.path) * (_UNPACKED if file.compression else 1) for file in files
-    )
-    return _BYTES_PER_BYTE * sum(sizes)
+    total = 0
+    for file in files:
+        if entry.name == "parquet":
+            n_rows, has_text = rows_in(file)
+            total += _BYTES_PER_ROW * n_rows * (2 if has_text else 1)
+        else:
+            ratio = _UNPACKED if file.compression else 1
+            total += _BYTES_PER_BYTE * ratio * file.filesystem.size(file.path)
+    return total
 
 
 def _detect_format(files: list[DataFile]) -> Format:
@@ -153,11 +159,12 @@ def _detect_format(files: list[DataFile]) -> Format:
                 f"{option_text('format')}, one of "
                 f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
             )
+    # a file of each format
     by_format = {file.table or by_ending[file.ending].name: file for file in files}
     if len(by_format) > 1:
-        (first, one), (second, other) = list(by_format.items())[:2]
+        (format_name, file), (other_name, other_file) = list(by_format.items())[:2]
         raise EdgeListError(
-            f"{one} is {first}, {other} is {second}; give files of one format, "
+            f"{file} is {format_name}, {other_file} is {other_name}; give files of one format, "
             f"or name it with {option_text('format')}"
         )
     return next(entry for entry in FORMATS if entry.name in by_format)

@@ -26,23 +26,24 @@ def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row."""
     with reading(file, "Arrow IPC"):
         batches = _open(file)
         try:
             columns = typed_columns(batches.schema, options, file)
         except EdgeListError:
-            if any(batch.num_rows for batch in _each_batch(batches)):
+            if any(batch.num_rows for batch in _iter_batches(batches)):
                 raise
             raise no_rows(file) from None
-        names = [name for name in columns.read if name not in file.partition_names]
+        names = [name for name in columns.read_names if name not in file.partition_names]
         if options.scratch is not None:
             return edges_of_batches(
-                (batch.select(names) for batch in _each_batch(batches)), options, file, columns
+                (batch.select(names) for batch in _iter_batches(batches)), options, file, columns
             )
         return check_edges(batches.read_all().select(names), options, file, columns)
 
 
-def _each_batch(batches: Any) -> Iterator[pyarrow.RecordBatch]:
+def _iter_batches(batches: Any) -> Iterator[pyarrow.RecordBatch]:
     """Yield the batches of a file, at any number of which a reader can begin, or of a stream."""
     if hasattr(batches, "num_record_batches"):
         yield from map(batches.get_batch, range(batches.num_record_batches))
@@ -72,7 +73,7 @@ def edges_of_batches(
     """As ``check_edges``, with one batch in memory at a time, and no column beside those of the
     edges.
     """
-    collected = {role: options.chunks() for role in columns.roles}
+    collected = {role: options.new_chunks() for role in columns.roles}
     rows = 0
     for batch in batches:
         if batch.num_rows:
@@ -110,9 +111,11 @@ def check_edges(
         return table.column(name)
 
     row_numbers = directions = None
-    if columns.more:
-        more = pyarrow.table({name: make_column(name) for name in columns.more})
-        row_numbers, directions = select_rows(more, columns, options, file)
+    if columns.selection_names:
+        selecting = pyarrow.table({name: make_column(name) for name in columns.selection_names})
+        row_numbers, directions = select_rows(selecting, columns, options, file)
+
+    # Columns of the edges are converted in the rows that are left.
     if row_numbers is None:
         mask = None
     else:
@@ -135,7 +138,7 @@ def check_edges(
 
 
 def _open(file: DataFile) -> Any:
-    """A reader of record batches that has seen that the file is whole."""
+    """Return a reader of the record batches of a file or stream, which is whole, as its end shows."""
     source = file.open_random(memory_map=True)
     start = source.read(8)
     size = source.size()

@@ -87,27 +87,28 @@ def choose_columns(
     is missing or there twice, there is none for an end or for a required weight, or more than one
     could be it.
     """
-    src, dst = _end_columns(names, options, file, positions)
+    src, dst = _choose_ends(names, options, file, positions)
+
+    # The weight: of the columns that are called so, those of dates are none.
     dated = [
         name
         for name in dict.fromkeys(names)
         if name in dates and is_weight_name(name) and name not in (src, dst)
     ]
     _refuse_dates(dated, options, file)
-    known = [
+    weight_names = [
         name
         for name in dict.fromkeys(names)
         if is_weight_name(name)
         and name not in (src, dst, options.reverse_weight_column)
         and name not in dates
     ]
-    weight = _weight(names, options, file, positions, known)
+    weight = _choose_weight(names, options, file, positions, weight_names)
     if weight is None and options.weighted:
         others = [name for name in names if name not in (src, dst) and name in numeric]
+        held = ""
         if others:
             held = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers"
-        else:
-            held = ""
         raise EdgeListError(
             f"{file}: no weight column is known by its name; it has {listed(names)}{held}; "
             f"name one with {option_text('weight_column')}",
@@ -119,36 +120,37 @@ def choose_columns(
             f"that from src to dst, too, with {option_text('weight_column')}",
             column="weight",
         )
+
+    # Each is there, once.
     columns = EdgeColumns(
         src=src, dst=dst, weight=weight, reverse_weight=options.reverse_weight_column
     )
     for role, name in columns.roles.items():
         _require_once(name, names, file, f"{role}_column", role)
     for role in WEIGHTS:
-        taken = columns.roles.get(role, "")
-        if taken in (src, dst):
+        name = columns.roles.get(role, "")
+        if name in (src, dst):
             raise EdgeListError(
-                f"{file}: column {shown(taken)} is {'src' if taken == src else 'dst'} and cannot be the weight, too; "
+                f"{file}: column {shown(name)} is {'src' if name == src else 'dst'} and cannot be the weight, too; "
                 f"name another with {option_text(f'{role}_column')}",
                 column=role,
             )
-    columns = replace(columns, **_more_columns(names, options, file, columns))
+
+    columns = replace(columns, **_selection_columns(names, options, file, columns))
+    columns = _with_unused(columns, names, options, numeric)
     if weight is None and options.weighted is None:
-        unused_dates = tuple(dated)
-    else:
-        unused_dates = ()
-    return replace(_with_unused(columns, names, options, numeric), unused_dates=unused_dates)
+        columns = replace(columns, unused_dates=tuple(dated))
+    return columns
 
 
 def _with_unused(
     columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]
 ) -> EdgeColumns:
     """Add the columns that are not used."""
-    known = {
-        *columns.roles.values(),
-        *(columns.more if options.names_columns else [columns.oneway]),
-    }
-    unused = [name for name in dict.fromkeys(names) if name not in known]
+    used = {*columns.roles.values(), columns.oneway}
+    if options.names_columns:  # else the filter has all
+        used.update(columns.selection_names)
+    unused = [name for name in dict.fromkeys(names) if name not in used]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
     return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
@@ -171,6 +173,7 @@ def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> Non
 def _require_once(
     name: str, names: list[str], file: DataFile, option: str, role: str | None = None
 ) -> None:
+    """Raise EdgeListError unless a column that an option names is among the names, once."""
     if name not in names:
         problem = (
             f"no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
@@ -181,7 +184,7 @@ def _require_once(
         raise EdgeListError(f"{file}: {problem}", column=role)
 
 
-def _more_columns(
+def _selection_columns(
     names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns
 ) -> dict[str, Any]:
     """Return the columns of directions and of the filter, as fields of ``EdgeColumns``."""
@@ -193,11 +196,10 @@ def _more_columns(
             filters = tuple(dict.fromkeys(names))
         else:
             filters = condition.columns
-    by_option = [("where", name) for name in filters] + (
-        [("oneway_column", oneway)] if oneway is not None else []
-    )
-    for option, name in by_option:
-        _require_once(name, names, file, option)
+    for name in filters:
+        _require_once(name, names, file, "where")
+    if oneway is not None:
+        _require_once(oneway, names, file, "oneway_column")
     if oneway in columns.roles.values():
         raise EdgeListError(
             f"{file}: column {shown(str(oneway))} is an end or the weight and "
@@ -210,9 +212,10 @@ def _more_columns(
     }
 
 
-def _end_columns(
+def _choose_ends(
     names: list[str], options: ReadOptions, file: DataFile, positions: int
 ) -> tuple[str, str]:
+    """Return the columns of src and dst; see ``choose_columns``."""
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     if len(names) < 2 or positions == 1:
@@ -237,9 +240,13 @@ def _end_columns(
     return pairs[0]
 
 
-def _weight(
+def _choose_weight(
     names: list[str], options: ReadOptions, file: DataFile, positions: int, known: list[str]
 ) -> str | None:
+    """Return the column of the weight, None without one; ``known`` are those that are called so.
+
+    EdgeListError if several could be it.
+    """
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:
@@ -257,11 +264,15 @@ def _weight(
         raise EdgeListError(
             f"{file}: the weight could be {could_be}; {how}{without}", column="weight"
         )
-    return known[0] if known else None
+    if known:
+        return known[0]
+    return None
 
 
 def listed(names: list[str]) -> str:
-    """Names of columns for a message, as many as fit into some lines."""
+    """Return names of columns for a message, as many as fit into some lines."""
+    if not names:
+        return "no columns"
     texts = []
     remaining = _SHOWN
     for name in names:
@@ -270,6 +281,5 @@ def listed(names: list[str]) -> str:
         if remaining < 0:
             break
     more = ", ..." if len(texts) < len(names) else ""
-    if names:
-        return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}"
-    return "no columns"
+    noun = "column" if len(names) == 1 else "columns"
+    return f"{noun} {', '.join(texts)}{more}"

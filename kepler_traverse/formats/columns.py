@@ -64,14 +64,16 @@ def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedA
     """Return weights of which some are null, with ``CLOSED`` in their place."""
     if kinds.is_null(column.type):
         column = column.cast(pyarrow.int8())
-    known = np.asarray(column.is_valid())
-    given = edge_column(column.drop_null(), where, "auto").to_numpy()
-    if given.dtype.kind == "u":
-        kind = np.result_type(given.dtype, np.int8)
-        kind = kind if kind.kind == "i" else np.dtype(np.int64)
-        given = _cast(pyarrow.array(given), pyarrow.from_numpy_dtype(kind), where).to_numpy()
-    weights = np.full(known.size, CLOSED, given.dtype)
-    weights[known] = given
+    is_known = np.asarray(column.is_valid())
+    known = edge_column(column.drop_null(), where, "auto").to_numpy()
+    # Unsigned integers get the next signed type, which holds CLOSED, too.
+    if known.dtype.kind == "u":
+        kind = np.result_type(known.dtype, np.int8)
+        if kind.kind != "i":  # of uint64, with which NumPy takes float64
+            kind = np.dtype(np.int64)
+        known = _cast(pyarrow.array(known), pyarrow.from_numpy_dtype(kind), where).to_numpy()
+    weights = np.full(is_known.size, CLOSED, known.dtype)
+    weights[is_known] = known
     return pyarrow.chunked_array([pyarrow.array(weights)])
 
 
@@ -86,6 +88,7 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
     A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed
     length. There are no nulls.
     """
+    # Whole seconds, and the rest in units, of which a second has ``per``.
     if kinds.is_duration(column.type):
         per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
         seconds, rest = np.divmod(column.cast(pyarrow.int64()).to_numpy(), per)
@@ -105,15 +108,20 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
         seconds += 86_400 * days
     if not rest.any():
         return pyarrow.chunked_array([pyarrow.array(seconds)])
-    is_exact = np.abs(seconds) < 2**52 // per  # then the units are integers that float64 holds
+
+    # The quotient is the nearest float64 where the units are integers that float64 holds. Elsewhere
+    # Python divides, which rounds the exact quotient once.
+    is_exact = np.abs(seconds) < 2**52 // per
     floats = (seconds * per + rest) / per
-    for at in np.flatnonzero(~is_exact).tolist():
-        floats[at] = (int(seconds[at]) * per + int(rest[at])) / per
+    for row in np.flatnonzero(~is_exact).tolist():
+        floats[row] = (int(seconds[row]) * per + int(rest[row])) / per
     return pyarrow.chunked_array([pyarrow.array(floats)])
 
 
 def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return months, days and nanoseconds of intervals, int64 each."""
+    """Return months, days and nanoseconds of intervals, int64 of shape (n,) each, from the layout that
+    Arrow has for them.
+    """
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
     chunks = [
         np.frombuffer(
@@ -122,11 +130,12 @@ def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.nda
         for chunk in column.chunks
         if len(chunk)
     ]
-    if chunks:
-        whole = np.concatenate(chunks)
-    else:
-        whole = np.zeros(0, layout)
-    return tuple(whole[name].astype(np.int64) for name in layout.names or ())  # type: ignore[return-value]
+    parts = np.concatenate([np.zeros(0, layout), *chunks])
+    return (
+        parts["months"].astype(np.int64),
+        parts["days"].astype(np.int64),
+        parts["nanoseconds"].astype(np.int64),
+    )
 
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
@@ -200,19 +209,19 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
 
 
 def _is_text_type(kind: pyarrow.DataType) -> bool:
+    """Whether a type of ids or weights is not one of numbers."""
     return not (kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
-    """Return the type that holds the columns of several files."""
+    """Return the type that holds the columns of several files; ``places`` name these in errors."""
     types = {piece.type for piece in pieces}
     if len(types) == 1:
         return types.pop()
-    text = list(map(_is_text_type, types))
-    if all(text):
+    is_text = [_is_text_type(piece.type) for piece in pieces]
+    if all(is_text):
         return pyarrow.large_string()
-    if any(text):
-        is_text = list(map(_is_text_type, (piece.type for piece in pieces)))
+    if any(is_text):
         odd = is_text.index(not is_text[0])
         raise places[odd].error(
             f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must all hold "
@@ -221,9 +230,9 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
         # int64 beside uint64: NumPy says float64, which would merge neighboring ids.
-        ranges = [compute.min_max(piece).as_py() for piece in pieces]
-        low = min(r["min"] for r in ranges)
-        high = max(r["max"] for r in ranges)
+        extents = [compute.min_max(piece).as_py() for piece in pieces]
+        low = min(extent["min"] for extent in extents)
+        high = max(extent["max"] for extent in extents)
         if low < 0 and high > np.iinfo(np.int64).max:
             raise places[0].error(
                 "holds negative numbers in one file and numbers of 2^63 and above in another"
@@ -254,6 +263,7 @@ def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarro
         return column.cast(kind)
     cast = column.cast(kind, safe=False)
     # 2^63 and 2^64 themselves would come back as the largest integer, which is not what was there.
+    # Their place has 0, which no such integer is equal to.
     highest = float(2 ** (63 if kinds.is_signed_integer(column.type) else 64))
     back = compute.if_else(compute.less(cast, highest), cast, 0).cast(column.type, safe=False)
     row = compute.index(compute.equal(back, column), False).as_py()
@@ -314,16 +324,17 @@ class _TextColumn:
         """Take further rows (a pyarrow string array or chunked array); returns itself."""
         if strings.null_count:
             raise null_error(strings, self.where, self.rows)
-        converted = self._converted(strings)  # may replace what collects the chunks
+        converted = self._convert(strings)  # may replace what collects the chunks
         self.chunks += list_chunks(converted)
         self.rows += len(strings)
         return self
 
-    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return further rows in the type of the column."""
         raise NotImplementedError
 
     def column(self) -> pyarrow.ChunkedArray:
-        """All rows so far, as a chunked array."""
+        """Return all rows so far, as a chunked array."""
         return pyarrow.chunked_array(list(self.chunks), self.type)
 
 
@@ -370,18 +381,19 @@ class IdText(_TextColumn):
         ]
         self.type = pyarrow.type_for_alias(id_type)
 
-    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         if self.id_type == "string":
-            return self._names(strings)
-        return self._integers(strings)
+            return self._check_names(strings)
+        return self._parse_integers(strings)
 
-    def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    def _check_names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return ids that are strings; EdgeListError if it is not sure what belongs to one."""
         if self.plain and self.trim:
             strings = compute.utf8_ltrim(strings, " \t")
         if self._may_be_doubtful(strings):
             row = compute.index(compute.match_substring_regex(strings, self.doubtful), True).as_py()
             if row >= 0:
-                raise self.where.error(self._doubt(strings[row].as_py()), self.rows + row)
+                raise self.where.error(self._describe_doubt(strings[row].as_py()), self.rows + row)
         return strings
 
     def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
@@ -395,8 +407,8 @@ class IdText(_TextColumn):
                 return True
         return False
 
-    def _doubt(self, text: str) -> str:
-        """What is wrong with an id that is invalid or ambiguous."""
+    def _describe_doubt(self, text: str) -> str:
+        """Say what is wrong with an id that is invalid or ambiguous."""
         if "\n" in text:
             return "has an id with a line break in it; is a quote left open?"
         if "\0" in text:
@@ -413,13 +425,14 @@ class IdText(_TextColumn):
             f"{option_text('format', 'csv')} reads other delimiters ({declared})"
         )
 
-    def _integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        strings, bad = parse_integers(strings, self.plain)
-        if bad >= 0:
+    def _parse_integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return ids as integers of the type; EdgeListError for one that is none, or beyond it."""
+        strings, odd_row = parse_integers(strings, self.plain)
+        if odd_row >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if self.numbered:
                 advice = "vertices of this format are integers from 1"
-            elif re.fullmatch(r"[+-]?[0-9]+\.0*", strings[bad].as_py()):
+            elif re.fullmatch(r"[+-]?[0-9]+\.0*", strings[odd_row].as_py()):
                 advice = (
                     "write ids without a point, as 123 and 123.0 would be two ids "
                     "(pandas: column.astype('Int64'))"
@@ -427,7 +440,8 @@ class IdText(_TextColumn):
             elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(
-                f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad
+                f"has {_shorten(strings[odd_row])}, which is not an integer; {advice}",
+                self.rows + odd_row,
             )
         try:
             return compute.cast(strings, self.type)
@@ -462,9 +476,11 @@ class WeightText(_TextColumn):
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
         return super().append(strings.fill_null(str(CLOSED)) if self._closes else strings)
 
-    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        clean, bad = parse_integers(strings, plain=False)
-        if self.type == pyarrow.int64() and bad < 0:
+    def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        clean, odd_row = parse_integers(strings, plain=False)
+
+        # Integers, as all before.
+        if self.type == pyarrow.int64() and odd_row < 0:
             try:
                 return compute.cast(clean, self.type)
             except pyarrow.ArrowInvalid:
@@ -475,7 +491,9 @@ class WeightText(_TextColumn):
                 )
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
                 raise self.where.error(problem, self.rows + row) from None
-        if self.type == pyarrow.int64():  # the rows so far are integers
+
+        # Floats, from which the rows so far cannot differ.
+        if self.type == pyarrow.int64():
             self.type = pyarrow.float64()
             self.chunks = cast_exactly(self.chunks, self.type, self.where, self._new_chunks())
         try:
@@ -487,30 +505,31 @@ class WeightText(_TextColumn):
             else:
                 comma = ""
             raise self.where.error(
-                f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row
+                f"has {_shorten(clean[row])}, which is not a number{comma}", self.rows + row
             ) from None
         self._refuse_rounded(clean, floats)
         return floats
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
-        zeros = compute.equal(floats, 0.0)
-        if compute.any(zeros).as_py():
-            lost = compute.and_(zeros, compute.match_substring_regex(strings, "^[^eE]*[1-9]"))
-            row = compute.index(lost, True).as_py()
+        is_zero = compute.equal(floats, 0.0)
+        if compute.any(is_zero).as_py():
+            # a digit other than 0 before the exponent
+            is_nonzero = compute.match_substring_regex(strings, "^[^eE]*[1-9]")
+            row = compute.index(compute.and_(is_zero, is_nonzero), True).as_py()
             if row >= 0:
                 raise self.where.error(
-                    f"has {_shown(strings[row])}, which float64 takes for 0; scale up",
+                    f"has {_shorten(strings[row])}, which float64 takes for 0; scale up",
                     self.rows + row,
                 )
         # Up to 15 digits each integer has a float of its own.
-        long = compute.match_substring_regex(strings, "^[+-]?[0-9]{16,}$")
-        if not compute.any(long).as_py():
+        is_long = compute.match_substring_regex(strings, "^[+-]?[0-9]{16,}$")
+        if not compute.any(is_long).as_py():
             return
-        for row in np.flatnonzero(np.asarray(long)).tolist():
+        for row in np.flatnonzero(np.asarray(is_long)).tolist():
             text = strings[row].as_py()
             value = floats[row].as_py()
-            if len(text) > 400 or int(text) != value:
+            if len(text) > 400 or int(text) != value:  # float64 ends before 400 digits
                 problem = (
                     f"has the integer {text[:40]}, which float64 cannot hold exactly; scale down"
                 )
@@ -522,14 +541,16 @@ def _is_within(text: str, low: int, high: int) -> bool:
     convert long ones.
     """
     digits = text.lstrip("+-0")
-    return (
-        len(digits) <= 20
-        and low <= int(digits or "0") * (-1 if text.startswith("-") else 1) <= high
-    )
+    if len(digits) > 20:
+        return False
+    number = int(digits or "0")
+    if text.startswith("-"):
+        number = -number
+    return low <= number <= high
 
 
-def _shown(value: Any) -> str:
-    """A value for a message, not longer than a line."""
+def _shorten(value: Any) -> str:
+    """Return a string of pyarrow for a message, in quotes and not longer than a line."""
     text = value.as_py()
     if len(text) <= 40:
         return repr(text)
@@ -537,6 +558,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
+    """Whether pyarrow reads a text as a float."""
     try:
         pyarrow.array([text]).cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
@@ -562,10 +584,10 @@ def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.
         pattern = r"^(0|-?[1-9][0-9]*)$"
     else:
         pattern = r"^-?[0-9]+$"
-    good = compute.match_substring_regex(strings, pattern)
-    if not compute.all(good).as_py():
+    is_integer = compute.match_substring_regex(strings, pattern)
+    if not compute.all(is_integer).as_py():
         strings = compute.utf8_trim_whitespace(strings)
         if not plain:
             strings = compute.replace_substring_regex(strings, r"^\+([0-9.])", r"\1")
-        good = compute.match_substring_regex(strings, pattern)
-    return strings, compute.index(good, False).as_py()
+        is_integer = compute.match_substring_regex(strings, pattern)
+    return strings, compute.index(is_integer, False).as_py()

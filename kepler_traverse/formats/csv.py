@@ -35,12 +35,12 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
         and not any(file.compression for file in files)
     ):
         id_type = find_id_type(files, options, "CSV", detect_layout)
+        edges = None
         if id_type != "string":
             edges = _read_on_gpu(files, options, id_type)
-        else:
-            edges = None
         if edges is not None:
             return edges
+    # pyarrow splits the lines as they are
     return read_texts(files, options, "CSV", detect_layout, lambda _, source: source)
 
 
@@ -50,17 +50,19 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
         lines = first_lines(file, source, SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
-    delimiter = options.delimiter or _delimiter(file, lines, options)
-    rows = _split(lines, delimiter)
+    delimiter = options.delimiter or _detect_delimiter(file, lines, options)
+    rows = _split_sample(lines, delimiter)
     if len(rows[0]) < 2:
         raise EdgeListError(
             f"{file}: no {delimiter!r} in the first line "
             f"{lines[0][:80]!r}; give {option_text('delimiter')}"
         )
-    header = holds_names(rows, options, file.partition_names)
-    if header is None:
+
+    # Names of the columns, as the file writes them and without blanks.
+    has_header = holds_names(rows, options, file.partition_names)
+    if has_header is None:
         raise header_doubt(file, lines[0])
-    if header:
+    if has_header:
         written = rows[0]
     else:
         written = [str(i) for i in range(len(rows[0]))]
@@ -71,19 +73,22 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
             f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} "
             "times in the header; rename all but one"
         )
-    layout = layout_of_rows(file, options, names, rows, header, id_type)
+
+    # Blanks behind each delimiter are trimmed, but a quote behind one would be a part of the value.
+    has_blanks = all(value[:1].isspace() for row in rows for value in row[1:])
+    has_quotes = any('"' in line for line in lines)
+    layout = layout_of_rows(file, options, names, rows, has_header, id_type)
     return replace(
         layout,
         names=tuple(written),
         delimiter=delimiter,
         quotes=True,
-        # A quote behind a blank would be a part of the value.
-        trim=all(value[:1].isspace() for row in rows for value in row[1:])
-        and not any('"' in line for line in lines),
+        trim=has_blanks and not has_quotes,
     )
 
 
-def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+def _split_sample(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Return the values of the first lines, without the last one where it may be half of a row."""
     rows = list(csv.reader(lines, delimiter=delimiter))
     # The last line of many may be the first half of a quoted value.
     if len(lines) < SAMPLE_LINES or len(rows) == 1:
@@ -91,27 +96,31 @@ def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     return rows[:-1]
 
 
-def _delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
-    """Find the delimiter: the only one that cuts all lines alike, or the only one that makes edges
+def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
+    """Return the delimiter: the only one that cuts all lines alike, or the only one that makes edges
     of them.
+
+    If none cuts all alike, that of the file's ending is taken; the reader then says which lines are
+    short or long.
     """
-    cut = {sign: _split(lines, sign) for sign in ",\t;|"}
-    cut = {sign: rows for sign, rows in cut.items() if len(rows[0]) > 1}
-    # Where lines are short or long, the reader says which.
-    alike = {
-        sign: rows for sign, rows in cut.items() if len({len(row) for row in rows}) == 1
-    } or cut
-    if len(alike) > 1:
-        edges = {sign: rows for sign, rows in alike.items() if _has_edges(file, rows, options)}
-        ours = DELIMITERS.get(file.ending)
-        alike = edges or ({ours: cut[ours]} if alike is cut and ours in cut else {})
-    if len(alike) == 1:
-        return next(iter(alike))
-    if not cut:
+    rows_of = {sign: _split_sample(lines, sign) for sign in ",\t;|"}
+    cutting = [sign for sign, rows in rows_of.items() if len(rows[0]) > 1]
+    cutting_alike = [sign for sign in cutting if len(set(map(len, rows_of[sign]))) == 1]
+    candidates = cutting_alike or cutting
+    if len(candidates) > 1:
+        candidates = [sign for sign in candidates if _has_edges(file, rows_of[sign], options)]
+        usual = DELIMITERS.get(file.ending)
+        if not candidates and not cutting_alike and usual in cutting:
+            candidates = [usual]
+    if len(candidates) == 1:
+        return candidates[0]
+
+    # The error says whether a line is cut at all.
+    if not cutting:
         what = "no comma, semicolon, tab or | in"
     else:
         what = "cannot tell the delimiter from"
-    has_blanks = not cut and len(lines[0].split()) > 1
+    has_blanks = not cutting and len(lines[0].split()) > 1
     if has_blanks:
         blanks = f", or {option_text('format', 'snap')} where blanks are the delimiter"
     else:
@@ -142,7 +151,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
     frames = []
     rows = []
-    columns = []
+    columns = []  # of each file, which all agree
     for file in files:
         try:
             with reading(file, "CSV", allow_empty=True):
@@ -153,10 +162,9 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
         columns[-1].agree_with(columns[0], file, files[0])
         if set(layout.columns.roles.values()) & set(file.partition_names):
             return None
+        frame = None
         text = _text_on_gpu(cudf, file, layout)
-        if text is None:
-            frame = None
-        else:
+        if text is not None:
             frame = _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
         if frame is None or could_count(layout.first, len(frame) - 1):
             return None
@@ -170,7 +178,11 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
 
 def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
-    """All wanted columns as strings, or None if a row is short, long or has a gap."""
+    """Return the columns of the edges as strings, a frame of cuDF with a column per role; None if a
+    row is short, long or has a gap.
+
+    The last column of the file is read, too: it is missing where a row is short.
+    """
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
     wanted = [
@@ -192,8 +204,8 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
         if frame[wanted[0]].iloc[0] != layout.written(layout.columns.src):
             return None
         frame = frame.iloc[1:].reset_index(drop=True)
-    short = any(frame[name].isnull().any() for name in dict.fromkeys([*wanted, names[-1]]))
-    if len(frame) == 0 or short or frame[beyond].notnull().any():
+    has_gap = any(frame[name].isnull().any() for name in dict.fromkeys([*wanted, names[-1]]))
+    if len(frame) == 0 or has_gap or frame[beyond].notnull().any():
         return None
     return cudf.DataFrame(
         {role: frame[name] for role, name in zip(layout.columns.roles, wanted, strict=True)}
@@ -201,7 +213,11 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
 
 
 def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, plain: bool) -> Any:
-    """Strings to integers, or None unless all are clean integers that fit for certain."""
+    """Return the strings of ``_text_on_gpu`` as integers; None unless all are clean ones that fit for
+    certain.
+
+    ``plain``: 007 and +7 are strings.
+    """
     if plain:
         pattern = r"^(0|-?[1-9][0-9]*)$"
     else:

@@ -71,16 +71,6 @@ class ReadOptions:
             raise InputError(
                 f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character"
             )
-        columns = {
-            name: getattr(self, name)
-            for name in (
-                "src_column",
-                "dst_column",
-                "weight_column",
-                "oneway_column",
-                "reverse_weight_column",
-            )
-        }
         _ = self.row_filter  # refuses a text that is none
         if (self.src_column is None) != (self.dst_column is None):
             both = f"{option_text('src_column')} and {option_text('dst_column')}"
@@ -89,12 +79,22 @@ class ReadOptions:
             both = f"{option_text('weight_column')} and {option_text('weighted', False)}"
             raise InputError(f"{both} contradict each other; take one of the two")
         self._check_two_weights()
-        named = [name for name in columns.values() if name is not None]
-        if len(set(named)) < len(named):
-            options = ", ".join(
-                option_text(name) for name, value in columns.items() if value is not None
-            )
-            raise InputError(f"{options} must differ, not {', '.join(map(repr, named))}")
+        self._check_distinct_columns()
+
+    def _check_distinct_columns(self) -> None:
+        """Refuse a column that two options name."""
+        options = (
+            "src_column",
+            "dst_column",
+            "weight_column",
+            "oneway_column",
+            "reverse_weight_column",
+        )
+        columns = {name: getattr(self, name) for name in options if getattr(self, name) is not None}
+        if len(set(columns.values())) < len(columns):
+            texts = ", ".join(map(option_text, columns))
+            values = ", ".join(map(repr, columns.values()))
+            raise InputError(f"{texts} must differ, not {values}")
 
     def _check_two_weights(self) -> None:
         """Refuse a second weight where there is no first one, or beside directions."""
@@ -129,8 +129,8 @@ class ReadOptions:
         """Whether the filter, if there is one, says which columns it reads."""
         return self.row_filter is None or self.row_filter.columns is not None
 
-    def chunks(self) -> Any:
-        """Return what collects the chunks of a column: a list, or a file."""
+    def new_chunks(self) -> Any:
+        """Return what collects the chunks of a column: a list, or a file if there is scratch space."""
         from .columns import ColumnFile
 
         if self.scratch is None:
@@ -161,14 +161,17 @@ class EdgeColumns:
     first_through: int = 1  # where the format says so: no path leads through a vertex below it
 
     @property
-    def more(self) -> list[str]:
-        """Columns of the directions and of the filter."""
-        return list(dict.fromkeys([*([] if self.oneway is None else [self.oneway]), *self.filters]))
+    def selection_names(self) -> list[str]:
+        """Names of the columns of the directions and of the filter, each once."""
+        names = list(self.filters)
+        if self.oneway is not None:
+            names.insert(0, self.oneway)
+        return list(dict.fromkeys(names))
 
     @property
-    def read(self) -> list[str]:
+    def read_names(self) -> list[str]:
         """Names of all columns that are read, each once."""
-        return list(dict.fromkeys([*self.roles.values(), *self.more]))
+        return list(dict.fromkeys([*self.roles.values(), *self.selection_names]))
 
     @property
     def roles(self) -> dict[str, str]:
@@ -288,15 +291,18 @@ def read_each(
 
     NoRowsError if none has a row, unless that is fine.
     """
-    parts: list[EdgeList] = []
-    with_rows: list[tuple[EdgeList, DataFile]] = []
+    parts: list[EdgeList] = []  # of all files
+    parts_with_rows: list[EdgeList] = []
+    first_file = files[0]  # of those with rows
     first_problem: NoRowsError | None = None
     rows_before = 0
     for file in files:
         try:
             part = read_one(file, options)
-            first, first_file = (with_rows or [(part, file)])[0]
-            part.columns.agree_with(first.columns, file, first_file)
+            if parts_with_rows:
+                part.columns.agree_with(parts_with_rows[0].columns, file, first_file)
+            else:
+                first_file = file
         except NoRowsError as problem:
             first_problem = first_problem or problem
             parts.append(no_edges(file.name, problem.columns))
@@ -304,77 +310,82 @@ def read_each(
         except EdgeListError as error:
             if error.row is None:
                 raise
+            # the row over all files
             raise EdgeListError(error.message, rows_before + error.row, error.column) from None
         rows_before += part.n_rows
         parts.append(part)
-        with_rows.append((part, file))
-    if first_problem is not None and not with_rows and not options.may_be_empty:
+        parts_with_rows.append(part)
+
+    if first_problem is not None and not parts_with_rows and not options.may_be_empty:
         try:
             raise first_problem
         finally:
-            first_problem = (
-                None  # an error that its own frame names keeps the callers' frames alive
-            )
+            # an error that its own frame names keeps the callers' frames alive
+            first_problem = None
     if len(parts) == 1:
         edges = parts[0]
     else:
-        edges = _joined(parts, [part for part, _ in with_rows], options)
+        edges = _concatenate(parts, parts_with_rows, options)
     return replace(edges, scratch=options.scratch)
 
 
 def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
-    """The columns of several files that agree: what any of them leaves unused is unused."""
-    unused = dict.fromkeys(name for one in columns for name in one.unused)
-    numbers = dict.fromkeys(name for one in columns for name in one.unused_numbers)
-    dates = dict.fromkeys(name for one in columns for name in one.unused_dates)
+    """Return the columns of several files that agree: what any of them leaves unused is unused."""
+    unused = dict.fromkeys(name for of_file in columns for name in of_file.unused)
+    numbers = dict.fromkeys(name for of_file in columns for name in of_file.unused_numbers)
+    dates = dict.fromkeys(name for of_file in columns for name in of_file.unused_dates)
     return replace(
         columns[0], unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=tuple(dates)
     )
 
 
-def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptions) -> EdgeList:
+def _concatenate(
+    parts: list[EdgeList], parts_with_rows: list[EdgeList], options: ReadOptions
+) -> EdgeList:
     """Put the edges of several files, some of which have rows, one below the other in types that
     hold them all.
     """
     rows = tuple(entry for part in parts for entry in part.rows)
-    if not with_rows:
+    if not parts_with_rows:
         return replace(parts[0], rows=rows)
     from .columns import cast_exactly, type_for_all
 
+    # The columns, of the files of which a filter leaves rows.
     columns = {}
-    # a filter may leave none of a file
-    filled = [part for part in with_rows if part.table.num_rows] or with_rows[:1]
-    for role in filled[0].columns.roles:
-        pieces = [part.table[role] for part in filled]
-        places = [
-            Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.row_numbers)
-            for part in filled
-        ]
+    selected = [part for part in parts_with_rows if part.table.num_rows] or parts_with_rows[:1]
+    for role in selected[0].columns.roles:
+        pieces = [part.table[role] for part in selected]
+        places = []  # for errors
+        for part in selected:
+            ((name, _),) = part.rows
+            column_name = part.columns.roles[role]
+            places.append(Where(DataFile.named(name), role, column_name, part.row_numbers))
         kind = type_for_all(pieces, places)
         chunks: list[Any] = []
         for piece, place in zip(pieces, places, strict=True):
             if piece.type == kind:
                 chunks += piece.chunks
             else:
-                chunks += cast_exactly(piece.chunks, kind, place, options.chunks())
+                chunks += cast_exactly(piece.chunks, kind, place, options.new_chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
-    # The rows that a filter keeps are numbered through all files.
-    before = np.cumsum([0, *(part.n_rows for part in with_rows)])
+
+    # The rows that a filter leaves are numbered through all files.
+    rows_before = np.cumsum([0, *(part.n_rows for part in parts_with_rows)])
     row_numbers = None
-    if filled[0].row_numbers is not None:
+    if selected[0].row_numbers is not None:
         row_numbers = np.concatenate(
             [
-                part.row_numbers + first
-                for part, first in zip(with_rows, before[:-1], strict=True)
+                part.row_numbers + n_before
+                for part, n_before in zip(parts_with_rows, rows_before[:-1], strict=True)
                 if part.row_numbers is not None
             ]
         )
     directions = None
-    if filled[0].directions is not None:
-        directions = np.concatenate([part.directions for part in with_rows])
+    if selected[0].directions is not None:
+        directions = np.concatenate([part.directions for part in parts_with_rows])
     return EdgeList(
         table=pyarrow.table(columns),
-        columns=columns_of_all([part.columns for part in with_rows]),
+        columns=columns_of_all([part.columns for part in parts_with_rows]),
         rows=rows,
         row_numbers=row_numbers,
         directions=directions,

@@ -33,9 +33,8 @@ from .log_tables import (
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-# of unpacked bytes to those of the file; below, every ratio is taken
-_MAX_RATIO = 200
-_UNPACKED_FREELY = 1 << 24
+_MAX_RATIO = 200  # of unpacked bytes to those of the file
+_UNPACKED_FREELY = 1 << 24  # bytes that any file may unpack to
 _PATTERN_SIGNS = "*?["
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -62,19 +61,20 @@ class DataFile:
 
     @property
     def partition_names(self) -> list[str]:
+        """Names of the columns that the folders hold."""
         return [name for name, _ in self.partitions]
 
     def partition_column(self, name: str, rows: int) -> pyarrow.ChunkedArray:
-        """The one value of a partition's column, for each row of the file."""
+        """Return the one value of a partition's column, for each row of the file."""
         value = dict(self.partitions)[name]
-        return pyarrow.chunked_array(
-            [pyarrow.nulls(rows) if value is None else pyarrow.repeat(value, rows)]
-        )
+        if value is None:
+            return pyarrow.chunked_array([pyarrow.nulls(rows)])
+        return pyarrow.chunked_array([pyarrow.repeat(value, rows)])
 
     @property
     def is_local(self) -> bool:
-        protocol = self.filesystem.protocol
-        return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+        """Whether the file is on this host, where libraries can open its path."""
+        return is_local(self.filesystem)
 
     @property
     def is_plain_path(self) -> bool:
@@ -85,6 +85,7 @@ class DataFile:
 
     @property
     def compression(self) -> str | None:
+        """pyarrow's name for the codec, by the ending; None for a file that is not compressed."""
         return COMPRESSIONS.get(os.path.splitext(self.path)[1].lower())
 
     @property
@@ -117,6 +118,7 @@ class DataFile:
         return self._open_bytes()
 
     def _open_bytes(self) -> pyarrow.NativeFile:
+        """Open as it is, without decompressing it."""
         if self.is_local:
             return pyarrow.OSFile(self.path)
         return pyarrow.PythonFile(self.filesystem.open(self.path, "rb"), mode="r")
@@ -128,20 +130,21 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, stream: pyarrow.NativeFile, file: DataFile):
         self._stream = stream
         self._file = file
+        # bytes that may yet come
         self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        n = self._stream.readinto(buffer)
-        self._left -= n
+        n_bytes = self._stream.readinto(buffer)
+        self._left -= n_bytes
         if self._left < 0:
             raise EdgeListError(
                 f"{self._file}: it unpacks to more than {_MAX_RATIO:,} times its size, as no edge list does; unpack it "
                 "first if this one does"
             )
-        return n
+        return n_bytes
 
     def close(self) -> None:
         self._stream.close()
@@ -150,7 +153,9 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[None]:
-    """Name the file in whatever the libraries that read it raise."""
+    """Turn whatever the libraries that read a file raise into an EdgeListError that names it; ``kind``
+    is the format.
+    """
     try:
         if not allow_empty and file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")
@@ -207,12 +212,17 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
         name: _detect_type([text for text in texts if text is not None])
         for name, texts in values.items()
     }
-    typed = [
-        tuple((name, None if text is None else types[name](text)) for name, text in file.partitions)
-        for file in files
-    ]
+
+    def convert(name: str, text: str | None) -> Any:
+        if text is None:
+            return None
+        return types[name](text)
+
     return [
-        replace(file, partitions=partitions) for file, partitions in zip(files, typed, strict=True)
+        replace(
+            file, partitions=tuple((name, convert(name, text)) for name, text in file.partitions)
+        )
+        for file in files
     ]
 
 
@@ -230,37 +240,48 @@ def _detect_type(texts: list[str]) -> type:
 
 
 def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
-    """The ``key=value`` folders right above a file."""
-    partitions = []
+    """Return keys and values of the ``key=value`` folders right above a file, from the outermost."""
+    partitions: list[tuple[str, str | None]] = []
     for folder in reversed(path.split("/")[:-1]):
         key, sign, value = folder.partition("=")
         if not (key and sign):
             break
-        partitions.append((unquote(key), None if value in ("", _NO_VALUE) else unquote(value)))
+        if value in ("", _NO_VALUE):
+            partitions.append((unquote(key), None))
+        else:
+            partitions.append((unquote(key), unquote(value)))
     return tuple(reversed(partitions))
 
 
 def _expand(path: str, endings: set[str]) -> list[DataFile]:
+    """Return the files of one path, folder, glob or URL; the values of partitions are texts.
+
+    The errors are of ``find_files``.
+    """
     import fsspec.core
 
     try:
         if URL.match(path):
             _refuse_table_above(path)
             objects = stored_objects(path, endings)
-            here = fsspec.filesystem("file")
+            host = fsspec.filesystem("file")
             copies = zip(objects, local_copies(objects), strict=True)
             return [
-                DataFile(here, str(copy), each.url, _parse_partitions(each.url))
-                for each, copy in copies
+                DataFile(host, str(copy), stored.url, _parse_partitions(stored.url))
+                for stored, copy in copies
             ]
+
+        # A file, a folder, or what exists and is neither, which is refused.
         filesystem, root = fsspec.core.url_to_fs(path)
-        finder = _finder(filesystem)
+        finder = _make_log_finder(filesystem)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
             return [_named_file(filesystem, root, finder)]
         if filesystem.isdir(root):
-            return _inside(filesystem, root, path, endings, finder)
+            return _files_in_folder(filesystem, root, path, endings, finder)
         if filesystem.exists(root):
-            return [_regular(_data_file(filesystem, root))]
+            return [_require_regular(_data_file(filesystem, root))]
+
+        # A glob.
         if not any(sign in path for sign in _PATTERN_SIGNS):
             raise EdgeListError(f"{path}: no such file or folder")
         files = []
@@ -268,17 +289,16 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             if _is_hidden(match) and not _is_hidden(root):
                 continue
             if filesystem.isdir(match):
-                files += _inside(filesystem, match, match, endings, finder)
+                files += _files_in_folder(filesystem, match, match, endings, finder)
             else:
-                files.append(_regular(_named_file(filesystem, match, finder)))
+                files.append(_require_regular(_named_file(filesystem, match, finder)))
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
+        problem = str(error)
         if URL.match(path):
-            problem = getattr(error, "strerror", None)
-        else:
-            problem = None
-        raise EdgeListError(f"{path}: cannot be opened ({problem or error})") from error
+            problem = getattr(error, "strerror", None) or problem
+        raise EdgeListError(f"{path}: cannot be opened ({problem})") from error
     if not files:
         raise EdgeListError(f"{path}: no file matches this pattern")
     return files
@@ -293,27 +313,37 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
     """
     from fsspec.utils import glob_translate
 
-    whole = find_object(url)
-    if whole is not None:
-        return [whole]
+    named_object = find_object(url)
+    if named_object is not None:
+        return [named_object]
+
+    # All objects below the part of the URL that has no sign of a pattern.
     begin = re.split(r"[*\[]", url)[0]
     is_pattern = begin != url
-    fits = re.compile(glob_translate(url) if is_pattern else re.escape(url.rstrip("/"))).fullmatch
+    if is_pattern:
+        pattern = re.compile(glob_translate(url))
+        listing = objects_below(begin.rpartition("/")[0])
+    else:
+        pattern = re.compile(re.escape(url.rstrip("/")))
+        listing = objects_below(url)
+
+    # The URL names the object, or a folder above it: the first of these that fits.
     objects = []
-    below_url = objects_below(begin.rpartition("/")[0] if is_pattern else url)
-    for each in below_url:
-        ends = [at for at, sign in enumerate(each.url) if sign == "/" and at > len(begin) - 2]
-        root = next((each.url[:end] for end in ends if fits(each.url[:end])), None)
-        if root is None and not fits(each.url):
-            continue
-        if root is not None:
-            below = each.url[len(root) + 1 :].split("/")
+    for stored in listing:
+        slashes = [
+            place for place, sign in enumerate(stored.url) if sign == "/" and place > len(begin) - 2
+        ]
+        folders = (stored.url[:end] for end in slashes)
+        folder = next((path for path in folders if pattern.fullmatch(path)), None)
+        if folder is None:
+            is_chosen = pattern.fullmatch(stored.url) is not None
+            names = [stored.url]
         else:
-            below = [each.url]
-        named = root is None or endings is None or DataFile.named(each.url).ending in endings
-        if named and not any(map(_is_hidden, below)):
-            objects.append(each)
-    _refuse_listed_tables([each.url for each in below_url], [each.url for each in objects])
+            is_chosen = endings is None or DataFile.named(stored.url).ending in endings
+            names = stored.url[len(folder) + 1 :].split("/")
+        if is_chosen and not any(map(_is_hidden, names)):
+            objects.append(stored)
+    _refuse_listed_tables([stored.url for stored in listing], [stored.url for stored in objects])
     if not objects:
         raise EdgeListError(
             f"{url}: "
@@ -333,35 +363,39 @@ def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
 
 def _refuse_table_above(url: str) -> None:
     """Refuse a table in an object store, and what is inside one; InputError."""
-    fixed = re.split(r"[*\[]", url)[0]
-    if fixed != url:
-        path = f"{fixed.rpartition('/')[0]}/"
+    if not may_be_data(url):
+        return
+    begin = re.split(r"[*\[]", url)[0]  # before the first sign of a pattern
+    if begin != url:
+        path = f"{begin.rpartition('/')[0]}/"
     else:
         path = f"{url.rstrip('/')}/"
-    if may_be_data(url):
-        found = LogFinder(StoredFolder).log_above(path)
-    else:
-        found = None
-    if found is None:
+    table = LogFinder(StoredFolder).log_above(path)
+    if table is None:
         return
-    root, form = found
-    raise (
-        unread_error(root, form, " from an object store")
-        if path == f"{root}/"
-        else inside_error(url, root, form)
-    )
+    root, form = table
+    if path == f"{root}/":
+        raise unread_error(root, form, " from an object store")
+    raise inside_error(url, root, form)
 
 
-def _finder(filesystem: Any) -> LogFinder:
+def is_local(filesystem: Any) -> bool:
+    """Whether a file system of fsspec, whose protocol may have several names, is that of this host."""
     protocol = filesystem.protocol
-    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+    return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+def _make_log_finder(filesystem: Any) -> LogFinder:
+    """Return what finds the tables with a log on a file system."""
+    if is_local(filesystem):
         return LogFinder(LocalFolder)
     return LogFinder(functools.partial(OtherFolder, filesystem))
 
 
 def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
-    """A file that was named itself: metadata name a table of Iceberg, and a file inside a table is
-    refused.
+    """Return a file that was named itself; InputError if it is inside a table with a log.
+
+    A file of metadata of Iceberg stands for its table.
     """
     file = _data_file(filesystem, path)
     if path.endswith(METADATA) and file.is_local:
@@ -370,29 +404,34 @@ def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
     return file
 
 
-def _inside(
+def _files_in_folder(
     filesystem: Any, root: str, path: str, endings: set[str], finder: LogFinder
 ) -> list[DataFile]:
-    """Data files of a folder and its partitions; or the folder itself if it is a table with a log."""
+    """Return the data files of a folder and its partitions; or the folder itself if it is a table
+    with a log.
+
+    ``root`` is the folder on its file system, and ``path`` what it was called.
+    """
     root = root.rstrip("/")
-    found = finder.log_above(f"{root}/")
-    if found is not None:
-        table, form = found
-        if table != root:
-            raise inside_error(path, table, form)
+    table = finder.log_above(f"{root}/")
+    if table is not None:
+        table_root, form = table
+        if table_root != root:
+            raise inside_error(path, table_root, form)
         if form.name not in ("delta", "iceberg"):
             raise unread_error(path, form)
         folder = _data_file(filesystem, root)
         if not folder.is_local:
             raise unread_error(path, form, " from this file system")
         return [replace(folder, table=form.name, partitions=())]
+
     files = []
     for name in sorted(filesystem.find(root)):
-        below = name[len(root.rstrip("/")) :].strip("/").split("/")
+        names_below = name[len(root) :].strip("/").split("/")
         file = _data_file(filesystem, name)
-        if file.ending in endings and not any(map(_is_hidden, below)):
+        if file.ending in endings and not any(map(_is_hidden, names_below)):
             finder.refuse_inside(name, str(file))
-            files.append(_regular(file))
+            files.append(_require_regular(file))
     if not files:
         raise EdgeListError(
             f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}"
@@ -400,16 +439,14 @@ def _inside(
     return files
 
 
-def _regular(file: DataFile) -> DataFile:
-    """Return a file, unless a reader would wait at it or never end."""
+def _require_regular(file: DataFile) -> DataFile:
+    """Return a file; EdgeListError if a reader would wait at it or never end."""
     if file.is_local and os.path.exists(file.path):
         what = irregular(file.path, follow=True)
-    else:
-        what = ""
-    if what:
-        raise EdgeListError(
-            f"{file}: it is {what} and not a regular file; save the edge list to a file"
-        )
+        if what:
+            raise EdgeListError(
+                f"{file}: it is {what} and not a regular file; save the edge list to a file"
+            )
     return file
 
 
@@ -421,6 +458,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _data_file(filesystem: Any, path: str) -> DataFile:
+    """Return the file at a path of a file system, with the partitions in it and the name for errors."""
     file = DataFile(filesystem, path, path, _parse_partitions(path))
     if file.is_local:
         return file
@@ -428,9 +466,11 @@ def _data_file(filesystem: Any, path: str) -> DataFile:
 
 
 def shown(name: str) -> str:
-    """A column's name for a message, in quotes and not longer than a line."""
+    """Return a column's name for a message, in quotes and not longer than a line."""
     text = repr(name)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    if len(text) <= 60:
+        return text
+    return f"{text[:60]}..."
 
 
 WEIGHTS = ("weight", "reverse_weight")  # roles of columns
@@ -443,19 +483,20 @@ class Where:
     file: DataFile
     role: str
     name: str
-    # int64 numbers in the file of the rows that the column has, where a filter left out others; None: all
+    # int64 numbers in the file of the rows that are left by a filter, by which ``error`` is given a
+    # row; None: all rows
     rows: np.ndarray | None = None
     first: int = 0  # number in the file of the first row, where a part of the file is read
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
-        """An error about this column; ``row`` counts from 0 in this file, header and comments
-        aside.
+        """Return an error about this column; ``row`` is a position in it, from 0. The error names the
+        row in the file, header and comments aside.
         """
         if row is not None and self.rows is not None:
             row = int(self.rows[row])
         if row is not None:
             row += self.first
-        at = "" if row is None else f", row {row}"
+        place = "" if row is None else f", row {row}"
         return EdgeListError(
-            f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role
+            f"{self.file}{place}: {self.role} column {shown(self.name)} {problem}", row, self.role
         )

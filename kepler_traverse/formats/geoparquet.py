@@ -22,6 +22,7 @@ from ..runtime.regular_files import written_whole
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
+# The order of bytes is 1 for little-endian.
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("at", "<f8", (1, 2))])
 _LINE = np.dtype([("order", "u1"), ("kind", "<u4"), ("points", "<u4"), ("at", "<f8", (2, 2))])
 _CHUNK = 2**24  # shapes, so that their bytes fit offsets of 32 bits
@@ -83,18 +84,21 @@ def write_geoparquet(
     >>> write_geoparquet(bands, "bands.parquet", vertices)  # doctest: +SKIP
     >>> write_geoparquet(bands, "hulls.parquet", vertices, hulls=True)  # doctest: +SKIP
     """
-    file = _path(path)
+    file = _path_text(path)
     entry = crs_entry(crs)
-    of_edges = {"src", "dst"} <= set(getattr(frame, "column_names", getattr(frame, "columns", ())))
+    # A table of Arrow has its names in ``column_names``: its ``columns`` are values.
+    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
     if arguments.flag("hulls", hulls):
         needed = ["source", "vertex", "band"]
-    elif of_edges:
+    elif {"src", "dst"} <= set(names):
         needed = []
     else:
         needed = ["vertex"]
     table, coordinates = on_map(frame, vertices, x, y, needed)
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
+
+    # A table with the geometries: hulls, lines of paths, or points of vertices and lines of edges.
     if hulls:
         arguments.real("ratio", ratio)
         if not 0 <= ratio <= 1:
@@ -106,9 +110,10 @@ def write_geoparquet(
         table, bounds = make_lines(table, coordinates)
         kinds = ["LineString", "Point"]
     else:
-        names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
-        bounds = find_bounds(np.concatenate([coordinates.points(table[name]) for name in names]))
+        points = [coordinates.points(table[name]) for name in _columns_of_ends(table)]
+        bounds = find_bounds(np.concatenate(points))
         table, kinds = make_shapes(table, coordinates)
+
     metadata = geo_metadata(kinds, entry, bounds)
     with written_whole(Path(file)) as partial:
         table = table.replace_schema_metadata(metadata)
@@ -124,7 +129,7 @@ def on_map(
     ``vertices``.
     """
     check_names_of_coordinates(x, y)
-    table = _arrow(frame, "frame")
+    table = _to_arrow(frame, "frame")
     _require_columns("frame", table.column_names, needed)
     return table, read_coordinates(vertices, x, y)
 
@@ -137,23 +142,28 @@ def check_names_of_coordinates(x: str, y: str) -> None:
 
 def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
     """Return where the vertices of a table are; InputError as ``on_map``."""
-    given = table_of_vertices("vertices", vertices)
-    if given is None:
+    ids_and_columns = table_of_vertices("vertices", vertices)
+    if ids_and_columns is None:
         raise InputError(
             f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}"
         )
-    ids, columns, are_of_index = given
+    ids, columns, are_of_index = ids_and_columns
     if ids is None:
         raise no_ids("vertices")
-    _require_columns("vertices", [*(() if are_of_index else (VERTEX,)), *columns], (x, y))
+    known = list(columns)  # without the ids
+    if not are_of_index:
+        known.insert(0, VERTEX)
+    _require_columns("vertices", known, (x, y))
     places = columns_in_order("vertices", {VERTEX: ids, x: columns[x], y: columns[y]})
-    at_x, at_y = (to_numbers(f"vertices[{name!r}]", places[name]) for name in (x, y))
-    for name, numbers in ((x, at_x), (y, at_y)):
-        arguments.size(f"vertices[{name!r}]", numbers, len(ids), "one per row")
-    return Coordinates(ids_column("vertices", places[VERTEX]), at_x, at_y, (x, y))
+    numbers = []
+    for name in (x, y):
+        column = to_numbers(f"vertices[{name!r}]", places[name])
+        numbers.append(arguments.size(f"vertices[{name!r}]", column, len(ids), "one per row"))
+    return Coordinates(ids_column("vertices", places[VERTEX]), numbers[0], numbers[1], (x, y))
 
 
 def _require_columns(name: str, columns: Sequence[Any], needed: Sequence[str]) -> None:
+    """Raise InputError if a table lacks a column that is needed."""
     for column in needed:
         if column not in columns:
             raise InputError(f"{name} has no column {column!r}; it has {listed(columns)}")
@@ -206,15 +216,15 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
 
     Ids are equal or they are not: none is converted. ``owner`` has the ids, for errors.
     """
-    given = ids_column(f"the vertices of {owner}", vertices)
+    ids = ids_column(f"the vertices of {owner}", vertices)
     known = ids_column("vertices", known)
-    if not len(given) or not len(known):
-        return pyarrow.nulls(len(given), pyarrow.int32())
-    if kinds.is_integer(given.type) != kinds.is_integer(known.type):
-        return pyarrow.nulls(len(given), pyarrow.int32())
-    if given.type != known.type:
-        given = _integers_in_type(given.to_numpy(), known.type)
-    return compute.index_in(given, value_set=known)
+    if not len(ids) or not len(known):
+        return pyarrow.nulls(len(ids), pyarrow.int32())
+    if kinds.is_integer(ids.type) != kinds.is_integer(known.type):
+        return pyarrow.nulls(len(ids), pyarrow.int32())
+    if ids.type != known.type:
+        ids = _integers_in_type(ids.to_numpy(), known.type)
+    return compute.index_in(ids, value_set=known)
 
 
 def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
@@ -226,10 +236,9 @@ def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
 
 
 class Coordinates:
-    """Where vertices are: a pyarrow array of ids, and float64 arrays of the same length, with the
-    names of their columns.
+    """Where vertices are: a pyarrow array of ids, and x and y, float64 arrays of the same length.
 
-    InputError if an id is there twice.
+    ``names`` are what the columns of x and y are called. InputError if an id is there twice.
     """
 
     def __init__(
@@ -241,42 +250,38 @@ class Coordinates:
         self._names = names
         if len(compute.unique(self._known)) < len(self._known):
             counts = compute.value_counts(self._known)
-            first = counts.field("values")[
-                compute.index(compute.greater(counts.field("counts"), 1), True).as_py()
-            ]
-            raise InputError(
-                f"vertices has vertex {first.as_py()!r} twice; give one row per vertex"
-            )
+            place = compute.index(compute.greater(counts.field("counts"), 1), True).as_py()
+            repeated = counts.field("values")[place].as_py()
+            raise InputError(f"vertices has vertex {repeated!r} twice; give one row per vertex")
 
     def has(self, vertices: Any) -> np.ndarray:
-        """Return which of these ids have coordinates."""
-        return (
-            find_rows(vertices, self._known, "the graph").is_valid().to_numpy(zero_copy_only=False)
-        )
+        """Return a bool per id: whether it has coordinates."""
+        rows = find_rows(vertices, self._known, "the graph")
+        return np.asarray(rows.is_valid())
 
-    def of_those_known(self, vertices: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Return which of these ids have coordinates, and the coordinates of those.
+    def look_up_known(self, vertices: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Return a bool per id: whether it has coordinates; and x and y of those that have.
 
         InputError if one of these is not finite.
         """
         column = ids_column("the vertices of the graph", vertices)
         is_known = self.has(column)
-        return is_known, self.of(column.filter(pyarrow.array(is_known)))
+        return is_known, self.look_up(column.filter(pyarrow.array(is_known)))
 
     def points(self, vertices: Any) -> np.ndarray:
         """Return the coordinates of a column of ids, of shape (k, 2)."""
-        return np.stack(self.of(vertices), axis=1)
+        return np.stack(self.look_up(vertices), axis=1)
 
-    def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coordinates of a column of ids.
+    def look_up(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y of a column of ids, float64 of shape (k,) each.
 
         InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if
         a vertex has none.
         """
         rows = find_rows(vertices, self._known, "frame")
-        if rows.null_count == len(rows) > 0 and kinds.is_integer(vertices.type) != kinds.is_integer(
-            self._known.type
-        ):
+        are_integers = kinds.is_integer(vertices.type)
+        are_known_integers = kinds.is_integer(self._known.type)
+        if rows.null_count == len(rows) > 0 and are_integers != are_known_integers:
             raise InputError(
                 f"the vertices of frame are {vertices.type}, and those "
                 f"of vertices {self._known.type}"
@@ -286,38 +291,50 @@ class Coordinates:
             raise UnknownVertexError(
                 f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}"
             )
-        places = self._x[rows.to_numpy()], self._y[rows.to_numpy()]
-        for name, numbers in zip(self._names, places, strict=True):
+        x = self._x[rows.to_numpy()]
+        y = self._y[rows.to_numpy()]
+        for name, numbers in zip(self._names, (x, y), strict=True):
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if wrong.size:
                 raise InputError(
                     f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex "
                     f"{vertices[int(wrong[0])].as_py()!r}"
                 )
-        return places
+        return x, y
 
 
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or
     the line of its edge.
     """
-    names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
-    at = np.stack([coordinates.points(table[name]) for name in names], axis=1)
-    shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
+    names = _columns_of_ends(table)
+    points = np.stack([coordinates.points(table[name]) for name in names], axis=1)
+
+    # Well-known binary, little-endian: a point is of kind 1, a line of kind 2.
+    is_of_edges = len(names) == 2
+    shapes = np.zeros(len(points), _LINE if is_of_edges else _POINT)
     shapes["order"] = 1
     shapes["kind"] = len(names)
-    shapes["at"] = at
-    if len(names) == 2:
+    shapes["at"] = points
+    if is_of_edges:
         shapes["points"] = 2
+
+    # A binary column over the bytes of the shapes, which are all of one size.
     chunks = []
-    for begin in range(0, max(1, len(at)), _CHUNK):
+    for begin in range(0, max(1, len(points)), _CHUNK):
         chunk = shapes[begin : begin + _CHUNK]
         offsets = np.arange(chunk.size + 1, dtype=np.int32) * chunk.itemsize
         buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(chunk)]
         chunks.append(pyarrow.Array.from_buffers(pyarrow.binary(), chunk.size, buffers))
-    return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [
-        ("Point", "LineString")[len(names) - 1]
-    ]
+    kind = "LineString" if is_of_edges else "Point"
+    return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [kind]
+
+
+def _columns_of_ends(table: Any) -> tuple[str, ...]:
+    """Return the columns of a table whose vertices a shape joins: one, or two of edges."""
+    if "vertex" in table.column_names:
+        return ("vertex",)
+    return ("src", "dst")
 
 
 def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
@@ -331,17 +348,17 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
             "vertices of a path here; rename it"
         )
     position = arguments.as_array("frame['position']", table["position"])
-    begins = position == 0
-    if position.size and not (
-        begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()
-    ):
+    is_begin = position == 0
+    is_next = position[1:] == position[:-1] + 1
+    if position.size and not (is_begin[0] and (is_begin[1:] | is_next).all()):
         raise InputError(
             "frame has paths in another order of rows than that of "
             "paths(); sort it by path and position"
         )
     points = coordinates.points(table["vertex"]).astype("<f8")
-    first = np.flatnonzero(begins)
-    end = np.append(first[1:], position.size)[: first.size]
+    first = np.flatnonzero(is_begin)
+    end = np.append(first[1:], position.size)[: first.size]  # none without rows
+
     # Well-known binary, little-endian: a line is 2, its number of points, and these; a path of one
     # vertex is a point, which is 1 and itself.
     lines = []
@@ -349,9 +366,12 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         n = after - begin
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
-    kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
+
+    of_vertices = ("position", "vertex", "edge")
     last = pyarrow.array(end - 1)  # the row of the path's end
-    columns = {name: table[name].take(last) for name in kept}
+    columns = {
+        name: table[name].take(last) for name in table.column_names if name not in of_vertices
+    }
     columns |= {
         "vertices": pyarrow.array(end - first),
         GEOMETRY: pyarrow.array(lines, pyarrow.binary()),
@@ -376,7 +396,7 @@ def shapely_module() -> Any:
         import shapely
     except ImportError:
         shapely = None
-    if shapely is None or tuple(int(part) for part in shapely.__version__.split(".")[:2]) < (2, 1):
+    if shapely is None or tuple(map(int, shapely.__version__.split(".")[:2])) < (2, 1):
         raise InputError(f"hulls need shapely 2.1 or newer; install it by: {how_to_install('geo')}")
     return shapely
 
@@ -390,30 +410,33 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     points = coordinates.points(table["vertex"])
     source = table["source"].combine_chunks()
     band = table["band"].to_numpy()
-    place = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
-    order = np.lexsort([band, place])  # stable: within a band as in the table
-    place = place[order]
+
+    # Rows by source, in the order of the table, and then by band.
+    rank = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
+    order = np.lexsort([band, rank])  # stable: within a band as in the table
+    rank = rank[order]
     band = band[order]
     points = points[order]
-    firsts = np.flatnonzero(np.diff(place, prepend=-1))
-    rows = []
+    firsts = np.flatnonzero(np.diff(rank, prepend=-1)).tolist()  # the first row of each source
+
+    last_rows = []  # of each hull
     hulls = []
     counts = []
-    for begin, end in zip(
-        firsts.tolist(), [*firsts[1:].tolist(), place.size][: firsts.size], strict=True
-    ):
+    for begin, end in zip(firsts, [*firsts[1:], rank.size][: len(firsts)], strict=True):
         ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
         # the vertices within a cutoff are those of this band and of all before it
-        for last in ends.tolist():
-            hull = shapely.concave_hull(shapely.multipoints(points[begin:last]), ratio=ratio)
+        for end_of_band in ends.tolist():
+            places = shapely.multipoints(points[begin:end_of_band])
+            hull = shapely.concave_hull(places, ratio=ratio)
             hulls.append(shapely.to_wkb(hull, byte_order=1))
-            rows.append(last - 1)
-            counts.append(last - begin)
-    chosen = np.array(rows, np.int64)
+            last_rows.append(end_of_band - 1)
+            counts.append(end_of_band - begin)
+
+    rows = np.array(last_rows, np.int64)
     return pyarrow.table(
         {
-            "source": source.take(pyarrow.array(order[chosen])),
-            "band": pyarrow.array(band[chosen]),
+            "source": source.take(pyarrow.array(order[rows])),
+            "band": pyarrow.array(band[rows]),
             "vertices": pyarrow.array(counts, pyarrow.int64()),
             GEOMETRY: pyarrow.array(hulls, pyarrow.binary()),
         }
@@ -425,10 +448,8 @@ def bounds_of_hulls(table: Any) -> list[float] | None:
     shapely = shapely_module()
     if not table.num_rows:
         return None
-    return [
-        float(value)
-        for value in shapely.total_bounds(shapely.from_wkb(table[GEOMETRY].to_pylist()))
-    ]
+    geometries = shapely.from_wkb(table[GEOMETRY].to_pylist())
+    return list(map(float, shapely.total_bounds(geometries)))
 
 
 def geo_metadata(
@@ -449,21 +470,25 @@ def geo_metadata(
     }
 
 
-def _path(path: Any) -> str:
+def _path_text(path: Any) -> str:
+    """Return the path of a file as text; InputError if it can be none."""
     if not arguments.is_path(path):
         raise InputError(f"path must be the path of a file, not {arguments.describe(path)}")
     return os.fspath(path)
 
 
 def crs_entry(crs: Any) -> dict[str, Any]:
-    """The entry of the metadata; the format takes WGS 84 where there is none."""
+    """Return the coordinate reference system as entries of the metadata of a column.
+
+    The format takes longitude and latitude of WGS 84 where there is no entry.
+    """
     if isinstance(crs, str) and crs == CRS84:
         return {}
-    if crs is None or isinstance(crs, Mapping):
+    if crs is None:
+        return {"crs": None}
+    if isinstance(crs, Mapping):
         try:
-            return {
-                "crs": None if crs is None else json.loads(json.dumps(dict(crs), allow_nan=False))
-            }
+            return {"crs": json.loads(json.dumps(dict(crs), allow_nan=False))}
         except (TypeError, ValueError):
             raise InputError(
                 "crs must be a mapping in PROJJSON, which holds texts, numbers, lists and mappings"
@@ -473,8 +498,8 @@ def crs_entry(crs: Any) -> dict[str, Any]:
     )
 
 
-def _arrow(value: Any, name: str) -> Any:
-    """A table of pyarrow of a frame of any library."""
+def _to_arrow(value: Any, name: str) -> Any:
+    """Return a frame of any library as a table of pyarrow, which is valid; ``name`` is its argument."""
     table = None
     try:
         if isinstance(value, pyarrow.Table):

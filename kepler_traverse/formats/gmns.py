@@ -79,7 +79,9 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
     """
     links = _find_folder(path) / "link.csv"
     texts = ("from_node_id", "to_node_id", "link_id", "allowed_uses")
-    table = _of_use(links, _read_csv(links, _NEEDED, texts), use)
+    table = _select_use(links, _read_csv(links, _NEEDED, texts), use)
+
+    # A value per link, whichever way it leads.
     minutes = _minutes_per_length(_find_folder(path))
     is_directed = _flags(links, table, "directed")
     speed = _numbers(links, table, "free_speed", above=0.0)
@@ -93,13 +95,17 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
     if "toll" in table.column_names:
         columns["toll"] = _numbers(links, table, "toll", empty=0.0)
     for name, written in (("b", "VDF_alpha"), ("power", "VDF_beta")):
-        there = [each for each in (written, f"{written}1") if each in table.column_names]
-        if len(there) > 1:
-            raise EdgeListError(f"{links}: it has {' and '.join(there)}; remove one of the columns")
-        if there:
-            columns[name] = _numbers(links, table, there[0])
+        present = [column for column in (written, f"{written}1") if column in table.column_names]
+        if len(present) > 1:
+            raise EdgeListError(
+                f"{links}: it has {' and '.join(present)}; remove one of the columns"
+            )
+        if present:
+            columns[name] = _numbers(links, table, present[0])
     if "link_id" in table.column_names:
-        columns["link_id"] = _ids(links, table, "link_id")[0]
+        (columns["link_id"],) = _ids(links, table, "link_id")
+
+    # Links that are not directed occur once more, the other way.
     back = np.flatnonzero(~is_directed)
     rows = np.concatenate([np.arange(len(table)), back])
     src, dst = _ids(links, table, "from_node_id", "to_node_id")
@@ -131,7 +137,7 @@ def read_trip_table(path: Any) -> dict[str, Any]:
     return {**ends, "volume": _numbers(demand, table, "volume")}
 
 
-def _of_use(path: Path, table: Any, use: str | None) -> Any:
+def _select_use(path: Path, table: Any, use: str | None) -> Any:
     """Return the links that a use may take; all without one, with a warning if links have uses.
 
     A link without ``allowed_uses`` is open to all. ``use_group.csv`` may name several uses by one
@@ -144,59 +150,73 @@ def _of_use(path: Path, table: Any, use: str | None) -> Any:
         raise InputError(
             f"{path}: no column 'allowed_uses', and {option_text('use', use)} is asked for"
         )
-    groups = _use_groups(path.parent / "use_group.csv")
-    allowed = [_expanded(text, groups) for text in table["allowed_uses"].to_pylist()]
-    limited = np.array([bool(uses) and _ALL not in uses for uses in allowed], np.bool_)
+
+    groups = _read_use_groups(path.parent / "use_group.csv")
+    allowed = [_parse_uses(text, groups) for text in table["allowed_uses"].to_pylist()]
+    is_limited = np.array([bool(uses) and _ALL not in uses for uses in allowed], np.bool_)
     if use is None:
-        if limited.any():
+        if is_limited.any():
             warnings.warn(
-                f"{path}: allowed_uses limits {limited.sum()} of {len(table)} links to some uses, and "
+                f"{path}: allowed_uses limits {is_limited.sum()} of {len(table)} links to some uses, and "
                 f"all links are read: {option_text('use', 'auto')} reads those of cars",
                 EdgeListWarning,
-                stacklevel=4,
+                stacklevel=4,  # the caller of the function that reads any network
             )
         return table
-    wanted = use.strip().lower()
+
+    word = use.strip().lower()
     known = set().union(*allowed) | set(groups)
-    if known and wanted not in known:
+    if known and word not in known:
         raise InputError(
             f"{path}: no link has {option_text('use', use)}; allowed_uses has {listed(sorted(known))}"
         )
-    is_used = ~limited | np.array([wanted in uses for uses in allowed], np.bool_)
-    if not is_used.any():
+    is_open = ~is_limited | np.array([word in uses for uses in allowed], np.bool_)
+    if not is_open.any():
         raise InputError(f"{path}: {option_text('use', use)} may take no link")
-    return table.filter(pyarrow.array(is_used))
+    return table.filter(pyarrow.array(is_open))
 
 
-def _use_groups(path: Path) -> dict[str, str]:
+def _read_use_groups(path: Path) -> dict[str, str]:
+    """Return the list of uses that each word of ``use_group.csv`` names; none without the file."""
     if not path.is_file():
         return {}
     names = ("use_group", "uses")
     table = _read_csv(path, names, names)
-    groups, uses = (table[name].to_pylist() for name in names)
+    groups = table["use_group"].to_pylist()
+    lists = table["uses"].to_pylist()
     return {
-        str(group).strip().lower(): each or "" for group, each in zip(groups, uses, strict=True)
+        str(group).strip().lower(): uses or "" for group, uses in zip(groups, lists, strict=True)
     }
 
 
-def _expanded(text: str | None, groups: dict[str, str]) -> set[str]:
-    """Return the uses of a list such as ``"auto,bike"``, with those of each group in it."""
-    found: set[str] = set()
-    left = [text or ""]
-    while left:
-        words = {word.strip().lower() for word in re.split("[,;]", left.pop())} - {""} - found
-        found |= words
-        left += [groups[word] for word in words if word in groups]
-    return found
+def _parse_uses(text: str | None, groups: dict[str, str]) -> set[str]:
+    """Return the uses of a list such as ``"auto,bike"``, with those of each group in it.
+
+    A group may hold another one, or itself.
+    """
+    uses: set[str] = set()
+    lists = [text or ""]
+    while lists:
+        words = {word.strip().lower() for word in re.split("[,;]", lists.pop())}
+        words -= {"", *uses}
+        uses |= words
+        lists += [groups[word] for word in words if word in groups]
+    return uses
 
 
 def _find_folder(path: Any) -> Path:
+    """Return the folder of a network, which a path names itself or by a file in it."""
     path = Path(path)
-    return path if path.is_dir() else path.parent
+    if path.is_dir():
+        return path
+    return path.parent
 
 
 def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) -> Any:
-    """Return a table of GMNS, with its ids as texts: 007 is another one than 7."""
+    """Return a table of GMNS with a column ``_ROW``; columns of ids are texts, as 007 is not 7.
+
+    EdgeListError if a column that is needed is missing, or the file has no row.
+    """
     from pyarrow import csv
 
     if not path.is_file():
@@ -222,15 +242,15 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
 
 def _refuse_hexadecimals(path: Path, table: Any, csv: Any) -> None:
     """Raise EdgeListError for an integer in another form than decimal, such as 0x10."""
-    integers = [each.name for each in table.schema if pyarrow.types.is_integer(each.type)]
+    integers = [field.name for field in table.schema if pyarrow.types.is_integer(field.type)]
     if not integers:
         return
     as_texts = dict.fromkeys(integers, pyarrow.string())
     convert = csv.ConvertOptions(column_types=as_texts, include_columns=integers)
     texts = csv.read_csv(path, convert_options=convert)
     for name in integers:
-        is_one = compute.match_substring_regex(texts[name], HEXADECIMAL)
-        row = is_one.index(True).as_py()
+        is_hexadecimal = compute.match_substring_regex(texts[name], HEXADECIMAL)
+        row = is_hexadecimal.index(True).as_py()
         if row >= 0:
             raise EdgeListError(
                 f"{path}: row {row} has the {name} {texts[name][row].as_py()!r}, which is no "
@@ -241,13 +261,18 @@ def _refuse_hexadecimals(path: Path, table: Any, csv: Any) -> None:
 def _numbers(
     path: Path, table: Any, name: str, above: float | None = None, empty: float | None = None
 ) -> np.ndarray:
+    """Return a column of numbers, float64, of 0 or more, or of more than ``above``; ``empty`` is what
+    a missing value stands for.
+
+    EdgeListError for another number, and for a missing one without ``empty``.
+    """
     column = table[name].combine_chunks()
     if pyarrow.types.is_boolean(column.type):
         raise EdgeListError(f"{path}: column {name!r} holds true and false, not numbers")
     if empty is not None:
-        column = column.fill_null(empty) if column.null_count < len(column) else column
-        if column.null_count == len(column):
+        if column.null_count == len(column):  # whose type may be null, which nothing fills
             return np.full(len(column), empty)
+        column = column.fill_null(empty)
     if column.null_count:
         row = table[_ROW][column.is_null().index(True).as_py()]
         raise EdgeListError(f"{path}: row {row} has no {name}; fill it in, or drop the link")
@@ -255,8 +280,8 @@ def _numbers(
         values = np.asarray(column.cast(pyarrow.float64()))
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         raise EdgeListError(f"{path}: column {name!r} holds {column.type}, not numbers") from None
-    least = -np.inf if above is None else above
-    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | (values <= least))
+    bound = -np.inf if above is None else above
+    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | (values <= bound))
     if wrong.size:
         row = table[_ROW][int(wrong[0])]
         raise EdgeListError(f"{path}: row {row}: {values[wrong[0]]:g} is no {name}")
@@ -264,6 +289,7 @@ def _numbers(
 
 
 def _texts(path: Path, table: Any, name: str) -> list[str]:
+    """Return a column of texts; EdgeListError if one is missing."""
     column = table[name]
     if column.null_count:
         row = table[_ROW][column.is_null().combine_chunks().index(True).as_py()]
@@ -282,15 +308,17 @@ def _ids(path: Path, table: Any, *names: str) -> list[np.ndarray]:
 
 
 def _flags(path: Path, table: Any, name: str) -> np.ndarray:
+    """Return a column of true and false, in any usual spelling, as bool; EdgeListError for another."""
     texts = [str(value).strip().lower() for value in table[name].to_pylist()]
-    wrong = next((at for at, text in enumerate(texts) if text not in _YES | _NO), None)
-    if wrong is not None:
-        row = table[_ROW][wrong]
-        raise EdgeListError(f"{path}: row {row}: {name} is {texts[wrong]!r}, not true or false")
+    for place, text in enumerate(texts):
+        if text not in _YES | _NO:
+            row = table[_ROW][place]
+            raise EdgeListError(f"{path}: row {row}: {name} is {text!r}, not true or false")
     return np.array([text in _YES for text in texts], np.bool_)
 
 
 def _minutes_per_length(folder: Path) -> float:
+    """Return the minutes per unit of length at one unit of speed, by the units in ``config.csv``."""
     config = folder / "config.csv"
     if not config.exists():
         raise InputError(
@@ -312,10 +340,11 @@ def _minutes_per_length(folder: Path) -> float:
 
 
 def _vertices_of_zones(path: Path) -> dict[Any, Any]:
+    """Map each zone to the one vertex that ``node.csv`` gives it; InputError if it gives several."""
     table = _read_csv(path, ("node_id", "zone_id"), ids=("node_id", "zone_id"))
     vertex: dict[Any, Any] = {}
-    nodes = _ids(path, table, "node_id")[0].tolist()
-    for zone, node in zip(table["zone_id"].to_pylist(), nodes, strict=True):
+    (nodes,) = _ids(path, table, "node_id")
+    for zone, node in zip(table["zone_id"].to_pylist(), nodes.tolist(), strict=True):
         if zone is None:
             continue
         if zone in vertex:

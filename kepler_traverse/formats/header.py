@@ -33,6 +33,8 @@ def holds_names(
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":
         return options.header == "yes"
+
+    # Names that the caller says, or that are known.
     ends = {name for name in (options.src_column, options.dst_column) if name is not None}
     # A number as a name means a position, and may be an id of the first edge, too.
     if (
@@ -45,14 +47,15 @@ def holds_names(
     pairs = [pair for pair in end_pairs([*first, *others]) if set(pair) & set(first)]
     if any(len(start) > 1 for start, _ in pairs):
         return True
-    is_decided = has_words_over_numbers(rows)
+
+    # Else what stands below decides: a word over numbers is a name.
+    is_word_over_numbers = has_words_over_numbers(rows)
     if pairs:  # "u,v" and "i,j" are two vertices as well
-        return True if is_decided else None
-    numbers = [is_number(value) for value in first[:2]]
-    if any(numbers) or could_be_numbered(first):
-        is_sure = not is_decided and not _could_name_columns(rows, in_snap, below_comments)
-        return False if is_sure else None
-    return True if is_decided else None
+        return True if is_word_over_numbers else None
+    if any(map(is_number, first[:2])) or could_be_numbered(first):
+        could_be_names = _could_name_columns(rows, in_snap, below_comments)
+        return None if is_word_over_numbers or could_be_names else False
+    return True if is_word_over_numbers else None
 
 
 def could_be_numbered(first: list[str]) -> bool:
@@ -93,22 +96,25 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
 
 
 def _is_count(value: str) -> bool:
+    """Whether a value is an integer of 0 or more that int64 holds."""
     return len(value) <= 18 and value.isdecimal() and is_plain_integer(value)
 
 
 def _are_years(numbers: list[int]) -> bool:
+    """Whether numbers are different years in ascending order."""
     return numbers[0] >= _YEARS[0] and numbers[-1] <= _YEARS[1] and numbers == sorted(set(numbers))
 
 
 def _share_vertex(row: list[str], other: list[str]) -> bool:
+    """Whether two rows have an end in common."""
     return not set(row[:2]).isdisjoint(other[:2])
 
 
 def has_words_over_numbers(rows: list[list[str]]) -> bool:
     """Whether a column has a word in the first row and nothing but numbers below."""
     first, *below = rows
-    for at, value in enumerate(first):
-        column = [row[at] for row in below if at < len(row)]
+    for place, value in enumerate(first):
+        column = [row[place] for row in below if place < len(row)]
         if (
             column
             and not is_number(value)
@@ -127,7 +133,12 @@ def layout_of_rows(
     header: bool,
     id_type: str,
 ) -> TextLayout:
-    """Return the layout of a file by its first rows, of which the first may hold the names."""
+    """Return the layout of a file by its first rows, of which the first holds the names if there is
+    a ``header``.
+
+    EdgeListError if the first row is shorter than the others, and may count vertices and edges;
+    NoRowsError if there are no rows.
+    """
     data = rows[1:] if header else rows
     widths = [len(row) for row in rows]
     is_narrow = len(rows) > 1 and widths[0] < widths[1] and len(set(widths[1:])) == 1
@@ -136,29 +147,30 @@ def layout_of_rows(
             f"{file}: the first line {' '.join(rows[0])[:80]!r} has {several(widths[0], 'value')} and each line below it "
             f"has {widths[1]}; if it counts vertices and edges, delete it"
         )
-    # Numbers name nothing.
+
+    # The columns. Numbers name nothing.
     if header and not all(map(is_number, names)):
         positions = 0
     else:
         positions = len(names)
-    numbers = (
+    numeric = frozenset(
         name
-        for at, name in enumerate(names)
-        if all(at < len(row) and is_number(row[at]) for row in data)
+        for place, name in enumerate(names)
+        if all(place < len(row) and is_number(row[place]) for row in data)
     )
-    every = [*names, *file.partition_names]
+    all_names = [*names, *file.partition_names]
     if not data:
         columns = None
         with contextlib.suppress(EdgeListError):  # what no row is in is never read
-            columns = choose_columns(every, options, file, positions=positions)
+            columns = choose_columns(all_names, options, file, positions=positions)
         raise no_rows(file, columns)
-    columns = choose_columns(every, options, file, positions=positions, numeric=frozenset(numbers))
+    columns = choose_columns(all_names, options, file, positions=positions, numeric=numeric)
+
     if id_type == "auto":
         id_type = detect_id_type(file, columns, names, data[0])
+    first: tuple[str, ...] = ()
     if options.header == "auto" and not header:
         first = tuple(value.strip() for value in data[0])
-    else:
-        first = ()
     return TextLayout(
         names=tuple(names),
         columns=columns,

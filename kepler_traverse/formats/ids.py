@@ -87,29 +87,33 @@ class IdFile:
         """
         if isinstance(self.values, np.ndarray) and self.values.size and not strings:
             return self.values
+        values = self.values
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
         ids = []
-        for at, value in enumerate(
-            self.values if isinstance(self.values, list) else self.values.tolist()
-        ):
+        for place, value in enumerate(values):
+            # A line of text is an id, a comment or nothing, which is None.
             if self.is_text and strings:
-                value = self._name_of_line(at, value, is_vertex)
+                value = self._name_of_line(place, value, is_vertex)
             elif self.is_text:
                 # No integer has a # in it, so that a comment may follow one.
                 value = value.partition("#")[0].strip() or None
             elif isinstance(value, bool) or not isinstance(value, int | str):
-                raise self._error(at, f"{value!r} is no vertex id; ids are integers or strings")
+                raise self._error(place, f"{value!r} is no vertex id; ids are integers or strings")
             if value is None:
                 continue
+
+            # In the type of the graph's ids.
             if self.is_typed and isinstance(value, str) != strings:
                 kind = "strings" if strings else "integers"
                 raise self._error(
-                    at, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST]
+                    place, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST]
                 )
             if not strings and isinstance(value, str):
                 number = integer_id(value)
                 if number is None:
                     raise self._error(
-                        at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers"
+                        place, f"{value[:40]!r} is not a vertex: the ids of this graph are integers"
                     )
                 value = number
             ids.append(value)
@@ -118,6 +122,7 @@ class IdFile:
         return ids
 
     def _empty_error(self) -> InputError:
+        """Return the error for a file without an id."""
         if self.is_text:
             how = "one vertex id per line"
         else:
@@ -125,8 +130,9 @@ class IdFile:
         return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
-        """The id in a line: without the blanks around it; None for a comment. A vertex of the very
-        name comes first.
+        """Return the id in a line: without the blanks around it; None for a comment.
+
+        A line that is a vertex as it stands is that vertex, or refused where it could mean another.
         """
         bare = line.strip()
         name = None if bare.startswith("#") or not bare else bare
@@ -144,6 +150,7 @@ class IdFile:
         return line
 
     def _error(self, at: int, problem: str) -> InputError:
+        """Return the error for the value at a position, which is a line or a row."""
         if not self.path:
             return UnknownVertexError(f"{option_text(self.what)}: {problem}.")
         where = f"line {at + 1}" if self.is_text else f"row {at}"
@@ -158,8 +165,10 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     the ids are for names them in errors and finds the column among several. InputError if it is not
     sure which, or the file cannot be read.
     """
-    with _refused(path, what):
+    with _errors_of_file(path, what):
         here = local_path(path)
+
+        # Text, unless it begins as Parquet does or is CSV of a table.
         with open_regular(here, follow=True) as file:
             data = file.read(4)
             if data != b"PAR1" and not (what == "vertices" and is_id_table(here, "vertices")):
@@ -170,18 +179,18 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                 lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
                 _refuse_header(path, what, lines)
                 return IdFile(str(path), what, lines, is_text=True)
+
+        # A table, CSV or Parquet.
         if data != b"PAR1":
-            table = _table(path, here)
-            return _ids_of_column(
-                path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False
-            )
+            table = _read_table(path, here)
+            column = column_of_ids(path, table.schema.names, what)
+            return _ids_of_column(path, what, table[column], is_typed=False)
         refuse_log_table(path, what)
         with pyarrow.parquet.ParquetFile(here, page_checksum_verification=True) as parquet:
-            chosen = column_of_ids(path, parquet.schema_arrow.names, what)
-            require_parquet_at(here, str(path), [chosen])
-            return _ids_of_column(
-                path, what, parquet.read(columns=[chosen]).column(0), is_typed=True
-            )
+            column = column_of_ids(path, parquet.schema_arrow.names, what)
+            require_parquet_at(here, str(path), [column])
+            ids = parquet.read(columns=[column]).column(0)
+            return _ids_of_column(path, what, ids, is_typed=True)
 
 
 def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) -> None:
@@ -196,8 +205,8 @@ def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) ->
 
 
 @contextmanager
-def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Turn errors of reading a file into InputError, which says so of a table with a log."""
+def _errors_of_file(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Turn errors of reading a file of ids into InputError, which says so of a table with a log."""
     try:
         yield
     except InputError:
@@ -230,6 +239,7 @@ def detect_delimiter(path: str | os.PathLike[str]) -> str:
 
 
 def _first_line(path: str | os.PathLike[str]) -> str:
+    """Return the first line of a text file, or its beginning where there is no end of line."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         return file.readline(1 << 16)
 
@@ -243,12 +253,12 @@ def read_vertex_table(
     attributes. InputError if it cannot be read or is no table, has no such column, or an integer of
     CSV would be rounded.
     """
-    with _refused(path, "vertices"):
+    with _errors_of_file(path, "vertices"):
         here = local_path(path)
         is_typed = _is_parquet(here)
         if is_typed:
             refuse_log_table(path, "vertices")
-        table = _table(path, here, names)
+        table = _read_table(path, here, names)
         column = column_of_ids(path, table.schema.names, "vertices")
         return columns_of_vertices(path, table, column, names, is_typed)
 
@@ -269,25 +279,29 @@ def columns_of_vertices(
                 f"{path}: the file of vertices has several columns {name!r}; rename all but one"
             )
         if name not in table.schema.names or name == column:
-            known = (
-                ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
-            )
+            others = [other for other in table.schema.names if other != column]
+            known = ", ".join(map(repr, others)) or "none"
             raise InputError(
                 f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}"
             )
-    return _ids_of_column(path, "vertices", table[column], is_typed), {
-        name: table[name] for name in names
-    }
+    ids = _ids_of_column(path, "vertices", table[column], is_typed)
+    return ids, {name: table[name] for name in names}
 
 
-def _is_parquet(here: Any) -> bool:
+def _is_parquet(here: str) -> bool:
+    """Whether a file of this host begins as Parquet does."""
     with open_regular(here, follow=True) as file:
         return bool(file.read(4) == b"PAR1")
 
 
-def _table(
+def _read_table(
     path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()
 ) -> pyarrow.Table:
+    """Return a table of vertices, Parquet or CSV; ``here`` is where this host has the file.
+
+    Columns of CSV that are called as ids are texts, as 007 is not 7. ``attributes`` are columns of
+    which no number is rounded.
+    """
     if _is_parquet(here):
         require_parquet_at(here, str(path))
         return pyarrow.parquet.read_table(here, page_checksum_verification=True)
@@ -304,9 +318,10 @@ def _table(
             here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options)
         )
 
-    # 007 is no 7 where ids are strings
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}
     table = read(column_types=ids)
+
+    # Numbers are compared with the text that they were read from.
     numbers = [
         name
         for name in attributes
@@ -335,13 +350,13 @@ def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.Chun
     """Raise InputError for an integer that float64 does not hold, in the text of a column that is
     read as float64.
     """
-    long = compute.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
-    for row, text in zip(
-        np.flatnonzero(long).tolist(), column.filter(long).to_pylist(), strict=True
-    ):
+    # up to 15 digits each integer has a float of its own
+    is_long = compute.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
+    rows = np.flatnonzero(is_long).tolist()
+    for row, text in zip(rows, column.filter(is_long).to_pylist(), strict=True):
         if float(text) == np.inf or int(float(text)) != int(text):
-            said = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
-            raise InputError(f"{path}: column {name!r}, row {row}: {said}")
+            problem = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
+            raise InputError(f"{path}: column {name!r}, row {row}: {problem}")
 
 
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
@@ -355,14 +370,13 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
         chosen = [name for name in names if _is_known(what, name)]
     if len(chosen) != 1:
         shown = ", ".join(map(repr, names[:20])) or "no column"
+        usual_name = _COLUMNS[what][0]
+        advice = f"give a file with that column alone, or call it {usual_name!r}"
+        if what in ("sources", "targets"):
+            advice += f", or name it with {option_text(f'{usual_name}_column')}"
         raise InputError(
             f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
-            f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
-            + (
-                f", or name it with {option_text(_COLUMNS[what][0] + '_column')}"
-                if what in ("sources", "targets")
-                else ""
-            )
+            f"{advice}"
         )
     return chosen[0]
 
@@ -370,6 +384,7 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
 def _ids_of_column(
     path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool
 ) -> IdFile:
+    """Return the ids in a column of a table; InputError if one is missing."""
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(
@@ -383,4 +398,5 @@ def _ids_of_column(
 
 
 def _is_known(what: str, name: str) -> bool:
+    """Whether a column is called as one of ids of ``what``."""
     return is_called(name, _COLUMNS[what])

@@ -24,6 +24,7 @@ def read_delta(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
+    """Read one table, of which only the columns of the edges are read."""
     with _reading_table(file, "delta", "deltalake"):
         from deltalake import DeltaTable
 
@@ -31,10 +32,12 @@ def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
         schema = pyarrow.schema(table.schema().to_arrow())
         columns = typed_columns(schema, options, file)
         if table.protocol().min_reader_version == 1:
-            batches: Any = table.to_pyarrow_dataset().scanner(columns=columns.read).to_reader()
+            batches: Any = (
+                table.to_pyarrow_dataset().scanner(columns=columns.read_names).to_reader()
+            )
         else:
             # what a dataset of pyarrow does not know: deletion vectors, columns under other names
-            batches = pyarrow.RecordBatchReader.from_stream(table.scan(columns=columns.read))
+            batches = pyarrow.RecordBatchReader.from_stream(table.scan(columns=columns.read_names))
         return _edges_of_table(batches, columns, options, file)
 
 
@@ -44,12 +47,13 @@ def read_iceberg(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
+    """Read one table, of which only the columns of the edges are read."""
     with _reading_table(file, "iceberg", "pyiceberg"):
         from pyiceberg.table import StaticTable
 
         table = StaticTable.from_metadata(_current_metadata(file))
         columns = typed_columns(table.schema().as_arrow(), options, file)
-        batches = table.scan(selected_fields=tuple(columns.read)).to_arrow_batch_reader()
+        batches = table.scan(selected_fields=tuple(columns.read_names)).to_arrow_batch_reader()
         return _edges_of_table(batches, columns, options, file)
 
 
@@ -65,20 +69,14 @@ def _current_metadata(file: DataFile) -> str:
     folder = LocalFolder(file.path)
     below, names = metadata_in(folder)
     if folder.has(f"{below}/{_HINT}"):
-        hinted = folder.head(f"{below}/{_HINT}").decode().strip()
-    else:
-        hinted = None
-    if hinted is not None:
-        named = [
-            name
-            for name in names
-            if name in (hinted, f"{hinted}{METADATA}", f"v{hinted}{METADATA}")
-        ]
+        # a name, or a version
+        hint = folder.head(f"{below}/{_HINT}").decode().strip()
+        named = {hint, f"{hint}{METADATA}", f"v{hint}{METADATA}"}.intersection(names)
         if len(named) != 1:
             raise EdgeListError(
-                f"{file}: {_HINT} names the metadata {hinted[:80]!r}, which the table does not have"
+                f"{file}: {_HINT} names the metadata {hint[:80]!r}, which the table does not have"
             )
-        return f"{file.path}/{below}/{named[0]}"
+        return f"{file.path}/{below}/{named.pop()}"
     if len(names) == 1:
         return f"{file.path}/{below}/{names[0]}"
     raise EdgeListError(
@@ -90,16 +88,16 @@ def _current_metadata(file: DataFile) -> str:
 def _edges_of_table(
     batches: Iterable[Any], columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> EdgeList:
-    """Check the rows as those of a typed file."""
-    parts = [batch.select(columns.read) for batch in batches]
-    if not any(part.num_rows for part in parts):
+    """Return the edges of record batches, checked as those of a typed file."""
+    selected = [batch.select(columns.read_names) for batch in batches]
+    if not any(batch.num_rows for batch in selected):
         raise no_rows(file, columns)
-    return check_edges(pyarrow.Table.from_batches(parts), options, file, columns)
+    return check_edges(pyarrow.Table.from_batches(selected), options, file, columns)
 
 
 @contextmanager
 def _reading_table(file: DataFile, name: str, package: str) -> Iterator[None]:
-    """Name the table and the package in whatever goes wrong."""
+    """Turn whatever goes wrong into an error that names the table and the package that reads it."""
     form = LOG_FORMATS[name]
     try:
         yield

@@ -77,7 +77,8 @@ def metadata_in(folder: Folder) -> tuple[str, list[str]]:
     return "", []
 
 
-def _by_spark(name: str) -> str:
+def _advise_spark(name: str) -> str:
+    """Say how Spark writes the rows of a table as plain files."""
     return (
         "write its rows as plain Parquet with Spark: "
         f"spark.read.format({name!r}).load(FOLDER).write.parquet(NEW)"
@@ -85,8 +86,8 @@ def _by_spark(name: str) -> str:
 
 
 LOG_FORMATS = {
-    each.name: each
-    for each in (
+    form.name: form
+    for form in (
         LogFormat(
             "delta",
             "Delta Lake",
@@ -99,20 +100,22 @@ LOG_FORMATS = {
             lambda folder: metadata_in(folder)[1] != [],
             f"pyiceberg reads it: {_EXTRA}",
         ),
-        LogFormat("hudi", "Apache Hudi", lambda folder: folder.has(".hoodie"), _by_spark("hudi")),
+        LogFormat(
+            "hudi", "Apache Hudi", lambda folder: folder.has(".hoodie"), _advise_spark("hudi")
+        ),
         LogFormat(
             "paimon",
             "Apache Paimon",
             lambda folder: (
                 folder.has("schema/schema-0") and folder.has("snapshot") and folder.has("manifest")
             ),
-            _by_spark("paimon"),
+            _advise_spark("paimon"),
         ),
         LogFormat(
             "stream",
             "Spark Structured Streaming",
             lambda folder: folder.has("_spark_metadata"),
-            _by_spark("parquet"),
+            _advise_spark("parquet"),
         ),
     )
 }
@@ -120,7 +123,7 @@ LOG_FORMATS = {
 
 def log_format_in(folder: Folder) -> LogFormat | None:
     """Return the format of the table that a folder is the root of, None if it is a plain folder."""
-    return next((each for each in LOG_FORMATS.values() if each.is_in(folder)), None)
+    return next((form for form in LOG_FORMATS.values() if form.is_in(folder)), None)
 
 
 class LogFinder:
@@ -135,23 +138,24 @@ class LogFinder:
 
         For a folder the path ends in a slash, and the folder itself may be the root.
         """
-        at = path.rpartition("/")[0]
-        while at and not at.endswith(("/", ":")):
-            if at not in self._known:
-                self._known[at] = log_format_in(self._folder_at(at))
-            form = self._known[at]
+        folder = path.rpartition("/")[0]
+        while folder and not folder.endswith(("/", ":")):
+            if folder not in self._known:
+                self._known[folder] = log_format_in(self._folder_at(folder))
+            form = self._known[folder]
             if form is not None:
-                return at, form
-            at = at.rpartition("/")[0]
+                return folder, form
+            folder = folder.rpartition("/")[0]
         return None
 
     def refuse_inside(self, path: str, name: str) -> None:
         """Raise InputError for a file, or a folder with a slash, inside a table; ``name`` is what
         it was called.
         """
-        found = self.log_above(path) if may_be_data(path) else None
-        if found is not None:
-            raise inside_error(name, *found)
+        table = self.log_above(path) if may_be_data(path) else None
+        if table is not None:
+            root, form = table
+            raise inside_error(name, root, form)
 
 
 def inside_error(name: str, root: str, form: LogFormat) -> InputError:
@@ -192,19 +196,20 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
         name = os.path.abspath(os.path.expanduser(text))
         name += "/" if os.path.isdir(name) else ""
         finder = LogFinder(LocalFolder)
-    found = None
-    if may_be_data(name):
-        try:
-            found = finder.log_above(name)
-        except OSError as error:
-            raise InputError(f"{text}: it cannot be read ({one_line(error)})") from None
-    if found is not None:
-        root, form = found
-        place = "" if name == f"{root}/" else f"inside {root}, "
-        raise InputError(
-            f"{text}: it is {place}a table of {form.title}, whose log says which files and rows are live; the {what} are "
-            f"read from one plain file: write its live rows to a Parquet file of their own ({form.advice})"
-        )
+    if not may_be_data(name):
+        return
+    try:
+        table = finder.log_above(name)
+    except OSError as error:
+        raise InputError(f"{text}: it cannot be read ({one_line(error)})") from None
+    if table is None:
+        return
+    root, form = table
+    place = "" if name == f"{root}/" else f"inside {root}, "
+    raise InputError(
+        f"{text}: it is {place}a table of {form.title}, whose log says which files and rows are live; the {what} are "
+        f"read from one plain file: write its live rows to a Parquet file of their own ({form.advice})"
+    )
 
 
 def refuse_unread_table(
@@ -220,15 +225,19 @@ def refuse_unread_table(
 
 def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:
     """Return the roots of the tables that a listing of objects shows, and their formats."""
-    names = {
+    formats = {
         "_delta_log": "delta",
         "metadata": "iceberg",
         ".hoodie": "hudi",
         "_spark_metadata": "stream",
     }
-    matches = (_MARKS.fullmatch(url) for url in urls)
-    roots = {match[1]: LOG_FORMATS[names[match[2]]] for match in matches if match is not None}
-    return sorted(roots.items(), key=lambda root: root[0])
+    form_of_root = {}
+    for url in urls:
+        match = _MARKS.fullmatch(url)
+        if match is not None:
+            root, mark = match.groups()
+            form_of_root[root] = LOG_FORMATS[formats[mark]]
+    return [(root, form_of_root[root]) for root in sorted(form_of_root)]
 
 
 class LocalFolder:
@@ -263,10 +272,10 @@ class OtherFolder:
 
     def names(self, below: str) -> list[str]:
         try:
-            found = self._filesystem.ls(f"{self.path}/{below}", detail=False)
+            paths = self._filesystem.ls(f"{self.path}/{below}", detail=False)
         except OSError:
             return []
-        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def head(self, name: str) -> bytes:
         return bytes(self._filesystem.cat_file(f"{self.path}/{name}", end=_HEAD))
@@ -280,6 +289,7 @@ class StoredFolder:
         self._store: Any = None
 
     def _objects(self, name: str) -> Iterator[Any]:
+        """Yield the objects of this name, and those in a folder of it."""
         self._store = self._store or open_store(self.path)
         return listed(self._store, self.path, name)
 
@@ -287,7 +297,7 @@ class StoredFolder:
         return next(self._objects(name), None) is not None
 
     def names(self, below: str) -> list[str]:
-        return sorted(each.url.rpartition("/")[2] for each in self._objects(below))
+        return sorted(stored.url.rpartition("/")[2] for stored in self._objects(below))
 
     def head(self, name: str) -> bytes:
         import obstore

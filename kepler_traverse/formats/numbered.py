@@ -22,9 +22,9 @@ from .text import BlankSeparated, TextLayout, first_lines, read_lines
 
 
 class _BelowHead(BlankSeparated):
-    """The lines below the first one that is no comment."""
+    """The lines below the first one that is no comment, the head."""
 
-    _in_head = True
+    _in_head = True  # whether the head is still to come
 
     def _clean(self, lines: bytes) -> bytes:
         lines = super()._clean(lines)
@@ -37,7 +37,7 @@ class _BelowHead(BlankSeparated):
 class _Arcs(_BelowHead):
     """The arcs of a .gr file as ``src, dst, weight`` lines."""
 
-    _row = 0
+    _row = 0  # number of the next arc
 
     def _clean(self, lines: bytes) -> bytes:
         lines = super()._clean(lines)
@@ -62,17 +62,19 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
     file = _only_file(files, options, "DIMACS")
     with reading(file, "DIMACS"):
         line = _first_line(file, b"c")
-        problem = re.fullmatch(r"p sp ([0-9]{1,18}) ([0-9]{1,18})", line)
-        if not line or (problem is not None and int(problem[2]) == 0):
+        if not line:
             raise no_rows(file)
+        problem = re.fullmatch(r"p sp ([0-9]{1,18}) ([0-9]{1,18})", line)
         if problem is None:
             raise EdgeListError(
                 f"{file}: the first line must be 'p sp VERTICES ARCS', not {line[:80]!r}"
             )
         n_vertices, n_arcs = map(int, problem.groups())
+        if n_arcs == 0:
+            raise no_rows(file)
         refuse_absurd_size(file, n_vertices)
         edges = _read_rows(file, options, ("src", "dst", "weight"), _Arcs, b"c", n_vertices)
-    return _checked_rows(file, options, edges, n_arcs, "arcs", "problem line")
+    return _check_rows(file, options, edges, n_arcs, "arcs", "problem line")
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -95,15 +97,14 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         if n_entries == 0:
             raise no_rows(file)
         edges = _read_rows(file, options, names, _BelowHead, b"%", n_vertices)
-    # floats, also if all are whole numbers
+
+    # Weights that are declared as floats are floats, also if all are whole numbers.
     if "weight" in edges.table.column_names and field in ("real", "double"):
-        weights = cast_exactly(
-            edges.table["weight"].chunks, pyarrow.float64(), Where(file, "weight", "value"), []
-        )
-        edges = replace(
-            edges, table=edges.table.set_column(2, "weight", pyarrow.chunked_array(weights))
-        )
-    edges = _checked_rows(file, options, edges, n_entries, "entries", "header")
+        where = Where(file, "weight", "value")
+        chunks = cast_exactly(edges.table["weight"].chunks, pyarrow.float64(), where, [])
+        table = edges.table.set_column(2, "weight", pyarrow.chunked_array(chunks))
+        edges = replace(edges, table=table)
+    edges = _check_rows(file, options, edges, n_entries, "entries", "header")
     table = _mirror_entries(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))
 
@@ -133,12 +134,15 @@ def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFi
 def _first_line(file: DataFile, comment: bytes = b"") -> str:
     """Return the first line that is no comment, with single blanks; ``""`` if there is none."""
     with file.open_stream() as source:
-        lines = first_lines(file, BlankSeparated(file, source, comment) if comment else source, 1)
-    return lines[0].replace("\t", " ") if lines else ""
+        cleaned = BlankSeparated(file, source, comment) if comment else source
+        lines = first_lines(file, cleaned, 1)
+    if not lines:
+        return ""
+    return lines[0].replace("\t", " ")
 
 
 def _banner(file: DataFile) -> tuple[str, str]:
-    """Field and symmetry, from the first line."""
+    """Return field and symmetry, from the first line; EdgeListError for those that are not read."""
     line = _first_line(file)
     if not line:
         raise no_rows(file)
@@ -166,7 +170,7 @@ def _banner(file: DataFile) -> tuple[str, str]:
 
 
 def _size(file: DataFile) -> tuple[int, int]:
-    """Vertices and entries, from the first line that is no comment."""
+    """Return the numbers of vertices and entries, from the first line that is no comment."""
     line = _first_line(file, b"%")
     size = re.fullmatch(r"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})", line)
     if size is None:
@@ -190,6 +194,9 @@ def _read_rows(
 ) -> EdgeList:
     """Read the rows below the head, whose columns are the two ends and, if ``names`` has a third
     one, the weight.
+
+    ``lines`` is the class that makes rows of the lines, and ``comment`` what those begin with that
+    are none.
     """
     # ``01`` is vertex 1, also where ids shall be strings then.
     if options.id_type in ("auto", "string"):
@@ -206,10 +213,10 @@ def _read_rows(
             ),
             column="src",
         ) from None
+
+    weight = None
     if len(names) > 2 and options.weighted is not False:
         weight = names[2]
-    else:
-        weight = None
     unused = () if weight else names[2:]
     columns = EdgeColumns(
         src=names[0], dst=names[1], weight=weight, unused=unused, unused_numbers=unused
@@ -220,11 +227,13 @@ def _read_rows(
     return replace(edges, n_vertices=n_vertices)
 
 
-def _checked_rows(
+def _check_rows(
     file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, rows: str, head: str
 ) -> EdgeList:
-    """Refuse another number of rows than the head says, and ids outside 1..n; make strings of ids
-    where these are wanted. ``rows`` and ``head`` are what the format calls them.
+    """Return the edges, with strings as ids where these are asked for.
+
+    EdgeListError for another number of rows than the head says, and for ids outside 1..n. ``rows``
+    and ``head`` are what the format calls them.
     """
     table = edges.table
     n = edges.n_vertices
@@ -234,9 +243,8 @@ def _checked_rows(
         )
     for role in ("src", "dst"):
         ids = table[role]
-        row = compute.index(
-            compute.or_(compute.less(ids, 1), compute.greater(ids, n)), True
-        ).as_py()
+        is_outside = compute.or_(compute.less(ids, 1), compute.greater(ids, n))
+        row = compute.index(is_outside, True).as_py()
         if row >= 0:
             raise EdgeListError(
                 (

@@ -27,6 +27,7 @@ _MAX_LOOKUP = 2**32
 
 
 def _h5py() -> Any:
+    """Return the module h5py; InputError if it is not installed."""
     try:
         import h5py
     except ImportError:
@@ -106,22 +107,25 @@ def read_matrices(
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """Return matrices as float64, and the ids of rows and columns.
 
-    ``names``: all if None. ``lookup``: the only one if None; positions from 1 if there is none.
-    InputError for a name that is not there, or a choice that is not sure.
+    ``names`` are those of matrices, None for all. ``lookup`` names the ids: None for the only lookup
+    of the file, or positions from 1 if it has none. InputError for a name that is not there, or a
+    choice that is not sure.
     """
     with _opened(path) as file:
-        there = list(file["data"])
-        chosen = there if names is None else names
+        known = list(file["data"])
+        chosen = known if names is None else names
         for name in chosen:
-            if name not in there:
-                raise InputError(f"{path}: no matrix {name!r}; it has {listed(there)}")
+            if name not in known:
+                raise InputError(f"{path}: no matrix {name!r}; it has {listed(known)}")
         if not chosen:
             raise InputError(f"{path}: it has no matrix")
         datasets = {name: file["data"][name] for name in chosen}
         shape = _common_shape(path, datasets)
         require_memory(path, shape[0] * shape[1], len(chosen))
-        matrices = {name: _as_floats(path, name, each) for name, each in datasets.items()}
-        lookups = _lookups(path, file)
+        matrices = {name: _as_floats(path, name, values) for name, values in datasets.items()}
+        lookups = _read_lookups(path, file)
+
+    # The ids.
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -139,11 +143,13 @@ def read_matrices(
     return matrices, ids, ids
 
 
-def _lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
-    """Return the lookups by name."""
+def _read_lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of the group ``lookup`` by name, those of one dimension."""
     group = file.get("lookup")
+    if not hasattr(group, "keys"):  # no group
+        return {}
     lookups = {}
-    for name in group if hasattr(group, "keys") else ():
+    for name in group:
         values = group[name]
         if len(getattr(values, "shape", None) or ()) == 1:
             require_memory(path, values.size, 1)
@@ -163,6 +169,7 @@ def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
 
 
 def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the shape of matrices; InputError if one is no matrix of numbers, or has another."""
     first = next(iter(datasets))
     for name, dataset in datasets.items():
         if len(getattr(dataset, "shape", None) or ()) != 2 or dataset.dtype.kind not in "iuf":
@@ -201,7 +208,7 @@ def _ids(what: str, values: np.ndarray) -> np.ndarray:
         if not values.size or int(values.max()) <= np.iinfo(np.int64).max:
             ids = values.astype(np.int64)
     else:
-        ids = np.array([_text(what, each) for each in values.tolist()], dtype=object)
+        ids = np.array([_text(what, value) for value in values.tolist()], dtype=object)
     distinct, counts = np.unique(ids, return_counts=True)
     if distinct.size < ids.size:
         twice = distinct.tolist()[counts.argmax()]
@@ -210,6 +217,7 @@ def _ids(what: str, values: np.ndarray) -> np.ndarray:
 
 
 def _text(what: str, value: Any) -> str:
+    """Return an id of a lookup that holds text; InputError if it is none."""
     try:
         if isinstance(value, bytes):
             return value.decode()

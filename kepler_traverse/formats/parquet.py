@@ -6,6 +6,8 @@ import contextlib
 import sys
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError
@@ -42,42 +44,45 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
     """
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
-        facts = pyarrow.parquet.read_metadata(source)
-        types = {facts.schema.column(i).physical_type for i in range(facts.num_columns)}
-        return facts.num_rows, "BYTE_ARRAY" in types
+        metadata = pyarrow.parquet.read_metadata(source)
+        types = {metadata.schema.column(i).physical_type for i in range(metadata.num_columns)}
+        return metadata.num_rows, "BYTE_ARRAY" in types
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row."""
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
-        facts = pyarrow.parquet.read_metadata(source)
+        metadata = pyarrow.parquet.read_metadata(source)
         source.seek(0)
-        schema = facts.schema.to_arrow_schema()
+        schema = metadata.schema.to_arrow_schema()
         try:
-            columns = _columns(schema, file, options)
+            columns = _choose_columns(schema, file, options)
         except EdgeListError:
-            if facts.num_rows:
+            if metadata.num_rows:
                 raise
             raise no_rows(file) from None
-        if not facts.num_rows:
+        if not metadata.num_rows:
             raise no_rows(file, columns)
-        names = [name for name in columns.read if name not in file.partition_names]
+
+        names = [name for name in columns.read_names if name not in file.partition_names]
         require_parquet(file, source, names, whole=options.scratch is None)
         if options.scratch is not None:
-            few = {"buffer_size": _PAGES_AT_ONCE, "pre_buffer": False}  # bytes in memory
             with pyarrow.parquet.ParquetFile(
-                source, page_checksum_verification=True, **few
+                source,
+                page_checksum_verification=True,
+                buffer_size=_PAGES_AT_ONCE,
+                pre_buffer=False,
             ) as parquet:
-                return edges_of_batches(
-                    parquet.iter_batches(_ROWS_AT_ONCE, columns=names), options, file, columns
-                )
+                batches = parquet.iter_batches(_ROWS_AT_ONCE, columns=names)
+                return edges_of_batches(batches, options, file, columns)
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
             source,
             columns=names,
             page_checksum_verification=True,
             pre_buffer=not file.is_local,
-            partitioning=None,
+            partitioning=None,  # a folder named src=1 would give the column src
         )
         return check_edges(table, options, file, columns)
 
@@ -89,7 +94,7 @@ def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
     source.seek(0)
 
 
-def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> EdgeColumns:
+def _choose_columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> EdgeColumns:
     """Choose columns and refuse ids of a wrong type before anything is read."""
     columns = typed_columns(schema, options, file)
     for role, name in columns.roles.items():
@@ -111,6 +116,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one
     file lacks.
     """
+    # What the footers say: columns, their types, and how many rows there are.
     heads: list[_Head] = []
     for file in files:
         head = _read_head(file, options)
@@ -122,17 +128,17 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
             return None
         heads.append(head)
     columns = columns_of_all([head.columns for head in heads])
-    schemas = [head.get_types(heads[0].columns) for head in heads]
-    if not _plain_numbers(schemas, options) or any(file.compression for file in files):
+    types_of_files = [head.get_types(heads[0].columns) for head in heads]
+    if not _are_plain_numbers(types_of_files, options) or any(file.compression for file in files):
         return None
     n_rows = sum(head.n_rows for head in heads)
     if "cudf" not in sys.modules and n_rows < _ROWS_FOR_CUDF:
         return None
     import cudf
 
-    # cuDF wants one schema for one call.
+    # cuDF reads files of one schema in one call.
     groups = [[file] for file in files]
-    if all(schema == schemas[0] for schema in schemas):
+    if all(types == types_of_files[0] for types in types_of_files):
         groups = [files]
     frame = _join_frames(cudf, groups, list(columns.roles.values()))
     if frame is None or len(frame) != n_rows:
@@ -162,7 +168,7 @@ def _read_head(file: DataFile, options: ReadOptions) -> _Head | None:
             if not parquet.metadata.num_rows:
                 return None
             schema = parquet.schema_arrow
-            return _Head(parquet.metadata.num_rows, _columns(schema, file, options), schema)
+            return _Head(parquet.metadata.num_rows, _choose_columns(schema, file, options), schema)
 
 
 def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> Any:
@@ -175,14 +181,12 @@ def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> A
     return cudf.concat(frames, ignore_index=True)
 
 
-def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
+def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOptions) -> bool:
     """Whether all files hold integer ids of the type asked for and number weights, and joining them
-    loses nothing.
+    loses nothing; ``types_of_files`` are the types of the columns by role.
     """
-    import numpy as np
-
-    for schema in schemas:
-        for role, kind in schema.items():
+    for types in types_of_files:
+        for role, kind in types.items():
             if role != "weight" and options.id_type not in ("auto", str(kind)):
                 return False
             if not (
@@ -190,20 +194,24 @@ def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
                 or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))
             ):
                 return False
-    kinds_of = {role: {schema[role].to_pandas_dtype() for schema in schemas} for role in schemas[0]}
     # Integers that would meet as floats go to the host reader, which looks at the values.
-    return all(len(of) == 1 or (np.result_type(*of).kind in "iu") for of in kinds_of.values())
+    for role in types_of_files[0]:
+        dtypes = {types[role].to_pandas_dtype() for types in types_of_files}
+        if len(dtypes) > 1 and np.result_type(*dtypes).kind not in "iu":
+            return False
+    return True
 
 
 def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
     """Return columns of files as one frame of cuDF, which opens the files that are local itself."""
-    with contextlib.ExitStack() as opened:
-        sources = [
-            file.path
-            if file.is_plain_path
-            else opened.enter_context(file.filesystem.open(file.path, "rb"))
-            for file in files
-        ]
+    with contextlib.ExitStack() as open_files:
+        sources = []
+        for file in files:
+            if file.is_plain_path:
+                sources.append(file.path)
+            else:
+                source = file.filesystem.open(file.path, "rb")
+                sources.append(open_files.enter_context(source))
         # Without this a folder named src=1 would overwrite the column src of the file.
         no_partitions = {"partitioning": None}
         return cudf.read_parquet(

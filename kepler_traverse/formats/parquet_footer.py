@@ -26,7 +26,8 @@ _TYPES = (
     *("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE"),
     *("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
 )
-# by which a text is what it does not share with the one before; and of numbers
+# numbers of the encodings by which a text is what it does not share with the one before, or a
+# number the difference to it
 _DELTA_ENCODINGS = frozenset({5, 6, 7})
 
 
@@ -73,7 +74,7 @@ def parse_footer(footer: bytes) -> Struct:
 
     Raises pyarrow.ArrowInvalid: it cannot be read.
     """
-    return _checked(lambda: Reader(footer).struct())
+    return _report_malformed(lambda: Reader(footer).struct())
 
 
 def read_chunks(footer: bytes, is_read: Callable[[str], bool]) -> list[list[Chunk]]:
@@ -81,7 +82,7 @@ def read_chunks(footer: bytes, is_read: Callable[[str], bool]) -> list[list[Chun
 
     Raises pyarrow.ArrowInvalid: the footer cannot be read, or contradicts itself.
     """
-    return _checked(lambda: list(_row_groups(footer, is_read)))
+    return _report_malformed(lambda: list(_row_groups(footer, is_read)))
 
 
 def decode_bound(raw: bytes, kind: pyarrow.DataType) -> Any:
@@ -95,7 +96,8 @@ def decode_bound(raw: bytes, kind: pyarrow.DataType) -> Any:
     return raw.decode()
 
 
-def _checked(read: Callable[[], Any]) -> Any:
+def _report_malformed(read: Callable[[], Any]) -> Any:
+    """Return what a function reads of a footer; pyarrow.ArrowInvalid for whatever error it ends in."""
     try:
         return read()
     except MALFORMED as error:
@@ -104,6 +106,7 @@ def _checked(read: Callable[[], Any]) -> Any:
 
 
 def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[Chunk]]:
+    """Yield the columns of each row group whose names a function takes; all else is skipped."""
     reader = Reader(footer)
     leaves: list[_Leaf] = []
     for number, kind in reader.fields():
@@ -111,23 +114,28 @@ def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[
             elements = iter(reader.value(kind).values)
             leaves = list(_leaves(next(elements, {}), elements, ""))
         elif number == fields.FILE_GROUPS:
-            wanted = [is_read(leaf.name) for leaf in leaves]
+            are_read = [is_read(leaf.name) for leaf in leaves]
             for _ in reader.structs():
-                yield list(_columns(reader, leaves, wanted))
+                yield list(_columns(reader, leaves, are_read))
         else:
             reader.skip(kind)
 
 
-def _columns(reader: Reader, leaves: list[_Leaf], wanted: list[bool]) -> Iterator[Chunk]:
+def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Iterator[Chunk]:
+    """Yield the columns of the row group that comes next; ``are_read`` says which, per column of the
+    schema.
+    """
     n_columns = 0
     for number, kind in reader.fields():
         if number == fields.GROUP_COLUMNS:
-            for at, each in enumerate(reader.structs()):
-                _require(at < len(leaves), "a row group has more columns than the schema")
-                if wanted[at]:
-                    yield _chunk(reader.value(each)[fields.ENTRY_METADATA][1], leaves[at])
+            for struct_type in reader.structs():
+                _require(n_columns < len(leaves), "a row group has more columns than the schema")
+                if are_read[n_columns]:
+                    column = reader.value(struct_type)
+                    _, metadata = column[fields.ENTRY_METADATA]
+                    yield _chunk(metadata, leaves[n_columns])
                 else:
-                    reader.skip(each)
+                    reader.skip(struct_type)
                 n_columns += 1
         else:
             reader.skip(kind)
@@ -142,7 +150,11 @@ class _Leaf(NamedTuple):
 
 
 def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_Leaf]:
-    """Yield the columns of an element of the schema, which is a tree in depth-first order."""
+    """Yield the columns of an element of the schema, which is a tree in depth-first order.
+
+    ``below`` are the elements that follow it, and ``prefix`` the names above its children.
+    """
+    # A field is its type and its value: [1] is the value.
     for _ in range(element[fields.N_CHILDREN][1]):
         child = next(below, None)
         if child is None:
@@ -154,34 +166,40 @@ def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_
             yield _Leaf(name, _TYPES[child[fields.TYPE][1]])
 
 
-def _chunk(about: Struct, leaf: _Leaf) -> Chunk:
+def _chunk(metadata: Struct, leaf: _Leaf) -> Chunk:
+    """Return a column of a row group from its metadata, which must not contradict the schema.
+
+    A field is its type and its value: [1] is the value.
+    """
     name = f"column {leaf.name!r:.60}"
-    _require(_TYPES[about[fields.TYPE][1]] == leaf.type, f"{name} has two types")
-    n_values = about[fields.N_VALUES][1]
-    n_bytes = about[fields.UNCOMPRESSED][1]
+    _require(_TYPES[metadata[fields.TYPE][1]] == leaf.type, f"{name} has two types")
+    n_values = metadata[fields.N_VALUES][1]
+    n_bytes = metadata[fields.UNCOMPRESSED][1]
     _require(n_values >= 0 and n_bytes >= 0, f"{name} has a size below 0")
-    statistics = about.get(fields.STATISTICS, (STRUCT, {}))[1]
+    statistics = metadata.get(fields.STATISTICS, (STRUCT, {}))[1]
     return Chunk(
         name=leaf.name,
         type=leaf.type,
         n_values=n_values,
         n_bytes=n_bytes,
-        is_delta=not _DELTA_ENCODINGS.isdisjoint(about[fields.ENCODINGS][1].values),
-        has_dictionary=fields.DICTIONARY_PAGE in about,
-        n_nulls=_stated(statistics, fields.NULL_COUNT, int),
-        minimum=_stated(statistics, fields.MINIMUM, bytes),
-        maximum=_stated(statistics, fields.MAXIMUM, bytes),
+        is_delta=not _DELTA_ENCODINGS.isdisjoint(metadata[fields.ENCODINGS][1].values),
+        has_dictionary=fields.DICTIONARY_PAGE in metadata,
+        n_nulls=_get_statistic(statistics, fields.NULL_COUNT, int),
+        minimum=_get_statistic(statistics, fields.MINIMUM, bytes),
+        maximum=_get_statistic(statistics, fields.MAXIMUM, bytes),
     )
 
 
-def _stated(statistics: Struct, field: int, expected: type) -> Any:
+def _get_statistic(statistics: Struct, field: int, expected: type) -> Any:
+    """Return a value of statistics, None if it is not stated; ValueError for one of another type."""
     if field not in statistics:
         return None
-    value = statistics[field][1]
+    _, value = statistics[field]
     _require(type(value) is expected, f"field {field} of statistics has another type")
     return value
 
 
-def _require(is_so: bool, problem: str) -> None:
-    if not is_so:
+def _require(holds: bool, problem: str) -> None:
+    """Raise ValueError unless a condition of a footer holds."""
+    if not holds:
         raise ValueError(problem)

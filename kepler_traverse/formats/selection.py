@@ -42,7 +42,7 @@ DIRECTIONS = {
 # as well: a B in the same column tells. Until all rows are read, the letters have codes of their
 # own.
 _LETTERS = {"B": 2, "F": 3, "T": 4}
-# the last is that of -1
+# The direction of each code; -1 finds the last element.
 _CODES = np.array([BOTH_WAYS, SRC_TO_DST, BOTH_WAYS, SRC_TO_DST, DST_TO_SRC, DST_TO_SRC], np.int8)
 _MEANING = (
     "yes, true, 1, forward or FT (src to dst), no, false, 0 or both (both ways), -1, reverse, backward or TF (dst to src), "
@@ -62,9 +62,6 @@ class RowSelection:
     # row that is left. None: all have the direction of the graph.
     directions: np.ndarray | None = None
 
-    def __len__(self) -> int:
-        return self.total if self.row_numbers is None else self.row_numbers.size
-
     def row(self, position: int) -> int:
         """Return the number in the edge list of a row that is left."""
         if self.row_numbers is None:
@@ -73,7 +70,10 @@ class RowSelection:
 
     def twice(self) -> RowSelection:
         """Return the selection of all rows that are left, and then of all once more."""
-        row_numbers = np.arange(self.total) if self.row_numbers is None else self.row_numbers
+        if self.row_numbers is None:
+            row_numbers = np.arange(self.total)
+        else:
+            row_numbers = self.row_numbers
         return RowSelection(total=self.total, row_numbers=np.tile(row_numbers, 2))
 
     def take(self, positions: np.ndarray) -> RowSelection:
@@ -104,9 +104,9 @@ def select_rows(
         return row_numbers, None
     column = plain_column(table.column(columns.oneway))
     where = Where(file, "oneway", columns.oneway, row_numbers)
-    return row_numbers, _directions(
-        column if row_numbers is None else column.take(row_numbers), where
-    )
+    if row_numbers is not None:
+        column = column.take(row_numbers)
+    return row_numbers, _parse_directions(column, where)
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
@@ -117,9 +117,8 @@ def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
         raise EdgeListError(
             f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway"
         )
-    return settle_letters(
-        _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))
-    )
+    where = Where(DataFile.named("the edge list"), "oneway", "oneway")
+    return settle_letters(_parse_directions(column, where))
 
 
 def settle_letters(directions: np.ndarray) -> np.ndarray:
@@ -139,44 +138,50 @@ def settle_letters(directions: np.ndarray) -> np.ndarray:
 
 
 def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
-    """Return a mask of the rows with some numbers, by which pyarrow takes them out of columns of any size."""
+    """Return a mask of the rows with some numbers, as pyarrow takes rows out of columns of any size."""
     mask = np.zeros(n_rows, bool)
     mask[row_numbers] = True
     return pyarrow.array(mask)
 
 
-def _directions(column: Any, where: Where) -> np.ndarray:
+def _parse_directions(column: Any, where: Where) -> np.ndarray:
+    """Return the directions of a column, int8, with codes of ``_LETTERS`` where it has these.
+
+    EdgeListError for a value that is none.
+    """
     column = plain_column(column)
     kind = column.type
     if column.null_count:
         row = compute.index(column.is_null(), True).as_py()
         raise where.error(f"has no value; give each row one of {_MEANING}", row)
+
+    # Numbers are their own codes. Which values are directions is known of each row.
     if kinds.is_boolean(kind):
         column = column.cast(pyarrow.int8())
     elif kinds.is_float16(kind):
         column = column.cast(pyarrow.float32())  # pyarrow looks up no values of 16 bits
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         possible = pyarrow.array([SRC_TO_DST, BOTH_WAYS, DST_TO_SRC]).cast(column.type, safe=False)
-        known = compute.is_in(column, value_set=possible)
-        if kinds.is_unsigned_integer(column.type):
-            known = compute.less_equal(column, 1)
+        is_known = compute.is_in(column, value_set=possible)
+        if kinds.is_unsigned_integer(column.type):  # in which -1 would be the largest
+            is_known = compute.less_equal(column, 1)
         codes = column
     elif kinds.is_string(kind) or kinds.is_large_string(kind):
+        # places in the words, and behind those in the letters, which are not in lower case
         texts = column.cast(pyarrow.large_string())
-        at = compute.index_in(
-            compute.utf8_lower(texts),
-            value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()),
+        words = pyarrow.array(list(DIRECTIONS), pyarrow.large_string())
+        letters = pyarrow.array(list(_LETTERS), pyarrow.large_string())
+        places = compute.coalesce(
+            compute.index_in(compute.utf8_lower(texts), value_set=words),
+            compute.add(compute.index_in(texts, value_set=letters), len(DIRECTIONS)),
         )
-        letter = compute.index_in(
-            texts, value_set=pyarrow.array(list(_LETTERS), pyarrow.large_string())
-        )
-        at = compute.coalesce(at, compute.add(letter, len(DIRECTIONS)))
-        known = at.is_valid()
-        every = [*DIRECTIONS.values(), *_LETTERS.values()]
-        codes = compute.take(pyarrow.array(every, pyarrow.int8()), at.combine_chunks())
+        is_known = places.is_valid()
+        code_of_place = [*DIRECTIONS.values(), *_LETTERS.values()]
+        codes = compute.take(pyarrow.array(code_of_place, pyarrow.int8()), places.combine_chunks())
     else:
         raise where.error(f"has type {kind}; directions are booleans, 0 and 1, or text: {_MEANING}")
-    row = compute.index(known, False).as_py()
+
+    row = compute.index(is_known, False).as_py()
     if row >= 0:
         value = column[row].as_py()
         if len(repr(value)) <= 40:
@@ -196,21 +201,23 @@ def text_column(strings: Any, kind: str, where: Where) -> Any:
     """
     if kind == "text":
         return strings
-    ways = {
+    types = {
         "numbers": (pyarrow.int64(), pyarrow.float64()),
         "booleans": (pyarrow.bool_(),),
         "": (pyarrow.int64(), pyarrow.float64(), pyarrow.bool_()),
-    }
-    for type_of_all in ways[kind]:
+    }[kind]
+    for type_of_all in types:
         try:
             return compute.cast(strings, type_of_all)
         except pyarrow.ArrowInvalid:
             continue
     if not kind:
         return strings
+
+    # The error names the first value that the widest type does not take.
     for row, text in enumerate(strings.to_pylist()):
         try:
-            pyarrow.array([text]).cast(ways[kind][-1])
+            pyarrow.array([text]).cast(types[-1])
         except pyarrow.ArrowInvalid:
             raise where.error(
                 f"has {text[:40]!r}, and {option_text('where')} compares it with {kind}", row

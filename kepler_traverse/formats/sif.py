@@ -30,10 +30,13 @@ def read_sif(files: list[DataFile], options: ReadOptions) -> EdgeList:
     Values are apart by tabs in a file that has a tab, else by blanks. A line with one name becomes
     a row from that vertex to itself, without an interaction.
     """
-    return read_texts(files, options, "SIF", _detect_layout, _rows)
+    return read_texts(files, options, "SIF", _detect_layout, _open_rows)
 
 
-def _rows(file: DataFile, source: Any) -> Any:
+def _open_rows(file: DataFile, source: Any) -> Any:
+    """Open the rows of a file for pyarrow, whose first lines say whether it has tabs; see
+    ``read_texts``.
+    """
     with file.open_stream() as sample:
         lines = first_lines(file, sample, SAMPLE_LINES)
     has_tabs = any("\t" in line.strip() for line in lines)
@@ -41,8 +44,9 @@ def _rows(file: DataFile, source: Any) -> Any:
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
+    """Return the layout of a file, whose columns the format states; the first row says what ids are."""
     with file.open_stream() as source:
-        rows = [line.split("\t") for line in first_lines(file, _rows(file, source), 1)]
+        rows = [line.split("\t") for line in first_lines(file, _open_rows(file, source), 1)]
     if not rows:
         raise no_rows(file)
     columns = choose_columns([*COLUMNS, *file.partition_names], options, file)
@@ -71,6 +75,7 @@ class _SifRows(CleanedLines):
         return b"".join(rows)
 
     def _edges(self, line: bytes) -> list[bytes]:
+        """Return the rows of a line, one per target."""
         if self._has_tabs:
             values = [value.strip() for value in line.split(b"\t")]
             if len(values) == 1 and len(line.split()) > 2:
@@ -93,5 +98,6 @@ class _SifRows(CleanedLines):
         return [begin + target + b"\n" for target in values[2:]]
 
     def _error(self, line: bytes, what: str) -> EdgeListError:
+        """Return the error for the line that is read."""
         shown = line[:80].decode("utf-8", errors="replace")
         return EdgeListError(f"{self._file}: line {self._line} {shown!r} {what}")

@@ -38,13 +38,15 @@ _TEXT_AT_ONCE = 1 << 20  # bytes
 def find_limit(file: DataFile | None) -> int:
     """Return the bytes that a file may unpack to; for a table in memory, the memory that is left."""
     left = available_memory("cpu")
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if soft != resource.RLIM_INFINITY:
-        with open("/proc/self/statm") as pages:
-            left = min(left, soft - int(pages.read().split()[0]) * resource.getpagesize())
-    if file is None or file.filesystem is None:
-        return max(left, 0)
-    return max(min(left, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path))), 0)
+    soft_limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft_limit != resource.RLIM_INFINITY:
+        # the first number is that of pages of the process's addresses
+        with open("/proc/self/statm") as statm:
+            n_pages = int(statm.read().split()[0])
+        left = min(left, soft_limit - n_pages * resource.getpagesize())
+    if file is not None and file.filesystem is not None:
+        left = min(left, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path)))
+    return max(left, 0)
 
 
 def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
@@ -78,20 +80,25 @@ def require_parquet(
     row group.
     """
     chunks = read_chunks(read_footer(source), frozenset(names).__contains__)
-    every = [chunk for group in chunks for chunk in group if chunk.type == "BYTE_ARRAY"]
-    # pyarrow makes no dictionary of texts that share their beginnings.
-    texts = sorted({each.name for each in every} - {each.name for each in every if each.is_delta})
+    text_chunks = [chunk for group in chunks for chunk in group if chunk.type == "BYTE_ARRAY"]
+    # Texts are read as codes of a dictionary, which are small. pyarrow makes no dictionary of texts
+    # that share their beginnings.
+    names_of_texts = {chunk.name for chunk in text_chunks}
+    names_of_texts -= {chunk.name for chunk in text_chunks if chunk.is_delta}
     limit = find_limit(file)
     needed = 0
     source.seek(0)
-    with pyarrow.parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as parquet:
-        for at, group in enumerate(chunks):
-            needed = needed if whole else 0
+    with pyarrow.parquet.ParquetFile(
+        source, read_dictionary=sorted(names_of_texts), pre_buffer=False
+    ) as parquet:
+        for number, group in enumerate(chunks):
+            if not whole:
+                needed = 0
             for chunk in group:
                 needed += chunk.n_values * _WIDTHS[chunk.type]
                 require_memory(file, max(needed, chunk.n_bytes), limit)
                 if chunk.type == "BYTE_ARRAY":
-                    needed += _bytes_of_text(parquet, at, chunk, limit - needed)
+                    needed += _bytes_of_text(parquet, number, chunk, limit - needed)
                     require_memory(file, needed, limit)
     source.seek(0)
 
@@ -123,15 +130,17 @@ def require_text_at(path: str, name: str) -> None:
 
 
 def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
-    """Return a bound of the bytes of the texts of a column in a row group: a simple one if that is
-    below the limit.
+    """Return a bound of the bytes of the texts of a column in a row group.
+
+    Where a text may stand for more bytes than it has in the pages, each counts as the longest one.
+    If that passes the limit, the texts are read, and their bytes counted.
     """
     unpacked = chunk.n_bytes
-    rows = _ROWS_AT_ONCE
-    longest = 0
+    n_rows = _ROWS_AT_ONCE
+    longest = 0  # of the texts that stand for more bytes than they have in the pages
     if chunk.is_delta:
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
-        rows = max(1, min(rows, limit // (4 * max(longest, 1))))
+        n_rows = max(1, min(n_rows, limit // (4 * max(longest, 1))))
     elif chunk.has_dictionary:  # which comes with the first value
         first = next(parquet.iter_batches(1, row_groups=[group], columns=[chunk.name]), None)
         if first is None:
@@ -144,8 +153,9 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
     bound = unpacked + chunk.n_values * longest
     if bound <= limit or not longest:
         return bound
+
     total = 0
-    for batch in parquet.iter_batches(rows, row_groups=[group], columns=[chunk.name]):
+    for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=[chunk.name]):
         total += size_of_texts(batch.column(0))
         if total > limit:
             break
@@ -159,11 +169,8 @@ def size_of_texts(column: Any) -> int:
         if kinds.is_dictionary(chunk.type):
             codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
             lengths = _lengths(chunk.dictionary)
-            total += (
-                int((np.bincount(codes, minlength=lengths.size) * lengths).sum())
-                if codes.size
-                else 0
-            )
+            if codes.size:  # else their type may be one that bincount does not take
+                total += int((np.bincount(codes, minlength=lengths.size) * lengths).sum())
         else:
             total += int(_lengths(chunk).sum())
     return total
@@ -172,12 +179,9 @@ def size_of_texts(column: Any) -> int:
 def _lengths(texts: Any) -> np.ndarray:
     """Return the bytes of each text of an array, int64."""
     if not kinds.is_string_view(texts.type):
-        return (
-            compute.binary_length(texts)
-            .fill_null(0)
-            .to_numpy(zero_copy_only=False)
-            .astype(np.int64)
-        )
+        lengths = compute.binary_length(texts).fill_null(0)
+        return np.asarray(lengths).astype(np.int64)
+    # pyarrow has no length of views: 16 bytes each, which begin with it.
     views = np.frombuffer(
         texts.buffers()[1], [("length", "<i4"), ("rest", "V12")], len(texts), 16 * texts.offset
     )
@@ -205,7 +209,7 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
     """
     limit = find_limit(file)
     needed = 0
-    found = 0
+    n_read = 0  # batches
     source.seek(begin)
     messages = pyarrow.ipc.MessageReader.open_stream(source)
     while True:
@@ -214,48 +218,64 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
         except StopIteration:
             break
         if message.type in ("record batch", "dictionary"):
-            found += message.type == "record batch"
+            n_read += message.type == "record batch"
             try:
                 needed += _unpacked_size(message)
             except struct.error:
                 raise pyarrow.ArrowInvalid("a place in a message is outside of it") from None
             require_memory(file, needed, limit)
-    if n_batches is not None and n_batches > found:
+    if n_batches is not None and n_batches > n_read:
         raise EdgeListError(
-            f"{file}: its footer lists {n_batches} batches, and it holds {found}; it is damaged"
+            f"{file}: its footer lists {n_batches} batches, and it holds {n_read}; it is damaged"
         )
 
 
 def _unpacked_size(message: Any) -> int:
     """Return the bytes of the buffers of a batch when they are decompressed; 0 if they are not
     compressed.
+
+    The metadata are flatbuffers, whose fields have the numbers that they have in Arrow's
+    ``Message.fbs``: ``Message.header``, ``DictionaryBatch.data``, ``RecordBatch.buffers`` and
+    ``RecordBatch.compression``.
     """
     data = message.metadata.to_pybytes()
-    body = message.body
-    batch = _field(data, struct.unpack_from("<I", data)[0], 2)
+    batch = _find_field(data, _unpack_integer("<I", data, 0), 2)
     if message.type == "dictionary":
-        batch = _field(data, batch, 1)
-    buffers = _field(data, batch, 2)
-    compression = _field(data, batch, 3)
+        batch = _find_field(data, batch, 1)
+    buffers = _find_field(data, batch, 2)
+    compression = _find_field(data, batch, 3)
     if not buffers or not compression:
         return 0
+
+    # A vector of buffers: their number, and offset and length of each in the body.
+    begin = buffers + 4
+    end = begin + 16 * _unpack_integer("<I", data, buffers)
     total = 0
-    for offset, length in struct.iter_unpack(
-        "<qq", data[buffers + 4 : buffers + 4 + 16 * struct.unpack_from("<I", data, buffers)[0]]
-    ):
+    for offset, length in struct.iter_unpack("<qq", data[begin:end]):
         if length >= 8:  # a compressed buffer begins with the bytes that it unpacks to
-            total += max(0, struct.unpack_from("<q", body, offset)[0])
+            total += max(0, _unpack_integer("<q", message.body, offset))
     return total
 
 
-def _field(data: bytes, table: int, number: int) -> int:
+def _unpack_integer(form: str, data: Any, offset: int) -> int:
+    """Return the one integer of a form of ``struct`` at an offset; struct.error outside of the data."""
+    (number,) = struct.unpack_from(form, data, offset)
+    return int(number)
+
+
+def _find_field(data: bytes, table: int, number: int) -> int:
     """Return where a field of a table of flatbuffers, which is a table or a vector, begins; 0 if it
     is not there.
+
+    A table begins with the distance back to its list of fields. That has its size and the size of
+    the table, 2 bytes each, and then the offset of each field in the table, 0 for none. At the
+    field stands the distance to the table or vector.
     """
-    fields = table - struct.unpack_from("<i", data, table)[0]
-    if struct.unpack_from("<H", data, fields)[0] <= 4 + 2 * number:
+    fields = table - _unpack_integer("<i", data, table)
+    place = 4 + 2 * number
+    if _unpack_integer("<H", data, fields) <= place:
         return 0
-    offset = struct.unpack_from("<H", data, fields + 4 + 2 * number)[0]
-    if offset:
-        return int(table + offset + struct.unpack_from("<I", data, table + offset)[0])
-    return 0
+    offset = _unpack_integer("<H", data, fields + place)
+    if not offset:
+        return 0
+    return table + offset + _unpack_integer("<I", data, table + offset)

@@ -1,4 +1,4 @@
-"""SNAP text: an edge a line, ends and weight apart by blanks or tabs, comment lines that begin with
+"""SNAP text: one edge per line, ends and weight apart by blanks or tabs, comments that begin with
 # or %.
 """
 
@@ -29,18 +29,20 @@ def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
     A first line that may be a header is an error.
     """
-    return read_texts(files, options, "SNAP text", _detect_layout, _without_comments)
+    return read_texts(files, options, "SNAP text", _detect_layout, _open_rows)
 
 
-def _without_comments(file: DataFile, source: Any) -> Any:
+def _open_rows(file: DataFile, source: Any) -> Any:
+    """Open the lines that are no comments for pyarrow; see ``read_texts``."""
     return io.BufferedReader(BlankSeparated(file, source, b"#%"))
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
+    """Find header, columns and the type of the ids in the first lines."""
     with file.open_stream() as source:
         below_comments = source.read(4).removeprefix(codecs.BOM_UTF8)[:1] in (b"#", b"%")
     with file.open_stream() as source:
-        lines = first_lines(file, _without_comments(file, source), SAMPLE_LINES)
+        lines = first_lines(file, _open_rows(file, source), SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
     rows = [line.split("\t") for line in lines]
@@ -60,8 +62,10 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
 def _has_header(
     file: DataFile, rows: list[list[str]], options: ReadOptions, below_comments: bool
 ) -> bool:
-    """SNAP text has no header, but some is written with one; it is never taken for an edge, nor an
-    edge for it.
+    """Return whether the first line is a header that the caller's options state.
+
+    SNAP text has none, but some is written with one. What may be a header is refused, unless an
+    option decides: it is never taken for an edge, nor an edge for it.
     """
     header = holds_names(
         rows, options, file.partition_names, in_snap=True, below_comments=below_comments

@@ -40,12 +40,10 @@ def is_table(value: Any) -> bool:
         return True
     if value is None or isinstance(value, (str, bytes, bytearray)):
         return False
-    if is_sparse(value) or any(
-        _has(value, name) for name in ("columns", "schema", "__dataframe__")
-    ):
+    if is_sparse(value) or _has_any(value, "columns", "schema", "__dataframe__"):
         return True
-    is_column = _has(value, "to_pylist") or _has(value, "dtype")
-    if not is_column and any(_has(value, name) for name in (_STREAM, "__arrow_c_array__")):
+    is_column = _has_any(value, "to_pylist", "dtype")
+    if not is_column and _has_any(value, _STREAM, "__arrow_c_array__"):
         return True
     if is_edge_index(value) or _has_edge_index(value) or getattr(value, "ndim", 1) == 2:
         return True
@@ -62,7 +60,8 @@ def as_rows(value: Any) -> Any:
     """
     if isinstance(value, (str, bytes, list, tuple, range, Mapping)):
         return value
-    if getattr(getattr(value, "dtype", None), "names", None) and getattr(value, "ndim", 0) == 1:
+    dtype = getattr(value, "dtype", None)
+    if getattr(dtype, "names", None) and getattr(value, "ndim", 0) == 1:
         return arguments.columns("the structured array", value)
     if holds_rows(value):
         return list(value)
@@ -115,10 +114,7 @@ def holds_rows(value: Any) -> bool:
         return column_tuple(value) is None and any(
             isinstance(row, (list, tuple)) for row in value[:1]
         )
-    if any(
-        _has(value, name)
-        for name in ("columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__")
-    ):
+    if _has_any(value, "columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__"):
         return getattr(value, "nlevels", 1) > 1  # an index of pandas
     return isinstance(value, Iterator) or (
         isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple)
@@ -126,31 +122,31 @@ def holds_rows(value: Any) -> bool:
 
 
 def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[Any]:
-    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list;
-    ``forms`` say of what.
+    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list.
 
-    InputError if a row is none, or has another length than the first; or if lists could be columns.
+    ``forms`` are what a row may be, such as ``"(src, dst)"``. InputError if a row is none, or has
+    another length than the first; or if lists could be columns.
     """
-    listed = list(rows)
+    entries = list(rows)
     widths = [form.count(",") + 1 for form in forms]
-    if listed and isinstance(listed[0], (list, tuple)):
-        width = len(listed[0])
+    if entries and isinstance(entries[0], (list, tuple)):
+        width = len(entries[0])
     else:
         width = 0
-    for row, entry in enumerate(listed):
+    for row, entry in enumerate(entries):
         if not isinstance(entry, (list, tuple)) or len(entry) != width or width not in widths:
             must = ", or each ".join(forms)
             raise EdgeListError(
                 f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row
             )
-    has_lists = any(isinstance(entry, list) for entry in listed)
+    has_lists = any(isinstance(entry, list) for entry in entries)
     # for any number of them a tuple has columns
-    if has_lists and (len(listed) in widths or isinstance(rows, tuple)):
+    if has_lists and (len(entries) in widths or isinstance(rows, tuple)):
         raise EdgeListError(
-            f"{name}: {len(listed)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
+            f"{name}: {len(entries)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
             "as one tuple of them"
         )
-    return listed
+    return entries
 
 
 def _has(value: Any, name: str) -> bool:
@@ -160,20 +156,26 @@ def _has(value: Any, name: str) -> bool:
     return hasattr(type(value), name)
 
 
+def _has_any(value: Any, *names: str) -> bool:
+    """Whether the type has one of some attributes; see ``_has``."""
+    return any(_has(value, name) for name in names)
+
+
 def _has_edge_index(value: Any) -> bool:
     """Whether a value is a graph of PyTorch Geometric, or alike."""
     return _has(value, "is_edge_attr") and getattr(value, "edge_index", None) is not None
 
 
 def _library(value: Any) -> str:
-    """The library of a value's type or of the types it is derived from, ``""`` if that is none of
-    those known by name.
+    """Return cudf, pandas, polars or torch if a value's type, or one that it is derived from, is of
+    that library; else ``""``.
     """
     packages = [base.__module__.partition(".")[0] for base in type(value).__mro__]
     return next((name for name in packages if name in ("cudf", "pandas", "polars", "torch")), "")
 
 
 def _is_dask(value: Any) -> bool:
+    """Whether a value is a frame or a column of Dask."""
     return _has(value, "npartitions") and _has(value, "compute")
 
 
@@ -185,7 +187,7 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     one with integer ids. EdgeListError if columns are missing, or cannot be ids or weights, for
     nulls, or without rows; InputError if the value is no table.
     """
-    name = f"the {_classify(value)}"
+    name = f"the {_name_type(value)}"
     try:
         read = next(read for fits, read in _ADAPTERS if fits(value))
         return read(value, DataFile.named(name), options)
@@ -197,7 +199,8 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
         ) from error
 
 
-def _classify(value: Any) -> str:
+def _name_type(value: Any) -> str:
+    """Return a value's type for messages, with its library: ``"pandas DataFrame"``."""
     module = type(value).__module__.partition(".")[0]
     if module == "builtins":
         return type(value).__name__
@@ -205,13 +208,14 @@ def _classify(value: Any) -> str:
 
 
 def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    reader = _reader(value, source)
+    """Return the edges of a table with an Arrow or a data frame interface."""
+    reader = _make_reader(value, source)
     columns = typed_columns(reader.schema, options, source)
     return _edges_of_batches(reader, columns, source, options, _has(value, "read_next_batch"))
 
 
-def _reader(value: Any, source: DataFile) -> Any:
-    """A reader of record batches of whatever has an Arrow or a data frame interface."""
+def _make_reader(value: Any, source: DataFile) -> Any:
+    """Return a reader of record batches of whatever has an Arrow or a data frame interface."""
     if isinstance(value, pyarrow.RecordBatchReader):
         return value
     if hasattr(value, _STREAM):
@@ -231,10 +235,11 @@ def _edges_of_batches(
     options: ReadOptions,
     is_reader: bool = False,
 ) -> EdgeList:
-    """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory
-    at once.
+    """Return the edges of record batches.
+
+    As these are taken one by one, what they hold beside the edges is never in memory at once.
     """
-    selected = [batch.select(columns.read) for batch in batches]
+    selected = [batch.select(columns.read_names) for batch in batches]
     if not any(batch.num_rows for batch in selected):
         if is_reader:
             advice = "; a reader can be read once: make a new one"
@@ -264,14 +269,14 @@ def _without_rows(
 
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a lazy frame of polars: only their columns are collected."""
+    """Return the edges of a lazy frame of polars, of which only their columns are collected."""
     columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
-    collected = frame.select(columns.read).collect()
-    return _edges_of_batches(_reader(collected, source), columns, source, options)
+    collected = frame.select(columns.read_names).collect()
+    return _edges_of_batches(_make_reader(collected, source), columns, source, options)
 
 
 def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
-    """Names and values of the index's levels and of the columns, in that order."""
+    """Return names and values of the index's levels that have names, and of the columns."""
     levels = [
         (str(name), frame.index.get_level_values(i))
         for i, name in enumerate(frame.index.names)
@@ -281,8 +286,8 @@ def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
 
 
 def _schema_of_pandas(frame: Any) -> Any:
-    """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as
-    null.
+    """Return the schema by the columns' types alone, in which types that Arrow lacks, as geometries,
+    are null.
     """
 
     def detect_type(values: Any) -> Any:
@@ -302,51 +307,53 @@ def _schema_of_pandas(frame: Any) -> Any:
 def _edges_of_pandas(
     parts: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
 ) -> EdgeList:
-    """Edges of a frame of pandas, or a list of them, column by column: a stream would convert all,
-    geometries too.
+    """Return the edges of a frame of pandas, or of a list of them, which is emptied.
+
+    They are converted column by column: a stream would convert all, geometries too.
     """
-    parts = parts if isinstance(parts, list) else [parts]
+    if not isinstance(parts, list):
+        parts = [parts]
     columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
         return _without_rows(source, options, columns)
-    may_lack = _of_unknown_filter(columns, options)
+
+    # Each part becomes a table, and is released.
+    optional = _optional_columns(columns, options)
+    lacking = set[str]()  # those of them that pyarrow cannot convert
     tables = []
     is_one = len(parts) == 1
-    lacking = set[str]()
     while parts:
         values = dict(_columns_of_pandas(parts.pop(0)))
         arrays = {}
-        for name in columns.read:
+        for name in columns.read_names:
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has
-                # been joined.
-                arrays[name] = (
-                    array
-                    if is_one
-                    else pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
-                )
+                # been joined. With the empty one there are two arrays, which pyarrow joins into a copy.
+                if not is_one:
+                    array = pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
+                arrays[name] = array
             except Exception as error:  # of pyarrow, or whatever the library of that type raises
-                if name in may_lack and not isinstance(error, MemoryError):
+                if name in optional and not isinstance(error, MemoryError):
                     lacking.add(name)
                     continue
                 if not isinstance(
                     error, (pyarrow.ArrowException, TypeError, ValueError, OverflowError)
                 ):
                     raise
-                role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
-                role = role or ("oneway" if name == columns.oneway else "where")
                 problem = (
                     "holds values of several kinds, or of none that is an id "
                     f"or a number ({one_line(error)})"
                 )
-                raise Where(source, role, name).error(f"{problem}; convert it") from None
+                where = Where(source, _role_of_column(columns, name), name)
+                raise where.error(f"{problem}; convert it") from None
         tables.append(pyarrow.table(arrays))
         del values, arrays, array
+
     columns = replace(
         columns, filters=tuple(name for name in columns.filters if name not in lacking)
     )
-    tables = [table.select(columns.read) for table in tables]
+    tables = [table.select(columns.read_names) for table in tables]
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
     if len(tables) == 1:
         table = tables[0]
@@ -356,19 +363,25 @@ def _edges_of_pandas(
     return check_edges(table, options, source, columns)
 
 
-def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
-    """Columns that are read only because a filter does not say which it needs; of those that Arrow
-    lacks it needs none.
+def _role_of_column(columns: EdgeColumns, name: str) -> str:
+    """Return what a column that is read is for, as errors call it."""
+    for role, chosen in columns.roles.items():
+        if chosen == name:
+            return role
+    return "oneway" if name == columns.oneway else "where"
+
+
+def _optional_columns(columns: EdgeColumns, options: ReadOptions) -> set[str]:
+    """Return the columns that are read only because a filter does not say which it needs; of those
+    that Arrow cannot hold it needs none.
     """
     if options.names_columns:
-        unknown = set()
-    else:
-        unknown = set(columns.filters)
-    return unknown - {*columns.roles.values(), columns.oneway}
+        return set()
+    return set(columns.filters) - {*columns.roles.values(), columns.oneway}
 
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a frame of Dask: only their columns are computed."""
+    """Return the edges of a frame of Dask, of which only their columns are computed."""
     meta = frame._meta
     is_cudf = _library(meta) == "cudf"
     if is_cudf:
@@ -376,24 +389,25 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     else:
         schema = _schema_of_pandas(meta)
     columns = typed_columns(schema, options, source)
-    chosen = frame[[label for label in frame.columns if str(label) in columns.read]]
+    chosen = frame[[label for label in frame.columns if str(label) in columns.read_names]]
     if is_cudf:
         return _edges_of_cudf(chosen.compute(), source, options, columns)
 
-    # Local, so that workers get its code and need not have this library.
-    def in_a_cell(part: Any) -> Any:
+    # A local function, so that workers get its code and need not have this library.
+    def put_in_cell(part: Any) -> Any:
         import pandas
 
         return pandas.DataFrame({"part": [{"frame": part}]})
 
-    # Dask would put all partitions into one frame: a second copy of the edges beside them.
-    cells = chosen.map_partitions(in_a_cell, meta={"part": object}).compute()
+    # Dask would put all partitions into one frame: a second copy of the edges beside them. So each
+    # is one cell of the frame, in a dict that it can be taken out of.
+    cells = chosen.map_partitions(put_in_cell, meta={"part": object}).compute()
     parts = [cell.pop("frame") for cell in cells["part"]]
     return _edges_of_pandas(parts, source, options, columns)
 
 
 def _with_levels(frame: Any, source: DataFile) -> Any:
-    """A frame of cuDF whose named index levels are columns."""
+    """Return a frame of cuDF whose named index levels are columns."""
     levels = [name for name in frame.index.names if name is not None]
     twice = next((name for name in levels if name in frame.columns), None)
     if twice is not None:
@@ -406,7 +420,7 @@ def _with_levels(frame: Any, source: DataFile) -> Any:
 def _edges_of_cudf(
     frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
 ) -> EdgeList:
-    """Edges of a frame in GPU memory, which stay there where ids are integers."""
+    """Return the edges of a frame of cuDF, which stay in GPU memory where ids are integers."""
     frame = _with_levels(frame, source)
     columns = columns or typed_columns(
         frame.head(0).to_arrow(preserve_index=False).schema, options, source
@@ -414,13 +428,17 @@ def _edges_of_cudf(
     if not len(frame):
         return _without_rows(source, options, columns)
     names = list(columns.roles.values())
-    numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
-    numeric = numeric and (columns.weight is None or frame[columns.weight].dtype.kind in "iuf")
-    if numeric and options.id_type == "auto":
+    are_numbers = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
+    if columns.weight is not None:
+        are_numbers = are_numbers and frame[columns.weight].dtype.kind in "iuf"
+    if are_numbers and options.id_type == "auto":
         row_numbers = directions = None
-        if columns.more:
+        if columns.selection_names:
             row_numbers, directions = select_rows(
-                frame[columns.more].to_arrow(preserve_index=False), columns, options, source
+                frame[columns.selection_names].to_arrow(preserve_index=False),
+                columns,
+                options,
+                source,
             )
         if row_numbers is None:
             edges = frame[names]
@@ -436,23 +454,26 @@ def _edges_of_cudf(
                 row_numbers=row_numbers,
                 directions=directions,
             )
-    return check_edges(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
+    return check_edges(
+        frame[columns.read_names].to_arrow(preserve_index=False), options, source, columns
+    )
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Stored entries are edges from their row to their column, explicit zeros included; 0..n-1 are
-    the vertices.
+    """Return the edges of a sparse matrix: the stored entries, explicit zeros included, from their
+    row to their column. 0..n-1 are the vertices.
     """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise EdgeListError(
             f"{source} must be square to be the matrix of a graph, not "
             f"of shape {tuple(matrix.shape)}"
         )
-    _no_names(source, options, is_numbered=True)
+    _refuse_names(source, options, is_numbered=True)
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
     arguments.sparse(str(source), matrix)
     _refuse_zeros_in_blocks(matrix, source)
+
     coo = matrix.tocoo(copy=False)
     weighted = options.weighted
     if weighted is None:
@@ -490,21 +511,16 @@ def _refuse_repeated_entries(matrix: Any, coo: Any, source: DataFile) -> None:
         )
 
 
-def _no_names(
+def _refuse_names(
     source: DataFile, options: ReadOptions, *, only_ends: bool = False, is_numbered: bool = False
 ) -> None:
-    """Refuse names of columns for a table that has no named ones, or no named ends, and other ids
-    than its 0..n-1.
+    """Refuse names of columns for a table that has no named ones, or no named ends; with
+    ``is_numbered`` also other ids than its 0..n-1.
     """
-    for option in (
-        "src_column",
-        "dst_column",
-        *(
-            ()
-            if only_ends
-            else ("weight_column", "oneway_column", "reverse_weight_column", "where")
-        ),
-    ):
+    refused = ["src_column", "dst_column"]
+    if not only_ends:
+        refused += ["weight_column", "oneway_column", "reverse_weight_column", "where"]
+    for option in refused:
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
     if is_numbered and options.id_type != "auto":
@@ -514,7 +530,7 @@ def _no_names(
 
 
 def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of an array of shape (2, n_edges), as PyTorch Geometric has them."""
+    """Return the edges of an array of shape (2, n_edges), as PyTorch Geometric has them."""
     if array.shape[0] != 2:
         if array.shape[1] == 2:
             advice = "give its transpose"
@@ -524,7 +540,7 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
             f"{source} of shape {tuple(array.shape)} is no edge_index, "
             f"which has shape (2, n_edges); {advice}"
         )
-    _no_names(source, options)
+    _refuse_names(source, options)
     columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
     if not len(columns["src"]):
         return _without_rows(source, options)
@@ -534,15 +550,17 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 
 def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per
-    edge as the weight.
+    """Return the edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one
+    number per edge as the weight.
     """
-    _no_names(source, options, only_ends=True, is_numbered=True)
+    _refuse_names(source, options, only_ends=True, is_numbered=True)
     index = data.edge_index
     if not is_edge_index(index):
         raise EdgeListError(
             f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)"
         )
+
+    # Attributes of edges are the other columns.
     with warnings.catch_warnings():
         # where the number of nodes is not stated, PyTorch Geometric warns here, too
         warnings.simplefilter("ignore")
@@ -555,21 +573,23 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
-    # PyTorch Geometric warns where it takes the largest end
+
+    # The number of vertices. PyTorch Geometric warns where it guesses, by the largest end.
     with warnings.catch_warnings(record=True) as guesses:
         warnings.simplefilter("always")
         n = data.num_nodes
-    edges = _edges_of_arrays(
-        chosen, columns, source, n_vertices=None if guesses or n is None else int(n)
-    )
-    if not columns.more:
+    n_vertices = None
+    if n is not None and not guesses:
+        n_vertices = int(n)
+    edges = _edges_of_arrays(chosen, columns, source, n_vertices)
+    if not columns.selection_names:
         return edges
-    return _selected(edges, table, options, source)
+    return _select_from_columns(edges, table, options, source)
 
 
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a list of tuples, as NetworkX and igraph take them."""
-    _no_names(source, options)
+    """Return the edges of a list of tuples, as NetworkX and igraph take them."""
+    _refuse_names(source, options)
     listed_rows(str(source), pairs, "edges", "(src, dst)", "(src, dst, weight)")
     width = len(pairs[0])
     # One column at a time, as lists are larger than the arrays that they become.
@@ -580,6 +600,7 @@ def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions
 
 
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
+    """Return the edges of a mapping of columns."""
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
         raise InputError(
@@ -589,31 +610,37 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    if options.where is not None and not any(
-        get_device(table[name]) == "cuda" for name in columns.roles.values()
-    ):
-        # Before the columns are ids and weights: the rows that are left out need not hold any.
-        held, columns = _as_arrow_columns(table, columns, options, columns.read)
-        if not any(map(len, held.values())):
+
+    # A filter comes before the columns are ids and weights: the rows that it leaves out need not
+    # hold any.
+    is_on_gpu = any(get_device(table[name]) == "cuda" for name in columns.roles.values())
+    if options.where is not None and not is_on_gpu:
+        arrow_columns, columns = _as_arrow_columns(table, columns, options, columns.read_names)
+        if not any(map(len, arrow_columns.values())):
             return _without_rows(source, options, columns)
-        return check_edges(pyarrow.table(held), options, source, columns)
+        return check_edges(pyarrow.table(arrow_columns), options, source, columns)
+
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
         return _without_rows(source, options, columns)
     edges = replace(edges_of_columns(chosen, options, source), columns=columns)
-    if not columns.more:
+    if not columns.selection_names:
         return edges
-    return _selected(edges, table, options, source)
+    return _select_from_columns(edges, table, options, source)
 
 
-def _selected(
+def _select_from_columns(
     edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile
 ) -> EdgeList:
-    """Take the rows of columns in memory that the filter keeps, and their directions."""
+    """Return edges in memory in the rows that the filter leaves, with their directions; ``table`` has
+    the columns of both.
+    """
     edge_columns: Any = edges.table
-    more, columns = _as_arrow_columns(table, edges.columns, options, edges.columns.more)
-    require_same_lengths({"src": edge_columns["src"], **more})
-    row_numbers, directions = select_rows(pyarrow.table(more), columns, options, source)
+    selecting, columns = _as_arrow_columns(
+        table, edges.columns, options, edges.columns.selection_names
+    )
+    require_same_lengths({"src": edge_columns["src"], **selecting})
+    row_numbers, directions = select_rows(pyarrow.table(selecting), columns, options, source)
     if row_numbers is not None and isinstance(edge_columns, dict):
         edge_columns = {
             role: column[namespace(column).asarray(row_numbers)]
@@ -627,20 +654,21 @@ def _selected(
 def _as_arrow_columns(
     table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
 ) -> tuple[dict[str, Any], EdgeColumns]:
-    """Columns of a mapping as Arrow holds them, all of one length, and which of them a filter can
-    read.
+    """Return columns of a mapping as chunked arrays of pyarrow, all of one length; and ``columns``
+    with those filters alone that Arrow can hold.
     """
-    held = {}
-    may_lack = _of_unknown_filter(columns, options)
+    arrow_columns = {}
+    optional = _optional_columns(columns, options)
     for name in names:
         try:
-            held[name] = as_arrow_column(name, table[name])
+            arrow_columns[name] = as_arrow_column(name, table[name])
         except EdgeListError:
             # An unknown filter may name it or not, and reads no column that Arrow cannot hold.
-            if name not in may_lack:
+            if name not in optional:
                 raise
-    require_same_lengths(held)
-    return held, replace(columns, filters=tuple(name for name in columns.filters if name in held))
+    require_same_lengths(arrow_columns)
+    filters = tuple(name for name in columns.filters if name in arrow_columns)
+    return arrow_columns, replace(columns, filters=filters)
 
 
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
@@ -657,6 +685,8 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
         )
     weight, reverse_weight = (role if role in columns else None for role in WEIGHTS)
     names = EdgeColumns(src="src", dst="dst", weight=weight, reverse_weight=reverse_weight)
+
+    # Arrays stay arrays, unless an id is a string or shall be one.
     as_text = options.id_type == "string" or any(
         isinstance(column, pyarrow.ChunkedArray) for column in columns.values()
     )
@@ -690,11 +720,12 @@ def as_column(role: str, value: Any) -> Any:
         value = arguments.arrow(role, value)
     if role in WEIGHTS and _holds_durations(value):
         return in_seconds(
-            _without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)
+            _durations_without_nulls(role, value),
+            Where(DataFile.named("the edge list"), role, role),
         ).to_numpy()
     if role in WEIGHTS or not _holds_strings(value):
         return arguments.as_array(role, _array_of_tensor(role, value))
-    return _strings(role, value)
+    return _strings_without_nulls(role, value)
 
 
 def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
@@ -755,6 +786,9 @@ def as_arrow_column(name: str, value: Any) -> Any:
 
 
 def _chunked(value: Any) -> pyarrow.ChunkedArray:
+    """Return a column of host memory as a chunked array of pyarrow, also from types of NumPy that
+    pyarrow does not take.
+    """
     if isinstance(value, np.ndarray) and value.dtype.kind == "T":
         value = value.astype(object)
     elif isinstance(value, np.ndarray) and not value.dtype.isnative:
@@ -782,11 +816,15 @@ def _holds_durations(value: Any) -> bool:
     if get_device(value) == "cuda" or not isinstance(dtype, np.dtype):
         return False
     is_object = dtype.kind == "O" and len(value) > 0 and not hasattr(value, "to_arrow")
-    is_of_python = is_object and isinstance(next(iter(value)), datetime.timedelta)
+    is_of_python = is_object and isinstance(next(iter(value)), datetime.timedelta)  # the first
     return is_of_python or (dtype.kind == "m" and np.datetime_data(dtype)[0] in _TIME_UNITS)
 
 
-def _without_nulls(role: str, value: Any) -> Any:
+def _durations_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
+    """Return durations as a chunked array of pyarrow, those of NumPy in long units in seconds.
+
+    EdgeListError for nulls, other values, and what seconds do not hold.
+    """
     dtype = getattr(value, "dtype", None)
     if (
         isinstance(dtype, np.dtype)
@@ -808,7 +846,8 @@ def _without_nulls(role: str, value: Any) -> Any:
     return column
 
 
-def _strings(role: str, value: Any) -> Any:
+def _strings_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
+    """Return a column of strings; EdgeListError for nulls, and for what is no string."""
     try:
         column = _chunked(arguments.arrow(role, value))
     except (pyarrow.ArrowException, TypeError) as error:
@@ -829,6 +868,7 @@ def _strings(role: str, value: Any) -> Any:
 
 
 def _holds_strings(value: Any) -> bool:
+    """Whether a column holds strings: of pandas, NumPy or Arrow, or a list with one of Python."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
@@ -870,13 +910,15 @@ def _array_of_tensor(role: str, value: Any) -> Any:
 def _edges_of_arrays(
     columns: dict[str, Any], names: EdgeColumns, source: DataFile, n_vertices: int | None = None
 ) -> EdgeList:
-    """Edges of arrays of numbers. With ``n_vertices`` each end must be one of 0..n-1, as building
-    checks no bounds.
+    """Return the edges of arrays of numbers, by role; ``names`` is what the columns are called.
+
+    With ``n_vertices`` each end must be one of 0..n-1, as building checks no bounds.
     """
     require_same_lengths(columns)
     if n_vertices is not None:
         refuse_absurd_size(source, n_vertices)
-        for role in ("src", "dst") if columns["src"].size else ():
+    if n_vertices is not None and columns["src"].size:
+        for role in ("src", "dst"):
             if columns[role].dtype.kind not in "iu":
                 raise EdgeListError(
                     f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role
@@ -934,5 +976,5 @@ _ADAPTERS: tuple[
         ),
         _edges_of_lazy,
     ),
-    (lambda _: True, _edges_of_arrow),
+    (lambda _: True, _edges_of_arrow),  # which refuses what is no table
 )

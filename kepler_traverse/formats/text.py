@@ -1,5 +1,5 @@
-"""Edges as text, a row a line: what CSV, SNAP and DIMACS share. pyarrow splits the lines,
-columns.py checks values.
+"""Edges as text, one row per line: what CSV, SNAP, SIF, TNTP and the numbered formats share. pyarrow
+splits the lines, and ``columns`` checks values.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TextLayout:
     numbered: bool = False
 
     def written(self, name: str) -> str:
-        """A column's name as the file writes it."""
+        """Return a column's name as the file writes it, which may have blanks around it."""
         return next(written for written in self.names if written.strip() == name)
 
 
@@ -136,72 +136,81 @@ def read_lines(
     too few or too many values, or a value that is no id or no weight.
     """
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
-    takers = {
-        role: _make_taker(where, layout, options)
+    converters = {
+        role: _make_converter(where, layout, options)
         for role, where in places.items()
         if where.name not in file.partition_names
     }
-    written = {role: layout.written(places[role].name) for role in takers}
-    more = [name for name in layout.columns.more if name not in file.partition_names]
-    wanted = list(dict.fromkeys([*written.values(), *map(layout.written, more)]))
-    blocks_kept = []  # all of them, where the filter decides which rows are converted
-    rows = 0
-    with _open_csv(source, layout, wanted) as blocks:
+
+    # The text of the columns, block by block; all blocks, where a filter decides which rows are
+    # converted.
+    selection_names = layout.columns.selection_names
+    written = {role: layout.written(places[role].name) for role in converters}
+    names = list(written.values())
+    names += [layout.written(name) for name in selection_names if name not in file.partition_names]
+    blocks_to_select = []
+    n_rows = 0
+    with _open_csv(source, layout, list(dict.fromkeys(names))) as blocks:
         for block in blocks:
-            rows += block.num_rows
-            if layout.columns.more:
-                blocks_kept.append(block)
+            n_rows += block.num_rows
+            if selection_names:
+                blocks_to_select.append(block)
                 continue
             for role, name in written.items():
-                takers[role].append(block.column(name))
-    if rows == 0:
+                converters[role].append(block.column(name))
+    if n_rows == 0:
         raise no_rows(file, layout.columns)
+
     row_numbers = directions = None
-    n_left = rows
-    if layout.columns.more:
-        table = pyarrow.Table.from_batches(blocks_kept)
-        del blocks_kept
-        row_numbers, directions = _selected(table, layout, options, file)
+    n_left = n_rows
+    if selection_names:
+        table = pyarrow.Table.from_batches(blocks_to_select)
+        del blocks_to_select
+        row_numbers, directions = _select_rows(table, layout, options, file)
         mask = None
         if row_numbers is not None:
             n_left = row_numbers.size
-            mask = row_mask(row_numbers, rows)
+            mask = row_mask(row_numbers, n_rows)
         for role, name in written.items():
             column = table.column(name)
-            takers[role].where = replace(takers[role].where, rows=row_numbers)
-            takers[role].append(column if mask is None else column.filter(mask))
+            if mask is not None:
+                column = column.filter(mask)
+            converters[role].where = replace(converters[role].where, rows=row_numbers)
+            converters[role].append(column)
+
     columns = {}
     for role, where in places.items():
-        if role in takers:
-            columns[role] = takers[role].column()
+        if role in converters:
+            columns[role] = converters[role].column()
         else:
             columns[role] = _column_of_folder(file, where, layout, n_left)
+    # the first row is there, unless a filter left it out
     if layout.first and (row_numbers is None or 0 in row_numbers[:1]):
-        refuse_counts(file, layout.first, rows - 1, [columns["src"], columns["dst"]])
+        refuse_counts(file, layout.first, n_rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
         table=pyarrow.table(columns),
         columns=layout.columns,
-        rows=((file.name, rows),),
+        rows=((file.name, n_rows),),
         row_numbers=row_numbers,
         directions=directions,
     )
 
 
-def _make_taker(where: Where, layout: TextLayout, options: ReadOptions) -> IdText | WeightText:
+def _make_converter(where: Where, layout: TextLayout, options: ReadOptions) -> IdText | WeightText:
     """Return what converts the text of a column, block by block."""
     if where.role in WEIGHTS:
-        return WeightText(where, options.chunks, options.closes)
+        return WeightText(where, options.new_chunks, options.closes)
     form = IdForm(
         plain=layout.found,
         trim=layout.trim,
         blanks=not layout.quotes,
         numbered=layout.numbered,
     )
-    return IdText(where, layout.id_type, form, options.chunks())
+    return IdText(where, layout.id_type, form, options.new_chunks())
 
 
-def _open_csv(source: Any, layout: TextLayout, wanted: list[str]) -> Any:
-    """Open a text as blocks of rows, whose wanted columns are strings; null is an empty value."""
+def _open_csv(source: Any, layout: TextLayout, names: list[str]) -> Any:
+    """Open a text as blocks of rows, whose columns of some names are strings; null is an empty value."""
     column_names = None  # of the header
     if not layout.header:
         column_names = list(layout.names)
@@ -218,8 +227,8 @@ def _open_csv(source: Any, layout: TextLayout, wanted: list[str]) -> Any:
             delimiter=layout.delimiter, quote_char=quote_char, double_quote=layout.quotes
         ),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted, pyarrow.string()),
-            include_columns=wanted or [layout.names[0]],
+            column_types=dict.fromkeys(names, pyarrow.string()),
+            include_columns=names or [layout.names[0]],  # with none, pyarrow would read all
             null_values=[""],
             strings_can_be_null=True,
         ),
@@ -234,13 +243,13 @@ def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: 
     return edge_column(file.partition_column(where.name, n_rows), where, id_type)
 
 
-def _selected(
+def _select_rows(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to the text of all rows."""
+    """Apply the filter to the text of all rows; return what ``select_rows`` does."""
     condition = options.row_filter
     columns = {}
-    for name in layout.columns.more:
+    for name in layout.columns.selection_names:
         if name in file.partition_names:
             columns[name] = file.partition_column(name, table.num_rows)
             continue
@@ -274,8 +283,9 @@ def could_count(first: tuple[str, ...], n_below: int) -> bool:
     if len(first) < 2 or not all(len(value) <= 18 and is_plain_integer(value) for value in first):
         return False
     n, *counts = map(int, first)
-    is_head = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
-    return is_head and counts[-1] in (n_below, n_below / 2)
+    has_form = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
+    # an undirected edge may be two rows
+    return has_form and counts[-1] in (n_below, n_below / 2)
 
 
 def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: list[Any]) -> None:
@@ -290,9 +300,9 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     if len(ends[0]) < 2 or not are_integers or not could_count(first, n_below):
         return
     n = int(first[0])
-    ranges = [compute.min_max(end.slice(1)).as_py() for end in ends]
-    low = min(each["min"] for each in ranges)
-    high = max(each["max"] for each in ranges)
+    extents = [compute.min_max(end.slice(1)).as_py() for end in ends]
+    low = min(extent["min"] for extent in extents)
+    high = max(extent["max"] for extent in extents)
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
             f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
@@ -301,8 +311,8 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
 
 
 def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
-    """Tell from the first row whether ids are integers or strings; EdgeListError if they are
-    numbers but no integers.
+    """Return ``"int64"`` or ``"string"``, by the ids in the first row; EdgeListError if they are
+    numbers but no integers. ``names`` are the columns of the row.
     """
     values = {}
     for role in ("src", "dst"):
@@ -343,14 +353,15 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
     EdgeListError for a line without end, or text in an encoding other than UTF-8.
     """
     lines: list[bytes] = []
-    rest = b""
+    rest = b""  # the beginning of a line whose end is not read
     while len(lines) < count:
         block = source.read(1 << 16)
         if not lines and not rest:
             _refuse_other_encodings(file, block)
-        *whole, rest = (rest + block).split(b"\n")
-        whole = whole if block else [*whole, rest]
-        lines += [line.rstrip(b"\r") for line in whole if line.strip()]
+        *whole_lines, rest = (rest + block).split(b"\n")
+        if not block:  # the end of the text ends the last line
+            whole_lines.append(rest)
+        lines += [line.rstrip(b"\r") for line in whole_lines if line.strip()]
         if not block:
             break
         if len(rest) > MAX_LINE_LENGTH and len(lines) < count:
@@ -359,7 +370,7 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
 
 
 def line_too_long(file: DataFile) -> EdgeListError:
-    """The error for a line that is no edge, whatever stands in it; its end is never looked for."""
+    """Return the error for a line that is no edge, whatever stands in it; its end is never looked for."""
     return EdgeListError(
         f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} "
         "MiB; is it an edge list, an edge a line?"
@@ -382,9 +393,9 @@ class CleanedLines(io.RawIOBase):
     def __init__(self, file: DataFile, source: pyarrow.NativeFile):
         self._file = file
         self._source = source
-        self._ready = b""
+        self._ready = b""  # rows that are made, of which those from ``_at`` on are still to be read
         self._at = 0
-        self._rest = b""
+        self._rest = b""  # the beginning of a line whose end is not read
         self._is_start = True
 
     def _clean(self, lines: bytes) -> bytes:
@@ -395,6 +406,7 @@ class CleanedLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with rows, as far as they are ready; return the bytes, 0 at the end."""
         while self._at == len(self._ready):
             block = self._source.read(BLOCK_BYTES)
             if self._is_start:
@@ -404,15 +416,17 @@ class CleanedLines(io.RawIOBase):
                 self._is_start = False
             if not block and not self._rest:
                 return 0
+
+            # Whole lines: up to the last end of a line in the block, or to the end of the text.
             if block:
-                cut = block.rfind(b"\n") + 1
-                if len(self._rest) + (cut or len(block)) > MAX_LINE_LENGTH + BLOCK_BYTES:
+                end = block.rfind(b"\n") + 1
+                if len(self._rest) + (end or len(block)) > MAX_LINE_LENGTH + BLOCK_BYTES:
                     raise line_too_long(self._file)
-                if not cut:
+                if not end:
                     self._rest += block
                     continue
-                lines = self._rest + block[:cut]
-                self._rest = block[cut:]
+                lines = self._rest + block[:end]
+                self._rest = block[end:]
             else:
                 lines = self._rest + b"\n"
                 self._rest = b""
@@ -435,6 +449,7 @@ class BlankSeparated(CleanedLines):
         self._signs = comment
 
     def _clean(self, lines: bytes) -> bytes:
+        # Each step is taken only where it is needed, as most blocks need none.
         if any(bytes([sign]) in lines for sign in self._signs):
             lines = self._comment.sub(b"", lines)
         lines = lines.replace(b"\r\n", b"\n").replace(b" ", b"\t")

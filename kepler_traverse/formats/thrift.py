@@ -29,9 +29,8 @@ class Reader:
     """Reads values one after another from bytes."""
 
     def __init__(self, data: bytes, at: int = 0):
-        # position of the next byte
         self._data = data
-        self.at = at
+        self.at = at  # position of the next byte
 
     def struct(self) -> Struct:
         """Read a struct.
@@ -46,9 +45,14 @@ class Reader:
         the next one.
         """
         number = 0
+        # The upper half of a byte is the step from the number before, or 0 where the number stands
+        # by itself. The lower half is the type. A byte of 0 ends the struct.
         while head := self._byte():
             step = head >> 4
-            number = number + step if step else self._zigzag()
+            if step:
+                number += step
+            else:
+                number = self._zigzag()
             yield number, head & 15
 
     def value(self, kind: int) -> Any:
@@ -65,7 +69,10 @@ class Reader:
     def items(self) -> tuple[int, int]:
         """Read the head of a list: the type of its items, and how many there are."""
         head = self._byte()
-        return head & 15, self._varint() if head >> 4 == 15 else head >> 4
+        size = head >> 4
+        if size == 15:  # the size stands by itself
+            size = self._varint()
+        return head & 15, size
 
     def structs(self) -> Iterator[int]:
         """Read the head of a list of structs, and yield their type for each; it is read, or
@@ -103,7 +110,11 @@ class Reader:
         return self._data[self.at - 1]
 
     def _varint(self) -> int:
-        value = shift = 0
+        """Read an integer of 0 or more: 7 bits per byte, the lowest first; a byte below 128 is the
+        last.
+        """
+        value = 0
+        shift = 0
         while True:
             byte = self._byte()
             value |= (byte & 127) << shift
@@ -114,6 +125,7 @@ class Reader:
                 raise ValueError("a number has more than 64 bits")
 
     def _zigzag(self) -> int:
+        """Read an integer of any sign: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ..."""
         value = self._varint()
         return value >> 1 ^ -(value & 1)
 
@@ -123,7 +135,7 @@ def _skip(data: bytes, at: int, kind: int) -> int:
     columns that are not read.
     """
     if kind in _INTEGERS:
-        while data[at] > 127:
+        while data[at] > 127:  # all bytes of a number but the last
             at += 1
         return at + 1
     if kind == STRUCT:
@@ -131,7 +143,7 @@ def _skip(data: bytes, at: int, kind: int) -> int:
             at += 1
             if head < 16:  # the number of the field stands by itself
                 at = _skip(data, at, I16)
-            if head & 15 > FALSE:
+            if head & 15 > FALSE:  # a boolean has no value but its type
                 at = _skip(data, at, head & 15)
         return at + 1
     reader = Reader(data, at)
@@ -153,6 +165,7 @@ def encoded(fields: Struct) -> bytes:
 
 
 def _put_struct(out: bytearray, fields: Struct) -> None:
+    """Append a struct; the methods of ``Reader`` say how each thing is written."""
     last = 0
     for number, (kind, value) in fields.items():
         if kind in (TRUE, FALSE):
@@ -172,6 +185,7 @@ def _put_struct(out: bytearray, fields: Struct) -> None:
 
 
 def _put(out: bytearray, kind: int, value: Any) -> None:
+    """Append the value of a field, or an item of a list."""
     if kind in _INTEGERS:
         _put_zigzag(out, value)
     elif kind == BINARY:
@@ -181,7 +195,7 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
         _put_struct(out, value)
     elif kind in (LIST, SET):
         size = len(value.values)
-        out.append((size if size < 15 else 15) << 4 | value.kind)
+        out.append(min(size, 15) << 4 | value.kind)
         if size >= 15:
             _put_varint(out, size)
         for item in value.values:
@@ -193,6 +207,7 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
 
 
 def _put_varint(out: bytearray, value: int) -> None:
+    """Append an integer of 0 or more."""
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7
@@ -200,4 +215,8 @@ def _put_varint(out: bytearray, value: int) -> None:
 
 
 def _put_zigzag(out: bytearray, value: int) -> None:
-    _put_varint(out, value << 1 if value >= 0 else (-value << 1) - 1)
+    """Append an integer of any sign."""
+    if value >= 0:
+        _put_varint(out, value << 1)
+    else:
+        _put_varint(out, (-value << 1) - 1)

@@ -55,16 +55,21 @@ class LinkTable(NamedTuple):
 
 def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read networks as edge lists; the columns are ``LINK_COLUMNS``."""
-    edges = read_texts(files, options, "TNTP", _detect_layout, _rows)
-    first = max(_first_through(file, _parse_header(file, _read_text(file))[0]) for file in files)
-    return replace(edges, columns=replace(edges.columns, first_through=first))
+    edges = read_texts(files, options, "TNTP", _detect_layout, _open_rows)
+    first_through = []
+    for file in files:
+        header, _ = _parse_header(file, _read_text(file))
+        first_through.append(_first_through(file, header))
+    return replace(edges, columns=replace(edges.columns, first_through=max(first_through)))
 
 
-def _rows(file: DataFile, source: Any) -> Any:
+def _open_rows(file: DataFile, source: Any) -> Any:
+    """Open the rows of a network for pyarrow; see ``read_texts``."""
     return io.BufferedReader(_LinkRows(file, source))
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
+    """Return the layout of a network, whose columns the format states."""
     columns = choose_columns([*LINK_COLUMNS, *file.partition_names], options, file)
     return TextLayout(
         names=LINK_COLUMNS,
@@ -84,6 +89,7 @@ class _LinkRows(CleanedLines):
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
+        """Return the rows of whole lines, which lie below the header; comments are left out."""
         rows = []
         if not self._line:
             lines = lines.removeprefix(codecs.BOM_UTF8)
@@ -122,10 +128,12 @@ _NO_ROW = f"has not {len(LINK_COLUMNS)} values: {', '.join(LINK_COLUMNS)}"
 
 
 def _error(file: DataFile, line: int, text: str, what: str) -> EdgeListError:
+    """Return the error for a line, counted from 1; ``what`` is said of its text."""
     return EdgeListError(f"{file}: line {line} {text.strip()[:_MAX_ENDING]!r} {what}")
 
 
 def _one_file(path: Any) -> DataFile:
+    """Return the file that a path names; InputError if it names several."""
     files = find_files(path, {".tntp"})
     if len(files) != 1:
         raise InputError(f"{path}: it holds {len(files)} files; name one")
@@ -133,6 +141,7 @@ def _one_file(path: Any) -> DataFile:
 
 
 def _read_text(file: DataFile) -> str:
+    """Return the whole text of a file; what is no UTF-8 has signs in its place."""
     with file.open_stream() as stream:
         # a compressed stream cannot say how much is left
         pieces = iter(lambda: bytes(stream.read(_PIECE)), b"")
@@ -150,7 +159,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
-    """Return what the header says, and the number of its lines."""
+    """Return what the header says, by the names of its lines, and the number of these."""
     header: dict[str, str] = {}
     for number, line in enumerate(_lines(text), 1):
         match = _HEADER.match(line)
@@ -171,23 +180,24 @@ def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
 
 
 def _first_through(file: DataFile, header: dict[str, str]) -> int:
-    given = header.get(FIRST_THROUGH, "1")
-    first = integer_id(given)
+    """Return the first vertex that paths may lead through, 1 if the header does not say."""
+    text = header.get(FIRST_THROUGH, "1")
+    first = integer_id(text)
     if first is None:
-        raise InputError(f"{file}: <{FIRST_THROUGH}> is {given!r}, which is no whole number")
+        raise InputError(f"{file}: <{FIRST_THROUGH}> is {text!r}, which is no whole number")
     return first
 
 
-def _declared(file: DataFile, header: dict[str, str], name: str) -> float | None:
+def _number_in_header(file: DataFile, header: dict[str, str], name: str) -> float | None:
     """Return a number of the header, None if it says none."""
-    given = header.get(name, "")
-    if not given:
+    text = header.get(name, "")
+    if not text:
         return None
-    if not NUMBER.fullmatch(given):
+    if not NUMBER.fullmatch(text):
         raise EdgeListError(
-            f"{file}: <{name}> is {given!r}, which is no number; correct it, or leave the line out"
+            f"{file}: <{name}> is {text!r}, which is no number; correct it, or leave the line out"
         )
-    return float(given)
+    return float(text)
 
 
 def read_link_table(path: Any) -> LinkTable:
@@ -202,6 +212,8 @@ def read_link_table(path: Any) -> LinkTable:
     text = _read_text(file)
     header, n_before = _parse_header(file, text)
     first_through = _first_through(file, header)
+
+    # The values of each row, and the number of its line.
     rows = []
     lines = []
     for number, line in enumerate(_lines(text)[n_before:], n_before + 1):
@@ -214,35 +226,40 @@ def read_link_table(path: Any) -> LinkTable:
             raise _error(file, number, line, _NO_ROW)
         rows.append(values)
         lines.append(number)
-    declared = _declared(file, header, "NUMBER OF LINKS")
-    if declared not in (None, len(rows)):
-        said = header["NUMBER OF LINKS"]
-        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {said}")
+    if _number_in_header(file, header, "NUMBER OF LINKS") not in (None, len(rows)):
+        stated = header["NUMBER OF LINKS"]
+        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {stated}")
+
     columns = {}
     for at, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
         try:
-            columns[name] = np.array([_number(kind, row[at]) for row in rows], kind)
+            columns[name] = np.array([_parse_number(kind, row[at]) for row in rows], kind)
             if not np.isfinite(columns[name]).all():
                 raise ValueError
         except (ValueError, OverflowError):
             number, row = next(
-                (line, row) for line, row in zip(lines, rows, strict=True) if not _is(kind, row[at])
+                (line, row)
+                for line, row in zip(lines, rows, strict=True)
+                if not _is_number(kind, row[at])
             )
             what = f"has the {name} {row[at]!r}, which is no number"
             raise _error(file, number, " ".join(row), what) from None
     return LinkTable(first_through, columns)
 
 
-def _is(kind: Any, text: str) -> bool:
+def _is_number(kind: Any, text: str) -> bool:
+    """Whether a text is a finite number of a type."""
     try:
-        return bool(np.isfinite(np.array(_number(kind, text), kind)))
+        return bool(np.isfinite(np.array(_parse_number(kind, text), kind)))
     except (ValueError, OverflowError):
         return False
 
 
-def _number(kind: Any, text: str) -> int | float:
-    """Return a number; ValueError for words that Python takes for one, such as ``1_0``."""
+def _parse_number(kind: Any, text: str) -> int | float:
+    """Return a number, int for ``numpy.int64``; ValueError for words that Python takes for one, such
+    as ``1_0``.
+    """
     if kind is np.int64:
         number = integer_id(text)
         if number is None:
@@ -268,9 +285,11 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
     text = _read_text(file)
     header, n_before = _parse_header(file, text)
     body = "\n".join(line for line in _lines(text)[n_before:] if not line.lstrip().startswith("~"))
+    # The text before the first origin, and then each origin and the text of its entries by turns.
     before, *blocks = _ORIGIN.split(body)
     if before.strip() or not blocks:
         raise EdgeListError(f"{file}: the trips do not begin with a line 'Origin n'")
+
     origins = []
     ends = []
     volumes = []
@@ -284,18 +303,25 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
         "destination": np.concatenate(ends),
         "volume": np.concatenate(volumes),
     }
-    _check_total(file, _declared(file, header, "TOTAL OD FLOW"), trips["volume"])
+    _check_total(file, _number_in_header(file, header, "TOTAL OD FLOW"), trips["volume"])
     return trips
 
 
 def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarray, np.ndarray]:
-    parts = [entry.split(":") for entry in entries.split(";") if entry.strip()]
+    """Return the destinations, int64, and the volumes, float64, of the entries of an origin.
+
+    EdgeListError if one of these, or the origin, is no number.
+    """
+    pairs = [entry.split(":") for entry in entries.split(";") if entry.strip()]
     try:
-        np.int64(_number(np.int64, origin))
-        if any(len(part) != 2 for part in parts):
-            raise ValueError
-        destination = np.array([_number(np.int64, part[0].strip()) for part in parts], np.int64)
-        volume = np.array([_number(np.float64, part[1].strip()) for part in parts], np.float64)
+        np.int64(_parse_number(np.int64, origin))
+        # another number of parts than two is a ValueError, too
+        numbers = [
+            (_parse_number(np.int64, end.strip()), _parse_number(np.float64, trips.strip()))
+            for end, trips in pairs
+        ]
+        destination = np.array([end for end, _ in numbers], np.int64)
+        volume = np.array([trips for _, trips in numbers], np.float64)
         if not np.isfinite(volume).all():
             raise ValueError
     except (ValueError, OverflowError):

@@ -104,7 +104,9 @@ class RowFilter:
         ``""`` if unknown.
         """
         compared = self.compared.get(column, ())
-        return next(iter(compared)) if len(compared) == 1 else ""
+        if len(compared) == 1:
+            return next(iter(compared))
+        return ""
 
 
 class _WrongColumnError(Exception):
@@ -112,6 +114,7 @@ class _WrongColumnError(Exception):
 
 
 def _mask_of_expression(expression: Any, table: Any) -> Any:
+    """Return the mask of an expression of pyarrow, which scans evaluate."""
     mask = pyarrow.dataset.dataset(table).scanner(columns={"mask": expression}).to_table()["mask"]
     if mask.type != pyarrow.bool_():
         raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
@@ -123,7 +126,7 @@ def row_filter(where: Any) -> RowFilter:
     the position.
     """
     if isinstance(where, str):
-        return _parsed(where)
+        return _parse(where)
     if isinstance(where, compute.Expression):
         return RowFilter(str(where), None, partial(_mask_of_expression, where))
     kind = type(where).__name__
@@ -134,29 +137,34 @@ def row_filter(where: Any) -> RowFilter:
 
 
 @functools.lru_cache(maxsize=8)
-def _parsed(text: str) -> RowFilter:
+def _parse(text: str) -> RowFilter:
+    """Return the filter of a text; it is asked for by each reader of the options."""
     if len(text) > MAX_LENGTH:
         raise InputError(
             f"{option_text('where')} has {len(text)} characters, and {MAX_LENGTH} "
             "are the most; filter the edge list before"
         )
     parser = _Parser(text)
-    mask = parser.whole()
+    mask = parser.parse()
     return RowFilter(text, tuple(parser.compared), mask, parser.compared)
 
 
 class _Parser:
-    """Recursive descent: or, and, not, comparison."""
+    """Recursive descent: or, and, not, comparison.
+
+    Each method that returns a mask takes the tokens of one rule of the grammar.
+    """
 
     def __init__(self, text: str):
         self.text = text
-        self.depth = 0
-        self.at = 0
+        self.depth = 0  # of parentheses and "not" around the next token
+        self.at = 0  # the position of the next token
         self.tokens = list(self._tokens())
         # columns, and the kinds of values that each is compared with
         self.compared: dict[str, set[str]] = {}
 
     def _tokens(self) -> Iterator[_Token]:
+        """Yield the tokens of the text, of which the last is its end."""
         at = 0
         while True:
             match = _TOKEN.match(self.text, at)
@@ -177,77 +185,84 @@ class _Parser:
             at = match.end()
 
     def error(self, at: int, problem: str) -> InputError:
+        """Return the error for a position in the text, with what stands around it."""
         begin = max(0, at - 30)
         end = at + 30
-        near = (
-            ("..." if begin else "")
-            + self.text[begin:end]
-            + ("..." if end < len(self.text) else "")
-        )
-        return InputError(f"{option_text('where')} at character {at + 1}: {problem} ({near!r})")
+        excerpt = self.text[begin:end]
+        if begin:
+            excerpt = f"...{excerpt}"
+        if end < len(self.text):
+            excerpt = f"{excerpt}..."
+        return InputError(f"{option_text('where')} at character {at + 1}: {problem} ({excerpt!r})")
 
     @property
     def next(self) -> _Token:
         return self.tokens[self.at]
 
     def is_next(self, *texts: str) -> bool:
+        """Whether the next token is one of some words or signs."""
         token = self.next
         return token.kind in ("word", "sign") and token.text.lower() in texts
 
     def take(self, *texts: str) -> bool:
+        """Pass over the next token if it is one of some words or signs; return whether it is."""
         if not self.is_next(*texts):
             return False
         self.at += 1
         return True
 
     def expect(self, text: str) -> None:
+        """Pass over a word or sign; InputError if the next token is another."""
         if not self.take(text):
-            raise self.wrong(f"{text!r} is missing here")
+            raise self.error_at_next(f"{text!r} is missing here")
 
-    def wrong(self, problem: str) -> InputError:
+    def error_at_next(self, problem: str) -> InputError:
+        """Return the error for the next token."""
         if self.next.kind == "end":
             what = "the end"
         else:
             what = repr(self.next.text[:40])
         return self.error(self.next.at, f"{problem}, before {what}")
 
-    def whole(self) -> Mask:
+    def parse(self) -> Mask:
+        """Return the mask of the whole text."""
         if self.next.kind == "end":
             raise InputError(
                 f"{option_text('where')} is empty; give a condition such as \"highway != 'motorway'\""
             )
         mask = self.parse_or()
         if self.next.kind != "end":
-            raise self.wrong("'and' or 'or' is missing")
+            raise self.error_at_next("'and' or 'or' is missing")
         return mask
 
     def parse_or(self) -> Mask:
         parts = [self.parse_and()]
         while self.take("or"):
             parts.append(self.parse_and())
-        return _joined("or_kleene", parts)
+        return _combine("or_kleene", parts)
 
     def parse_and(self) -> Mask:
-        parts = [self.negation()]
+        parts = [self.parse_not()]
         while self.take("and"):
-            parts.append(self.negation())
-        return _joined("and_kleene", parts)
+            parts.append(self.parse_not())
+        return _combine("and_kleene", parts)
 
-    def negation(self) -> Mask:
+    def parse_not(self) -> Mask:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(self.next.at, f"more than {MAX_DEPTH} levels of parentheses and 'not'")
         if self.take("not"):
-            mask = _inverted(self.negation())
+            mask = _invert(self.parse_not())
         elif self.take("("):
             mask = self.parse_or()
             self.expect(")")
         else:
-            mask = self.comparison()
+            mask = self.parse_comparison()
         self.depth -= 1
         return mask
 
-    def comparison(self) -> Mask:
+    def parse_comparison(self) -> Mask:
+        # A value may come first: 3 < lanes.
         token = self.next
         if token.kind in ("number", "string") or self.is_next("true", "false", "null"):
             value = self.literal()
@@ -257,33 +272,40 @@ class _Parser:
                     token.at, f"{token.text[:40]!r} is no column; a condition compares a column"
                 )
             return self.compare(self.column(), _REVERSED.get(sign, sign), value)
+
         column = self.column()
         if self.take("is"):
-            negated = self.take("not")
+            is_negated = self.take("not")
             self.expect("null")
-            if negated:
-                return _inverted(partial(_is_null, column))
+            if is_negated:
+                return _invert(partial(_is_null, column))
             return partial(_is_null, column)
-        negated = self.take("not")
-        if negated or self.is_next("in"):
+        is_negated = self.take("not")
+        if is_negated or self.is_next("in"):
             self.expect("in")
             mask = self.compare(column, "in", *self.values())
-            return _inverted(mask) if negated else mask
+            if is_negated:
+                return _invert(mask)
+            return mask
+
+        # A sign with a column or a value; a column alone holds booleans.
         sign = self.sign()
         if sign is None:
             self.compared[column].add("booleans")
-            return partial(_condition, column)
+            return partial(_take_booleans, column)
         if self.next.kind == "quoted" or (
             self.next.kind == "word" and self.next.text.lower() not in _KEYWORDS
         ):
-            return partial(_compared_columns, column, sign, self.column())
+            return partial(_compare_columns, column, sign, self.column())
         return self.compare(column, sign, self.literal())
 
     def compare(self, column: str, sign: str, *values: Literal) -> Mask:
+        """Return the mask of a comparison, and note what the column is compared with."""
         self.compared[column].update(map(_classify, values))
-        return partial(_compared, column, sign, values)
+        return partial(_compare, column, sign, values)
 
     def sign(self) -> str | None:
+        """Take the sign of a comparison; None if the next token is none."""
         text = _SPELLED.get(self.next.text, self.next.text)
         if self.next.kind != "sign" or text not in _COMPARISONS:
             return None
@@ -291,9 +313,10 @@ class _Parser:
         return text
 
     def column(self) -> str:
+        """Take the name of a column."""
         token = self.next
         if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _KEYWORDS):
-            raise self.wrong("the name of a column is missing")
+            raise self.error_at_next("the name of a column is missing")
         self.at += 1
         if token.kind == "quoted":
             name = token.text[1:-1].replace("``", "`")
@@ -303,9 +326,10 @@ class _Parser:
         return name
 
     def values(self) -> tuple[Literal, ...]:
+        """Take a list of values of one kind, in parentheses or brackets."""
         close = {"(": ")", "[": "]"}.get(self.next.text, "")
         if self.next.kind != "sign" or not close:
-            raise self.wrong("'in' needs a list such as ('a', 'b')")
+            raise self.error_at_next("'in' needs a list such as ('a', 'b')")
         self.at += 1
         values = [self.literal()]
         while self.take(","):
@@ -318,20 +342,20 @@ class _Parser:
         return tuple(values)
 
     def literal(self) -> Literal:
+        """Take a value."""
         token = self.next
         self.at += 1
         if token.kind == "string":
             quote = token.text[0]
             return token.text[1:-1].replace(quote * 2, quote)
         if token.kind == "number":
-            if re.fullmatch("[+-]?[0-9]+", token.text):
-                if len(token.text) < 400:
-                    return int(token.text)
-                return self._too_large(token)
+            is_integer = re.fullmatch("[+-]?[0-9]+", token.text) is not None
+            if is_integer and len(token.text) < 400:
+                return int(token.text)
             value = float(token.text)
-            if math.isfinite(value):
-                return value
-            return self._too_large(token)
+            if is_integer or not math.isfinite(value):
+                raise self.error(token.at, "the number is too large")
+            return value
         word = token.text.lower() if token.kind == "word" else ""
         if word in ("true", "false"):
             return word == "true"
@@ -342,13 +366,11 @@ class _Parser:
             raise self.error(
                 token.at, f"{token.text[:40]!r} is no value here; text is written in quotes"
             )
-        raise self.wrong("a value is missing: a number, text in quotes, true or false")
-
-    def _too_large(self, token: _Token) -> Literal:
-        raise self.error(token.at, "the number is too large")
+        raise self.error_at_next("a value is missing: a number, text in quotes, true or false")
 
 
 def _classify(value: Literal) -> str:
+    """Return the kind of a value, as ``_kind_of_column`` has it for columns."""
     if isinstance(value, str):
         return "text"
     if isinstance(value, bool):
@@ -356,17 +378,19 @@ def _classify(value: Literal) -> str:
     return "numbers"
 
 
-def _joined(function: str, parts: list[Mask]) -> Mask:
-    def mask(table: Any) -> Any:
-        each = (part(table) for part in parts)
-        return functools.reduce(
-            lambda one, other: compute.call_function(function, [one, other]), each
-        )
+def _combine(function: str, parts: list[Mask]) -> Mask:
+    """Return the mask that a function of pyarrow for two makes of all parts."""
 
-    return parts[0] if len(parts) == 1 else mask
+    def combine(table: Any) -> Any:
+        mask = parts[0](table)
+        for part in parts[1:]:
+            mask = compute.call_function(function, [mask, part(table)])
+        return mask
+
+    return combine
 
 
-def _inverted(mask: Mask) -> Mask:
+def _invert(mask: Mask) -> Mask:
     return lambda table: compute.invert(mask(table))
 
 
@@ -374,7 +398,8 @@ def _is_null(name: str, table: Any) -> Any:
     return plain_column(table.column(name)).is_null()
 
 
-def _condition(name: str, table: Any) -> Any:
+def _take_booleans(name: str, table: Any) -> Any:
+    """Return the mask that a column of booleans is."""
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
     if kind not in ("booleans", "nothing"):
@@ -386,8 +411,8 @@ def _condition(name: str, table: Any) -> Any:
     return _constant(column, None)
 
 
-def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
-    """Compare a column with the one value of a sign, or with those of a list (``"in"``)."""
+def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
+    """Return the mask of a column and the one value of a sign, or those of a list (``"in"``)."""
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
     if kind == "nothing":
@@ -397,10 +422,12 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
             raise _WrongColumnError(
                 f"column {shown(name)} is {column.type} and is compared with {value!r}"
             )
+
+    # Column and values in types that pyarrow compares exactly.
     if kind == "dates":
-        values = tuple(_date(value, column, shown(name)) for value in values)
+        values = tuple(_parse_date(value, column, shown(name)) for value in values)
     elif kind in ("times of day", "durations"):
-        values = tuple(_units(value, column, kind, shown(name)) for value in values)
+        values = tuple(_count_units(value, column, kind, shown(name)) for value in values)
         column = _in_units(column)
     elif kind == "booleans" and sign not in ("==", "!=", "in"):
         raise _WrongColumnError(
@@ -411,6 +438,8 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
         column = column.cast(pyarrow.float64())
     if sign == "in":
         return _is_member(column, list(values))
+
+    # One value. An integer column takes none with a fraction, and none beyond its type.
     (value,) = values
     if kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
@@ -421,13 +450,17 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
             sign = "<=" if sign in ("<", "<=") else ">"
         value = math.floor(value)
         if not limits.min <= value <= limits.max:
-            return _constant(column, _COMPARISONS[sign][0](0, value))
+            # 0 lies on the same side of it as all integers of the type
+            holds, _ = _COMPARISONS[sign]
+            return _constant(column, holds(0, value))
     if not isinstance(value, pyarrow.Scalar):
         value = pyarrow.scalar(value, column.type)
-    return compute.call_function(_COMPARISONS[sign][1], [column, value])
+    _, function = _COMPARISONS[sign]
+    return compute.call_function(function, [column, value])
 
 
 def _kind_of_column(column: Any) -> str:
+    """Return what a column holds: nothing, booleans, numbers, text, durations, times of day or dates."""
     kind = column.type
     if kinds.is_null(kind):
         return "nothing"
@@ -449,12 +482,16 @@ def _kind_of_column(column: Any) -> str:
 
 
 def _constant(like: Any, value: bool | None) -> Any:
-    """One value for each row, null where the column is."""
+    """Return a mask of one value for each row, null where the column is."""
     nothing = pyarrow.scalar(None, pyarrow.bool_())
     return compute.if_else(like.is_null(), nothing, pyarrow.scalar(value, pyarrow.bool_()))
 
 
 def _is_member(column: Any, values: list[Any]) -> Any:
+    """Return the mask of the rows whose value is one of some, null where the column is.
+
+    Values that the type of the column does not hold are in no row.
+    """
     if kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
         values = [
@@ -470,6 +507,7 @@ def _is_member(column: Any, values: list[Any]) -> Any:
 
 
 def _exact_float(value: int | float, column: Any) -> float:
+    """Return a value that a column of floats is compared with, unless a float rounds it."""
     if abs(value) > sys.float_info.max or float(value) != value:
         raise _WrongColumnError(
             f"{value} is an integer that float64 does not hold, and the column is {column.type}"
@@ -477,7 +515,7 @@ def _exact_float(value: int | float, column: Any) -> float:
     return float(value)
 
 
-def _date(text: str, column: Any, name: str) -> Any:
+def _parse_date(text: str, column: Any, name: str) -> Any:
     """Return a date, or a time of a date, as a scalar of a column's type."""
     try:
         return pyarrow.scalar(text.strip()).cast(column.type)
@@ -494,7 +532,7 @@ def _date(text: str, column: Any, name: str) -> Any:
         ) from None
 
 
-def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
+def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
     """Return a time of day, or a duration as text or in seconds, as a number of the units of a
     column.
     """
@@ -516,27 +554,32 @@ def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
         )
     hours = int(match["h"]) + 24 * int(match["days"] or 0)
     seconds = 3600 * hours + 60 * int(match["m"]) + Fraction(match["s"] or 0)
-    return (-seconds if match["sign"] else seconds) * per
+    if match["sign"]:
+        seconds = -seconds
+    return seconds * per
 
 
 def _in_units(column: Any) -> Any:
     """Return times of day and durations in their units, those of intervals in nanoseconds."""
+    if kinds.is_time32(column.type):  # which pyarrow casts to its own width alone
+        return column.cast(pyarrow.int32()).cast(pyarrow.int64())
     if not kinds.is_interval(column.type):
-        narrow = kinds.is_time32(column.type)
-        return column.cast(pyarrow.int32() if narrow else pyarrow.int64()).cast(pyarrow.int64())
-    present = column.is_valid()
+        return column.cast(pyarrow.int64())
+    is_valid = column.is_valid().to_numpy()
     months, days, nanoseconds = parts_of_intervals(column.drop_null())
     if months.any():
         raise _WrongColumnError(
             f"an interval has {months[np.flatnonzero(months)[0]]} months, whose length is not fixed"
         )
-    whole = np.zeros(len(column), np.int64)
-    whole[present.to_numpy()] = 86_400 * 10**9 * days + nanoseconds
-    return pyarrow.chunked_array([pyarrow.array(whole, mask=~present.to_numpy())])
+    units = np.zeros(len(column), np.int64)
+    units[is_valid] = 86_400 * 10**9 * days + nanoseconds
+    return pyarrow.chunked_array([pyarrow.array(units, mask=~is_valid)])
 
 
-def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
-    column, other = (plain_column(table.column(each)) for each in (name, other_name))
+def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
+    """Return the mask of two columns of one kind."""
+    column = plain_column(table.column(name))
+    other = plain_column(table.column(other_name))
     kind = _kind_of_column(column)
     other_kind = _kind_of_column(other)
     if "nothing" in (kind, other_kind):
@@ -546,6 +589,8 @@ def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     ):
         names = f"{shown(name)} is {column.type} and column {shown(other_name)} is {other.type}"
         raise _WrongColumnError(f"column {names}; they cannot be compared")
+
+    # Both in one type.
     if kind == "numbers" and kinds.is_floating(column.type) != kinds.is_floating(other.type):
         # refuses integers that it rounds
         column = column.cast(pyarrow.float64())
@@ -556,4 +601,5 @@ def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     elif kind in ("times of day", "durations"):
         column = _in_units(column)
         other = _in_units(other)
-    return compute.call_function(_COMPARISONS[sign][1], [column, other])
+    _, function = _COMPARISONS[sign]
+    return compute.call_function(function, [column, other])

@@ -306,7 +306,7 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
             ["vertex" if name == "source" else name for name in frame.column_names]
         )
     table, places = on_map(frame, vertices, x, y)
-    places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
+    places.look_up(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         names = _apart(table)
         if names:
@@ -391,7 +391,7 @@ def _draw_values(
 
     colours = _Colours.of(table[column], column, scale)
     if streets is None:
-        ax.scatter(*places.of(table["vertex"]), c=colours.rgba, s=8, zorder=2)
+        ax.scatter(*places.look_up(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
         ends = [find_rows(end, table["vertex"], "the graph") for end in (streets.src, streets.dst)]
         both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
@@ -429,7 +429,12 @@ def _draw_values(
         sources = sources.filter(pa.array(places.has(sources)))
         if 0 < len(sources) <= 5 * _FEW:
             ax.scatter(
-                *places.of(sources), s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4
+                *places.look_up(sources),
+                s=50,
+                c="white",
+                edgecolors="black",
+                linewidths=1.5,
+                zorder=4,
             )
 
 

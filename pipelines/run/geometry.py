@@ -65,7 +65,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
     ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
     places = read_places(settings, graph.has_string_ids)
     try:
-        places.coordinates.of(ids)
+        places.coordinates.look_up(ids)
     except InputError as error:
         text = str(error).replace("vertices of frame", "vertices of the graph")
         raise InputError(f"{settings.vertices}: --geometry {geometry}: {text}") from None

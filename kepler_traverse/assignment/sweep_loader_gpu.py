@@ -54,6 +54,13 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._searches = GroundOnGpu(ground.searches)
         demand = problem.demand
         self._demand = cp.asarray(demand.first_pair), cp.asarray(demand.volume)
+        self._costs_there = cp.empty(self._costs.size, np.int64)
+        self._near_there = cp.empty(self._near.size, np.int64)
+
+    def _new_memory(self, n: int, kind: type) -> np.ndarray:
+        """Allocate memory that the GPU reads and writes without a copy in between."""
+        n_bytes = n * np.dtype(kind).itemsize
+        return np.frombuffer(cp.cuda.alloc_pinned_memory(n_bytes), kind, n)
 
     @cached_property
     def _all_ranks(self) -> GroundOnGpu:
@@ -63,30 +70,28 @@ class SweepLoaderOnGpu(HierarchyLoader):
     def _ends(self) -> tuple[Any, Any]:
         return cp.asarray(self._ground.tails), cp.asarray(self._ground.heads)
 
-    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> np.ndarray:
-        costs_there = cp.asarray(costs)
-        sweeps = self._sweeps(costs_there, self._searches)
-        self._arcs.prove(costs_there)
+    def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
+        sweeps = self._sweeps(costs, self._searches)
+        self._arcs.prove(self._costs_there)
         carried = self._new_carried(k)
         selected = self._new_selected(k)
-        near = cp.empty(result.distance.size, np.int64)
         begin = int(self._first_group[k])
         for first, last in self._batches(k, self._searches):
-            lines = sweeps.search(first, last, near)
+            lines = sweeps.search(first, last, self._near_there)
             sweeps.carry(first, lines)
             carried.add(first - begin, lines)
             if selected is not None:
                 sweeps.carry_selected(first, lines, selected.marks, selected.volume)
                 selected.carried.add(first - begin, lines)
-        result.flow[k] = self._arcs.hand_down(costs_there, carried.volumes()).get()
+        self._arcs.hand_down(self._costs_there, carried.volumes()).get(out=result.flow[k])
         if selected is not None:
             assert result.selected_flow is not None
             assert result.selected_volume is not None
-            flow = self._arcs.hand_down(costs_there, selected.carried.volumes())
-            result.selected_flow[k] = flow.get()
+            flow = self._arcs.hand_down(self._costs_there, selected.carried.volumes())
+            flow.get(out=result.selected_flow[k])
             result.selected_volume[self._pairs(k)] = selected.volume[self._pairs(k)].get()
         self._require_proof()
-        return near[self._pairs(k)].get()
+        self._take_distances(k)
 
     def _new_carried(self, k: int) -> CarriedOnGpu:
         return CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
@@ -102,20 +107,25 @@ class SweepLoaderOnGpu(HierarchyLoader):
             carried=self._new_carried(k),
         )
 
-    def _prove_class(self, k: int, costs: np.ndarray) -> np.ndarray:
-        costs_there = cp.asarray(costs)
-        sweeps = self._sweeps(costs_there, self._all_ranks)
-        near = cp.empty(self._problem.demand.volume.size, np.int64)
+    def _prove_class(self, k: int, costs: np.ndarray) -> None:
+        sweeps = self._sweeps(costs, self._all_ranks)
         for first, last in self._batches(k, self._all_ranks):
-            lines = sweeps.search(first, last, near, carries=False)
-            sweeps.check_links(first, lines, (*self._ends, costs_there))
+            lines = sweeps.search(first, last, self._near_there, carries=False)
+            sweeps.check_links(first, lines, (*self._ends, self._costs_there))
         self._require_proof()
-        return near[self._pairs(k)].get()
+        self._take_distances(k)
 
-    def _sweeps(self, costs: Any, ground: GroundOnGpu) -> Sweeps:
+    def _take_distances(self, k: int) -> None:
+        """Copy the distances of the pairs of a class from the GPU."""
+        pairs = self._pairs(k)
+        if pairs.stop > pairs.start:
+            self._near_there[pairs].get(out=self._near[pairs])
+
+    def _sweeps(self, costs: np.ndarray, ground: GroundOnGpu) -> Sweeps:
         """Customize the hierarchy, and return sweeps with the weights of both parts."""
+        self._costs_there.set(costs)
         self._is_wrong.fill(0)
-        self._arcs.customize(costs)
+        self._arcs.customize(self._costs_there)
         weights = (
             self._arcs.take_weights(ground.rise.arcs, UP),
             self._arcs.take_weights(ground.fall.arcs, DOWN),

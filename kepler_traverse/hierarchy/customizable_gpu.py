@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cpu.compiled import njit
+from ..cpu.counting_sort import stable_order
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.kernel_spec import WARP, Entry, make_entries
@@ -60,12 +61,8 @@ class Levels(NamedTuple):
     @classmethod
     def of(cls, level: np.ndarray) -> Levels:
         """Return items by their levels; ``level`` (n,) int, NumPy."""
-        by_level = np.argsort(level, kind="stable").astype(np.int32)
-        counts = np.bincount(level)
-        return cls(
-            cp.asarray(by_level),
-            cp.asarray(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
-        )
+        by_level, offsets = stable_order(level, int(level.max(initial=-1)) + 1)
+        return cls(cp.asarray(by_level.astype(np.int32)), cp.asarray(offsets))
 
 
 @njit(cache=True, nogil=True)
@@ -268,8 +265,7 @@ class PartOnGpu:
         self.heads = cp.asarray(part.heads)
         self.tails = cp.asarray(part.tails)
         self.levels = Levels.of(find_levels(part.offsets, part.heads))
-        below = np.argsort(part.heads, kind="stable")
-        counts = np.bincount(part.heads, minlength=self.n_numbers)
-        self.below_offsets = cp.asarray(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        below, below_offsets = stable_order(part.heads, self.n_numbers)
+        self.below_offsets = cp.asarray(below_offsets)
         self.below = cp.asarray(below.astype(np.int32))
         self.below_tails = cp.asarray(part.tails[below])

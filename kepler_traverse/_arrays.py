@@ -112,12 +112,14 @@ def sort_distinct(numbers: np.ndarray) -> np.ndarray:
     different ones. Integers of a range that is not much longer than the array are marked in it.
     """
     if numbers.size:
-        low = int(numbers.min())
-        n_between = int(numbers.max()) - low + 1
+        low = numbers.min()
+        n_between = int(numbers.max()) - int(low) + 1
         if n_between <= _PER_NUMBER * numbers.size:
             is_there = np.zeros(n_between, bool)
-            is_there[(numbers - numbers.dtype.type(low)).astype(np.intp)] = True
-            return np.flatnonzero(is_there).astype(numbers.dtype) + numbers.dtype.type(low)
+            # A difference that the type does not hold wraps around to the same unsigned number.
+            above = (numbers - low).view(f"u{numbers.itemsize}")
+            is_there[above.astype(np.intp)] = True
+            return np.flatnonzero(is_there).astype(numbers.dtype) + low
     ordered = np.sort(numbers, axis=None)
     is_first = np.ones(ordered.size, bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])

@@ -18,8 +18,6 @@ import numpy as np
 
 from .._arrays import make_offsets
 from ..cpu import threads
-from ..cpu.atomics import atomic_add
-from ..cpu.compiled import njit
 from ..cpu.components import strong_components
 from ..errors import CertificateError
 from ..hierarchy.customizable import (
@@ -37,7 +35,7 @@ from ..hierarchy.customizable import (
     part_above,
 )
 from . import searched_loads, swept_loads
-from .link_costs import BLOCK, Extent, count_blocks, measure_extent, round_down
+from .link_costs import Extent, measure_extent, round_down, scale_sums
 from .path_flows import Demand, Searches
 from .problem import Problem
 from .trees import NO_LINK
@@ -172,27 +170,7 @@ class WholeCosts(NamedTuple):
         """Write sums of costs along shortest paths in the unit of the links, infinite where there is
         none. Return whether there are all.
         """
-        is_reached = np.empty(count_blocks(sums.size), np.bool_)
-        unit = self.shift, self.n_bits
-        threads.run(_write_blocks, is_reached.size, sums, unit, distances, is_reached)
-        return bool(is_reached.all())
-
-
-@njit(cache=True, nogil=True)
-def _write_blocks(next_item, n_items, sums, unit, distances, is_reached):
-    shift, n_bits = unit
-    while True:
-        block = atomic_add(next_item, 0, 1)
-        if block >= n_items:
-            break
-        are_all = True
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, sums.size)):
-            if sums[i] < UNREACHED:
-                distances[i] = math.ldexp(np.float64(sums[i] >> n_bits), -shift)
-            else:
-                distances[i] = np.inf
-                are_all = False
-        is_reached[block] = are_all
+        return scale_sums(sums, (self.n_bits, self.shift), UNREACHED, distances)
 
 
 def whole_costs(

@@ -380,3 +380,31 @@ def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
             else:
                 whole[i] = beyond
         n_free[block] = free
+
+
+def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.ndarray) -> bool:
+    """Write whole numbers without their last bits, times a power of two, as ``values``; infinity from
+    ``beyond`` on. Return whether there is none.
+
+    ``unit``: the number of bits and the power, which ``round_down`` has multiplied with.
+    """
+    is_below = np.empty(count_blocks(sums.size), np.bool_)
+    threads.run(_scale_blocks, is_below.size, sums, unit, beyond, values, is_below)
+    return bool(is_below.all())
+
+
+@njit(cache=True, nogil=True)
+def _scale_blocks(next_item, n_items, sums, unit, beyond, values, is_below):
+    n_bits, shift = unit
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        are_all = True
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, sums.size)):
+            if sums[i] < beyond:
+                values[i] = math.ldexp(np.float64(sums[i] >> n_bits), -shift)
+            else:
+                values[i] = np.inf
+                are_all = False
+        is_below[block] = are_all

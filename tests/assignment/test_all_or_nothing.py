@@ -97,6 +97,23 @@ def test_loads_have_equal_bits_on_any_number_of_threads():
         assert np.array_equal(each.distance, loads[0].distance)
 
 
+def test_a_load_holds_nothing_of_the_one_before():
+    # The memory of the results is kept, and with it what is not written again.
+    problem, cost = networks.problem_of(8)
+    is_selected = np.zeros(cost.shape[1], bool)
+    is_selected[:3] = True
+    loader = loader_of(problem, is_selected)
+    loader.load(cost)
+    loader.prove(cost)
+    other = cost[:, ::-1].copy()
+    again = loader.load(other)
+    fresh = loader_of(problem, is_selected).load(other)
+    for found, expected in zip(again, fresh, strict=True):
+        assert np.array_equal(found, expected)
+    distance = again.distance.copy()
+    assert np.array_equal(loader.prove(other), distance)
+
+
 @pytest.mark.parametrize("factor", [1e-300, 1e-9, 0.0, 1.0, 1e200, 1e304])
 def test_costs_are_rounded_down_by_less_than_a_unit(factor):
     cost = np.random.default_rng(1).random(1000) * factor

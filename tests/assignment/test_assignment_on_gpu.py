@@ -86,6 +86,19 @@ def test_loads_of_other_costs_hold_nothing_of_those_before():
 
 
 @pytest.mark.usefixtures("one_order")
+def test_a_load_holds_nothing_of_the_one_before():
+    problem, cost = problem_of(2, 9)
+    on_cpu, on_gpu = loaders_of(problem)
+    on_gpu.load(cost)
+    on_gpu.prove(cost)
+    other = cost[:, ::-1].copy()
+    expected = on_cpu.load(other)
+    found = on_gpu.load(other)
+    assert np.array_equal(found.distance, expected.distance)
+    assert np.array_equal(found.flow, expected.flow)
+
+
+@pytest.mark.usefixtures("one_order")
 def test_lanes_that_do_not_fit_are_loaded_one_after_another(monkeypatch):
     # Shares of the origins end within a warp, and go on in the next one.
     problem, cost = problem_of(3, 100)

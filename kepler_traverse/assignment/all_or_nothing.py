@@ -27,6 +27,7 @@ from ..hierarchy.customizable import (
     customize,
     equal_shares,
     find_shorter,
+    find_subtrees,
     hand_down,
     lists_above,
     make_customizable,
@@ -415,6 +416,7 @@ class SweepLoader(HierarchyLoader):
         topology = ground.customizable.topology
         self._arcs = new_arcs(topology)
         self._first_rank = equal_shares(topology, _MAX_SHARES)
+        self._subtrees = find_subtrees(topology)
         self._scratches = [
             swept_loads.new_scratch(ground.searches, is_selected is not None)
             for _ in range(threads.count())
@@ -455,7 +457,8 @@ class SweepLoader(HierarchyLoader):
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
         """Customize the hierarchy, and return the weights of both parts."""
-        customize(costs, self._ground.customizable.topology, self._arcs)
+        topology = self._ground.customizable.topology
+        customize(costs, topology, self._subtrees, self._arcs)
         rise, fall = searches.sides()
         rise_marks = fall_marks = np.zeros(0, np.uint8)
         if self._is_selected is not None:
@@ -492,7 +495,8 @@ class SweepLoader(HierarchyLoader):
         loads = np.zeros(self._arcs.weights.size)
         for sides, rows in zip(self._ground.searches.sides(), carried, strict=True):
             loads[sides] = _sum_rows(rows)
-        return hand_down(costs, self._arcs, loads, flow)
+        topology = self._ground.customizable.topology
+        return hand_down(costs, topology, self._subtrees, self._arcs, loads, flow)
 
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
         searches = self._ground.with_all_ranks()

@@ -27,7 +27,9 @@ NO_SIDE = -1
 UNREACHED = 2**61  # twice it fits int64
 MAX_SUM = 2**58  # what the weights of all links may add up to
 UP, DOWN = 0, 1
-_BLOCK = 1 << 14  # links or ranks of an item of work
+_BLOCK = 1 << 14  # links of an item of work
+_SUBTREES = 16  # a share of the ranks has no more of the triangles than one of so many
+_FEW_TRIANGLES = 1 << 16  # which take less time than threads to begin
 
 
 class Topology(NamedTuple):
@@ -164,55 +166,140 @@ def new_arcs(topology: Topology) -> Arcs:
     )
 
 
-@njit(cache=True, nogil=True)
-def customize(costs, topology, arcs):
-    """Set the arcs to those of the costs of the links.
+class Subtrees(NamedTuple):
+    """Shares of the ranks that have neither an arc nor a triangle with each other, and the ranks above
+    them all.
 
-    ``costs`` (n_links,) int64 are at least 0, and all together at most ``MAX_SUM``.
+    ``ranks`` (n,) int32, share by share, in ascending order in each. ``first`` int64: where each share
+    begins, then the ranks above, and the end.
     """
-    offsets = topology.offsets
-    heads = topology.heads
+
+    ranks: np.ndarray
+    first: np.ndarray
+
+    def run(self, kernel: Any, topology: Topology, *args: Any) -> None:
+        """Call a kernel for all shares on all threads."""
+        n_shares = self.first.size - 2
+        if n_shares:
+            threads.run(kernel, n_shares, self.ranks, self.first[:-1], topology, *args)
+
+    def run_above(self, kernel: Any, topology: Topology, *args: Any) -> None:
+        """Call a kernel for the ranks above all shares."""
+        threads.run_alone(kernel, 1, self.ranks, self.first[-2:], topology, *args)
+
+
+def find_subtrees(topology: Topology) -> Subtrees:
+    """Return shares of the ranks: those below one rank, of which each has a small part of the triangles."""
+    work = _count_triangles(topology)
+    total = int(work.sum())
+    if total < _FEW_TRIANGLES:
+        largest = -1
+    else:
+        largest = total // _SUBTREES
+    share, n_shares = _mark_subtrees(topology.offsets, topology.heads, work, largest)
+    ranks, first = stable_order(share, n_shares + 1)
+    return Subtrees(ranks.astype(np.int32), first)
+
+
+def _count_triangles(topology: Topology) -> np.ndarray:
+    """Return of how many triangles each rank is the one in the middle."""
+    n_above = np.diff(topology.offsets)[topology.tails[topology.below]]
+    added = np.concatenate([[0], np.cumsum(n_above)])
+    return np.diff(added[topology.below_offsets])
+
+
+@njit(cache=True, nogil=True)
+def _mark_subtrees(offsets, heads, work, largest):
+    """Return the share of each rank: 0 to n - 1, or n above all shares, and n.
+
+    All ranks above a rank are above its lowest one, too.
+    """
+    below = work.copy()
+    n_ranks = work.size
+    for x in range(n_ranks):
+        if offsets[x] < offsets[x + 1]:
+            below[heads[offsets[x]]] += below[x]
+    share = np.full(n_ranks, -1, np.int64)
+    n_shares = 0
+    for x in range(n_ranks - 1, -1, -1):
+        if below[x] > largest:
+            continue
+        if offsets[x] < offsets[x + 1]:
+            share[x] = share[heads[offsets[x]]]
+        if share[x] < 0:
+            share[x] = n_shares
+            n_shares += 1
+    for x in range(n_ranks):
+        if share[x] < 0:
+            share[x] = n_shares
+    return share, n_shares
+
+
+def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: Arcs) -> None:
+    """Set the arcs to those of the costs of the links, int64, which are at least 0, and all together
+    at most ``MAX_SUM``.
+    """
+    _set_links(costs, topology, arcs)
+    subtrees.run(_lower_arcs, topology, arcs)
+    subtrees.run_above(_lower_arcs, topology, arcs)
+
+
+@njit(cache=True, nogil=True)
+def _set_links(costs, topology, arcs):
     weights = arcs.weights
     first = arcs.first
-    second = arcs.second
-    n = offsets.size - 1
     weights[:] = UNREACHED
     first[:] = NO_LINK
-    second[:] = NO_SIDE
+    arcs.second[:] = NO_SIDE
     for link in range(costs.size):
         side = topology.sides[link]
         if side != NO_LINK and costs[link] < weights[side]:
             weights[side] = costs[link]
             first[side] = link
 
+
+@njit(cache=True, nogil=True)
+def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
+    """Lower the arcs of each share of the ranks to the ways by lower vertices."""
+    offsets = topology.offsets
+    heads = topology.heads
+    weights = arcs.weights
+    first = arcs.first
+    second = arcs.second
+    arc_to = np.empty(offsets.size - 1, np.int32)
+
     # A triangle: two arcs of one vertex, ``bottom``, to ``middle`` and to a vertex above it, and the
     # arc of ``middle`` that joins these. ``middle`` ascends, so that the arcs of all vertices below
     # it are final, and with them those of ``bottom``.
-    arc_to = np.empty(n, np.int32)
-    for middle in range(topology.n_ends, n):
-        for arc in range(offsets[middle], offsets[middle + 1]):
-            arc_to[heads[arc]] = arc
-        for i in range(topology.below_offsets[middle], topology.below_offsets[middle + 1]):
-            low = 2 * np.int64(topology.below[i])
-            bottom = topology.tails[low >> 1]
-            if bottom < topology.n_ends:
+    while True:
+        share = atomic_add(next_item, 0, 1)
+        if share >= n_items:
+            break
+        for middle in ranks[first_rank[share] : first_rank[share + 1]]:
+            if middle < topology.n_ends:
                 continue
-
-            up = weights[low + UP]
-            down = weights[low + DOWN]
-            for other in range((low >> 1) + 1, offsets[bottom + 1]):
-                high = 2 * other
-                side = 2 * np.int64(arc_to[heads[other]])
-                ahead = down + weights[high + UP]
-                back = weights[high + DOWN] + up
-                if ahead < weights[side + UP]:
-                    weights[side + UP] = ahead
-                    first[side + UP] = low + DOWN
-                    second[side + UP] = high + UP
-                if back < weights[side + DOWN]:
-                    weights[side + DOWN] = back
-                    first[side + DOWN] = high + DOWN
-                    second[side + DOWN] = low + UP
+            for arc in range(offsets[middle], offsets[middle + 1]):
+                arc_to[heads[arc]] = arc
+            for i in range(topology.below_offsets[middle], topology.below_offsets[middle + 1]):
+                low = 2 * np.int64(topology.below[i])
+                bottom = topology.tails[low >> 1]
+                if bottom < topology.n_ends:
+                    continue
+                up = weights[low + UP]
+                down = weights[low + DOWN]
+                for other in range((low >> 1) + 1, offsets[bottom + 1]):
+                    high = 2 * other
+                    side = 2 * np.int64(arc_to[heads[other]])
+                    ahead = down + weights[high + UP]
+                    back = weights[high + DOWN] + up
+                    if ahead < weights[side + UP]:
+                        weights[side + UP] = ahead
+                        first[side + UP] = low + DOWN
+                        second[side + UP] = high + UP
+                    if back < weights[side + DOWN]:
+                        weights[side + DOWN] = back
+                        first[side + DOWN] = high + DOWN
+                        second[side + DOWN] = low + UP
 
 
 @njit(cache=True, nogil=True)
@@ -260,42 +347,61 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
 
 
 def equal_shares(topology: Topology, n_shares: int) -> np.ndarray:
-    """Return the first rank of each share and one more, int64 of shape (n_shares + 1,), such that
-    each share has about as many triangles.
-    """
-    n_above = np.diff(topology.offsets)[topology.tails[topology.below]]
-    triangles_before = np.concatenate([[0], np.cumsum(n_above)])[topology.below_offsets]
-    equal_numbers = np.arange(n_shares) * triangles_before[-1] / n_shares
-    first = np.searchsorted(triangles_before, equal_numbers)
+    """Return the first rank of each share and one more, such that each has as many triangles, nearly."""
+    added = np.concatenate([[0], np.cumsum(_count_triangles(topology))])
+    first = np.searchsorted(added, np.arange(n_shares) * added[-1] / n_shares)
     return np.concatenate([first, [topology.offsets.size - 1]]).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
-def hand_down(costs, arcs, loads, flow):
-    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as
-    much as the arcs weigh.
+def hand_down(
+    costs: np.ndarray,
+    topology: Topology,
+    subtrees: Subtrees,
+    arcs: Arcs,
+    loads: np.ndarray,
+    flow: np.ndarray,
+) -> bool:
+    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as much.
 
     ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,)
     float64. Sides descend: those that explain a side come before it in the arrays.
     """
+    # Of several volumes on an arc, those of higher ranks are added first, and none is of another share.
+    are_right = np.ones(subtrees.first.size - 1, np.bool_)
+    handed = costs, loads, flow
+    subtrees.run_above(_hand_down, topology, arcs, handed, are_right[-1:])
+    subtrees.run(_hand_down, topology, arcs, handed, are_right)
+    return bool(are_right.all())
+
+
+@njit(cache=True, nogil=True)
+def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, are_right):
+    """Hand down what the arcs of each share of the ranks carry, from the highest one on."""
+    costs, loads, flow = handed
     weights = arcs.weights
-    is_right = True
-    for side in range(weights.size - 1, -1, -1):
-        load = loads[side]
-        if load == 0.0:
-            continue
-        first = arcs.first[side]
-        second = arcs.second[side]
-        if second != NO_SIDE:  # both are below
-            loads[first] += load
-            loads[second] += load
-            is_right &= weights[first] + weights[second] == weights[side]
-        elif first != NO_LINK:
-            flow[first] += load
-            is_right &= costs[first] == weights[side]
-        else:
-            is_right = False
-    return is_right
+    while True:
+        share = atomic_add(next_item, 0, 1)
+        if share >= n_items:
+            break
+        is_right = True
+        for i in range(first_rank[share + 1] - 1, first_rank[share] - 1, -1):
+            x = ranks[i]
+            for side in range(2 * topology.offsets[x + 1] - 1, 2 * topology.offsets[x] - 1, -1):
+                load = loads[side]
+                if load == 0.0:
+                    continue
+                first = arcs.first[side]
+                second = arcs.second[side]
+                if second != NO_SIDE:  # both are below
+                    loads[first] += load
+                    loads[second] += load
+                    is_right &= weights[first] + weights[second] == weights[side]
+                elif first != NO_LINK:
+                    flow[first] += load
+                    is_right &= costs[first] == weights[side]
+                else:
+                    is_right = False
+        are_right[share] = is_right
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse.cpu.threads import run_alone
+from kepler_traverse.hierarchy import customizable
 from kepler_traverse.hierarchy.customizable import (
     DOWN,
     NO_LINK,
@@ -14,6 +15,7 @@ from kepler_traverse.hierarchy.customizable import (
     customize,
     equal_shares,
     find_shorter,
+    find_subtrees,
     hand_down,
     make_customizable,
     mark_sides,
@@ -46,7 +48,7 @@ def made_of(seed):
     rng = np.random.default_rng(seed + 100)
     costs = rng.integers(0, 4 if seed % 3 else 1000, tails.size)
     arcs = new_arcs(made.topology)
-    customize(costs, made.topology, arcs)
+    customize(costs, made.topology, find_subtrees(made.topology), arcs)
     return n, tails, heads, costs, made, arcs
 
 
@@ -92,7 +94,8 @@ def test_loads_of_arcs_end_on_links_that_cost_as_much(seed):
         loads = np.zeros(weights.size)
         loads[side] = 1.5
         flow = np.zeros(costs.size)
-        assert hand_down(costs, arcs, loads, flow)
+        subtrees = find_subtrees(made.topology)
+        assert hand_down(costs, made.topology, subtrees, arcs, loads, flow)
         assert flow @ costs == 1.5 * weights[side]
         ends = made.topology.tails[side // 2], made.topology.heads[side // 2]
         begin, end = ends if side % 2 == UP else ends[::-1]
@@ -112,13 +115,16 @@ def test_loads_of_arcs_end_on_links_that_cost_as_much(seed):
 def test_weights_that_are_not_those_of_the_costs_are_found(change):
     _, _, _, costs, made, arcs = made_of(3)
     shares = equal_shares(made.topology, 4)
+    subtrees = find_subtrees(made.topology)
     loads = np.where(arcs.weights < UNREACHED, 1.0, 0.0)
 
     def is_proved(weights):
         is_shorter = np.ones(4, bool)
         run_alone(find_shorter, 4, shares, costs, made.topology, weights, is_shorter)
         flow = np.zeros(costs.size)
-        is_explained = hand_down(costs, arcs._replace(weights=weights), loads.copy(), flow)
+        changed = arcs._replace(weights=weights)
+        given = (costs, made.topology, subtrees, changed, loads.copy(), flow)
+        is_explained = hand_down(*given)
         return is_explained and not is_shorter.any()
 
     assert is_proved(arcs.weights)
@@ -127,6 +133,30 @@ def test_weights_that_are_not_those_of_the_costs_are_found(change):
         wrong = arcs.weights.copy()
         wrong[side] += change
         assert not is_proved(wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_subtrees_have_the_bits_of_all_ranks_one_after_another(seed, monkeypatch):
+    _, _, _, costs, made, arcs = made_of(seed)
+    topology = made.topology
+    rng = np.random.default_rng(seed)
+    loads = rng.random(arcs.weights.size) * (arcs.weights < UNREACHED)
+    one = find_subtrees(topology)
+    assert one.first.tolist() == [0, topology.offsets.size - 1]
+    flow = np.zeros(costs.size)
+    assert hand_down(costs, topology, one, arcs, loads.copy(), flow)
+    monkeypatch.setattr(customizable, "_FEW_TRIANGLES", 0)
+    monkeypatch.setattr(customizable, "_SUBTREES", 5)
+    shares = find_subtrees(topology)
+    assert shares.first.size > 4
+    assert sorted(shares.ranks) == list(range(topology.offsets.size - 1))
+    again = new_arcs(topology)
+    customize(costs, topology, shares, again)
+    for found, expected in zip(again, arcs, strict=True):
+        assert np.array_equal(found, expected)
+    shared = np.zeros(costs.size)
+    assert hand_down(costs, topology, shares, again, loads.copy(), shared)
+    assert np.array_equal(shared, flow)
 
 
 def test_vertices_without_a_way_through_come_first_and_are_not_joined():

@@ -161,7 +161,8 @@ def dijkstra(
         The matrix is not square, indices are no vertices, or ``limit`` is negative. It is a
         ValueError, as SciPy's.
     NegativeCycleError
-        A negative cycle can be reached from a source. SciPy's ``dijkstra`` does not end then.
+        A negative cycle can be reached from a source. SciPy's ``dijkstra`` does not end then. Where
+        the call is passed on to SciPy, this is the error of SciPy alone.
 
     Examples
     --------
@@ -176,6 +177,8 @@ def dijkstra(
         "min_only": min_only,
     }
     matrix = _to_matrix(csgraph, directed)
+    if isinstance(limit, (str, bytes)):
+        raise InputError(f"limit must be a number, not {arguments.describe(limit)}")
     try:
         limit = float(limit)
     except OverflowError:  # an integer beyond every distance
@@ -494,7 +497,16 @@ def _searched_or_by_scipy(
             return _search(graph, refuses_cycles=refuses_cycles, **given)
         except PrecisionError:  # beyond float64, which SciPy takes for no path
             pass
-    return function(to_scipy(csgraph.to("cpu")) if matrix is None else matrix, directed, **given)
+    if matrix is None:
+        matrix = to_scipy(csgraph.to("cpu"))
+    if (
+        function is scipy_csgraph.dijkstra
+        and not given["unweighted"]
+        and has_negative_weights(matrix)
+    ):
+        # It would not end on a negative cycle; this raises SciPy's error of one.
+        scipy_csgraph.bellman_ford(matrix, directed, given["indices"])
+    return function(matrix, directed, **given)
 
 
 def _find_graph(csgraph: Any, matrix: Any, directed: bool, unweighted: bool) -> Graph:

@@ -386,6 +386,27 @@ def test_a_negative_cycle_is_an_error_of_both_libraries():
         assert sorted(pickle.loads(pickle.dumps(caught.value)).cycle) == [1, 2]
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.filterwarnings("ignore:.*negative weights")
+@pytest.mark.parametrize("min_only", [False, True])
+@pytest.mark.parametrize(
+    ("passed_on", "limit"),
+    [([-np.inf], np.inf), ([1.0], np.nan), ([1e308, 1e308], np.inf)],
+    ids=["minus infinity", "a limit that is no number", "beyond float64"],
+)
+def test_dijkstra_ends_on_a_negative_cycle_where_scipy_searches(passed_on, limit, min_only):
+    weights = [-2.0, 1.0, *passed_on]
+    ends = ([0, 1, 0, 3][: len(weights)], [1, 0, 3, 2][: len(weights)])
+    matrix = scipy.sparse.csr_array((weights, ends), shape=(4, 4))
+    options = {"limit": limit, "min_only": min_only}
+    with pytest.raises(scipy_csgraph.NegativeCycleError):
+        csgraph.dijkstra(matrix, indices=[0, 2], **options)
+    assert_same(
+        csgraph.dijkstra(matrix, indices=[2, 2], **options),
+        scipy_csgraph.dijkstra(matrix, indices=[2, 2], **options),
+    )
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_a_graph_that_was_built_once_gives_the_same(device):
     matrix = scipy.sparse.random_array(

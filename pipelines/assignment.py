@@ -298,7 +298,7 @@ def _write(flags: dict[str, Any]) -> int:
     read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(flags))
 
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
-    if given.get("device") not in (None, result.shortest_on):
+    if flags.get("device") not in (None, result.shortest_on):
         say(f"the CPU found the shortest paths (shortest_by: {result.shortest_by})")
     result.certify()
 

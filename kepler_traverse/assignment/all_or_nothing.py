@@ -35,8 +35,8 @@ from ..hierarchy.customizable import (
     new_arcs,
     part_above,
 )
-from . import searched_loads, swept_loads
-from .link_costs import Extent, measure_extent, round_down, scale_sums
+from . import link_costs, searched_loads, swept_loads
+from .link_costs import Extent, measure_extent, round_down, scale_sums, take
 from .path_flows import Demand, Searches
 from .problem import Problem
 from .trees import NO_LINK
@@ -467,7 +467,7 @@ class SweepLoader(HierarchyLoader):
             rise_marks = marks[rise]
             fall_marks = marks[fall]
         weights = self._arcs.weights
-        return swept_loads.Weights(weights[rise], weights[fall], rise_marks, fall_marks)
+        return swept_loads.Weights(take(weights, rise), take(weights, fall), rise_marks, fall_marks)
 
     def _proves_weights(self, costs: np.ndarray) -> bool:
         """Return whether no link and no triangle is shorter than its arc."""
@@ -494,7 +494,8 @@ class SweepLoader(HierarchyLoader):
         """Add what is carried to the flow of the links; return whether their costs explain it."""
         loads = np.zeros(self._arcs.weights.size)
         for sides, rows in zip(self._ground.searches.sides(), carried, strict=True):
-            loads[sides] = _sum_rows(rows)
+            n_blocks = link_costs.count_blocks(sides.size)
+            threads.run(swept_loads.add_up_shares, n_blocks, rows, sides, loads)
         topology = self._ground.customizable.topology
         return hand_down(costs, topology, self._subtrees, self._arcs, loads, flow)
 

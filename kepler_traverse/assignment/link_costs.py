@@ -52,7 +52,7 @@ class CostArrays(NamedTuple):
 
 
 def take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return what is at some places, int64, of an array."""
+    """Return what is at some places of an array."""
     taken = np.empty(places.size, values.dtype)
     threads.run(_take_blocks, count_blocks(places.size), values, places, taken)
     return taken
@@ -389,13 +389,15 @@ def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.
     ``unit``: the number of bits and the power, which ``round_down`` has multiplied with.
     """
     is_below = np.empty(count_blocks(sums.size), np.bool_)
-    threads.run(_scale_blocks, is_below.size, sums, unit, beyond, values, is_below)
+    n_bits, shift = unit
+    rule = n_bits, 2.0**-shift  # a product with it is rounded once, if at all
+    threads.run(_scale_blocks, is_below.size, sums, rule, beyond, values, is_below)
     return bool(is_below.all())
 
 
 @njit(cache=True, nogil=True)
-def _scale_blocks(next_item, n_items, sums, unit, beyond, values, is_below):
-    n_bits, shift = unit
+def _scale_blocks(next_item, n_items, sums, rule, beyond, values, is_below):
+    n_bits, factor = rule
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -403,7 +405,7 @@ def _scale_blocks(next_item, n_items, sums, unit, beyond, values, is_below):
         are_all = True
         for i in range(block * BLOCK, min((block + 1) * BLOCK, sums.size)):
             if sums[i] < beyond:
-                values[i] = math.ldexp(np.float64(sums[i] >> n_bits), -shift)
+                values[i] = (sums[i] >> n_bits) * factor
             else:
                 values[i] = np.inf
                 are_all = False

@@ -19,6 +19,7 @@ from ..cpu.edges import Edges
 from ..cpu.simd_sums import compare_line, lower_line
 from ..hierarchy.customizable import DOWN, UNREACHED, UP, Part
 from ..hierarchy.sweep import DOUBLINGS, LANES, aligned_lines
+from .link_costs import BLOCK
 from .path_flows import Demand
 
 KIND = np.dtype(np.int64)
@@ -175,6 +176,22 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
                     )
             scratch.from_below[:] = 0
         is_proved[share] = is_right
+
+
+@njit(cache=True, nogil=True)
+def add_up_shares(next_item, n_items, rows, sides, loads):
+    """Write to ``loads`` what the arcs of a part carry of all shares, added in their order, at the sides
+    of the arcs, per block of ``BLOCK`` arcs.
+    """
+    while True:
+        block = atomic_add(next_item, 0, 1)
+        if block >= n_items:
+            break
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, sides.size)):
+            total = 0.0
+            for share in range(rows.shape[0]):
+                total += rows[share, i]
+            loads[sides[i]] = total
 
 
 @njit(cache=True, nogil=True)

@@ -68,26 +68,29 @@ def compile_ahead(
     arguments.flag("certify", certify)
     weights = np.dtype(arguments.choice("weight_type", weight_type, ("float32", "float64")))
     cuda.require()
-    hops = ALGORITHMS[algorithm].counts_hops
-    if weighted is None:
-        has_weights = not hops
-    else:
+    counts_hops = ALGORITHMS[algorithm].counts_hops
+    has_weights = not counts_hops
+    if weighted is not None:
         has_weights = arguments.flag("weighted", weighted)
+
+    # Building and surveying. A file is compiled as a whole for each set of types, so its first
+    # kernel stands for all.
     weight_t = weights if has_weights else np.dtype(np.float32)
     requests = [
-        Request(each.ENTRIES[0], np.int32, weight_t)
-        for each in (csr_build, vertex_ids, graph_statistics)
+        Request(module.ENTRIES[0], np.int32, weight_t)
+        for module in (csr_build, vertex_ids, graph_statistics)
     ]
-    # A file is compiled as a whole for each set of types, so its first kernel stands for all.
     requests.append(Request(graph_statistics.ENTRIES[0]))
     if has_weights:
         requests.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
     requests += persistent.likely_kernels(directed, predecessors=False)  # of the survey
-    if not hops:
+
+    # Certifying, and results.
+    if not counts_hops:
         requests.append(Request(exact.ENTRIES[0], np.int32, weights))
     if certify:
-        requests += batch_gpu.likely_kernels(hops, weights)
-    return start_compiling(requests + kind.likely_kernels(hops, weights))
+        requests += batch_gpu.likely_kernels(counts_hops, weights)
+    return start_compiling(requests + kind.likely_kernels(counts_hops, weights))
 
 
 __all__ = ["Compilation", "CompileTimes", "compile_ahead", "compile_times"]

@@ -117,6 +117,8 @@ def paths(
         raise InputError(
             "graph= is for the paths of a frame; paths(graph, pairs) searches in its first argument"
         )
+
+    # Pairs, which are searched for in a graph.
     arguments.flag("edges", edges)
     graph = frame
     if algorithm is None:
@@ -128,6 +130,7 @@ def paths(
     for name in sums:
         if name in RESULT_KINDS["paths"].columns:
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
+
     ends = ends_of_pairs(targets)
     table = pair_table(*numbers_of_pairs(graph, ends.origins, ends.destinations))
     plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(

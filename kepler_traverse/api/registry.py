@@ -8,6 +8,7 @@ from typing import Any
 from .. import arguments, plugins
 from ..bfs import REGISTRY as BFS
 from ..search import frames
+from ..search.strategy import BaseStrategy
 from ..sssp import REGISTRY as SSSP
 
 
@@ -42,24 +43,29 @@ def strategies(published: bool = False) -> Any:
     """
     published = arguments.flag("published", published)
     plugins.refuse_failed()
-    return frames.host_frame(
-        [
-            {
-                "algorithm": algorithm,
-                "sources": sources,
-                "name": strategy.name,
-                "device": strategy.device,
-                "default": strategy.default,
-                "needs": ", ".join(sorted(strategy.needs)),
-                "knobs": ", ".join(field.name for field in fields(strategy.knobs))
-                if strategy.knobs
-                else "",
-                "paper": strategy.paper,
-                "teaches": strategy.rationale,
-            }
-            for algorithm, registry in (("bfs", BFS), ("sssp", SSSP))
-            for sources, listed in zip(("one", "many"), registry.with_plugins(), strict=True)
-            for strategy in listed
-            if published or not strategy.published
-        ]
-    )
+    records = []
+    for algorithm, registry in (("bfs", BFS), ("sssp", SSSP)):
+        single_source, multi_source = registry.with_plugins()
+        for sources, known in (("one", single_source), ("many", multi_source)):
+            records += [
+                _describe(algorithm, sources, strategy)
+                for strategy in known
+                if published or not strategy.published
+            ]
+    return frames.host_frame(records)
+
+
+def _describe(algorithm: str, sources: str, strategy: BaseStrategy) -> dict[str, Any]:
+    """Return the record of a strategy."""
+    knobs = fields(strategy.knobs) if strategy.knobs else ()
+    return {
+        "algorithm": algorithm,
+        "sources": sources,
+        "name": strategy.name,
+        "device": strategy.device,
+        "default": strategy.default,
+        "needs": ", ".join(sorted(strategy.needs)),
+        "knobs": ", ".join(field.name for field in knobs),
+        "paper": strategy.paper,
+        "teaches": strategy.rationale,
+    }

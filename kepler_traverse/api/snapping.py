@@ -21,7 +21,7 @@ _COORDINATES = ("degrees", "metres")
 _COMPONENTS = ("largest", "any")
 _LONGITUDE = 360.0  # 0 to 360 and -180 to 180 are both in use
 _LATITUDE = 90.0
-_FARTHEST = 1e150  # a coordinate, of which squares are finite
+_FARTHEST = 1e150  # the largest coordinate, so that squares are finite
 
 
 def snap(
@@ -91,28 +91,31 @@ def snap(
     arguments.choice("coordinates", coordinates, _COORDINATES)
     limit = None if cutoff is None else arguments.limit("cutoff", cutoff)
     check_names_of_coordinates(x, y)
-    places = _places_of_points(points, x, y)
+    places = _read_points(points, x, y)
     _require_places("points", (x, y), places, coordinates)
+
+    # The vertices that may be taken and have coordinates.
     numbers = _candidates(graph, component, around)
-    known = read_coordinates(vertices, x, y)
+    vertex_places = read_coordinates(vertices, x, y)
     ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
     if not graph.has_string_ids:
         ids = to_host(ids)
-    has_place, at = known.look_up_known(ids)
+    has_place, candidate_places = vertex_places.look_up_known(ids)
     if not has_place.any():
         raise InputError(
             f"vertices has the coordinates of none of {len(numbers):,} vertices to snap to; it "
             "needs the ids of the graph's vertices"
         )
     numbers = numbers[has_place]
-    _require_places("vertices", (x, y), at, coordinates)
-    nearest, offset = nearest_points(*at, *places, on_sphere=coordinates == "degrees")
-    if limit is None:
-        is_far = None
-    else:
+    _require_places("vertices", (x, y), candidate_places, coordinates)
+
+    is_on_sphere = coordinates == "degrees"
+    nearest, offset = nearest_points(*candidate_places, *places, on_sphere=is_on_sphere)
+    is_far = None  # null where true
+    if limit is not None:
         is_far = offset > limit
-    found = Column.of_vertices(graph, numbers[nearest])
-    columns = {"vertex": Column(found.values, is_far), "offset": Column(offset, is_far)}
+    vertex = Column.of_vertices(graph, numbers[nearest])
+    columns = {"vertex": Column(vertex.values, is_far), "offset": Column(offset, is_far)}
     frame = frame_from(columns_on_device(columns, graph), graph.device)
     index = index_of_rows(points)
     if index is not None:
@@ -120,8 +123,8 @@ def snap(
     return frame
 
 
-def _places_of_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates of points as float64."""
+def _read_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and y of points, float64 of shape (n_points,) each."""
     columns = arguments.columns("points", points)
     if columns is None:
         raise InputError(
@@ -135,19 +138,22 @@ def _places_of_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarr
         else:
             advice = f"; it has {listed(list(columns))}; name others by x= and y="
         raise InputError(f"points has no column {missing!r}{advice}")
-    given = columns_in_order("points", {x: columns[x], y: columns[y]})
-    at_x, at_y = (
-        to_host(arguments.as_array(f"points[{name!r}]", given[name])).astype(np.float64)
+    columns = columns_in_order("points", {x: columns[x], y: columns[y]})
+    x_values, y_values = (
+        to_host(arguments.as_array(f"points[{name!r}]", columns[name])).astype(np.float64)
         for name in (x, y)
     )
-    arguments.size(f"points[{y!r}]", at_y, at_x.size, f"one per value of points[{x!r}]")
-    return at_x, at_y
+    arguments.size(f"points[{y!r}]", y_values, x_values.size, f"one per value of points[{x!r}]")
+    return x_values, y_values
 
 
 def _require_places(
-    owner: str, names: tuple[str, str], at: tuple[np.ndarray, np.ndarray], coordinates: str
+    owner: str, names: tuple[str, str], places: tuple[np.ndarray, np.ndarray], coordinates: str
 ) -> None:
-    """Raise InputError unless coordinates are finite, and are what they are said to be."""
+    """Raise InputError unless x and y are finite, and are what ``coordinates`` says.
+
+    ``owner`` is the argument that has them, in columns of these names.
+    """
     if coordinates == "degrees":
         limits = (_LONGITUDE, _LATITUDE)
         what = ("longitude", "latitude")
@@ -156,7 +162,7 @@ def _require_places(
         limits = (_FARTHEST, _FARTHEST)
         what = ("coordinate", "coordinate")
         advice = ""
-    for name, values, limit, kind in zip(names, at, limits, what, strict=True):
+    for name, values, limit, kind in zip(names, places, limits, what, strict=True):
         wrong = np.flatnonzero(~(np.abs(values) <= limit))
         if not wrong.size:
             continue
@@ -175,11 +181,10 @@ def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
     arguments.choice("component", component, _COMPONENTS)
     if not graph.n_vertices:
         raise InputError("graph has no vertices to snap to")
-    if around is None:
-        vertex = None
-    elif not arguments.is_one_id(around):
-        raise UnknownVertexError(f"around must be one vertex, not {arguments.describe(around)}")
-    else:
+    vertex = None
+    if around is not None:
+        if not arguments.is_one_id(around):
+            raise UnknownVertexError(f"around must be one vertex, not {arguments.describe(around)}")
         vertex = int(graph.to_numbers([around], "vertex around which to snap")[0])
     if component == "any":
         if vertex is not None:

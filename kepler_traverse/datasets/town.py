@@ -14,7 +14,8 @@ from .. import arguments
 _SIDE = 84  # rows and columns of streets, of which a disc is built on
 _BLOCK = 90.0  # metres between streets, before they bend
 _MAIN = 10  # one street of so many is a main road
-_SPEED = 6.0, 14.0  # metres per second on other streets and on main roads
+_SPEED = 6.0  # metres per second
+_MAIN_SPEED = 14.0  # the same on main roads
 _DELAY = 5.0  # seconds per junction
 _SCHOOLS = 12
 _METRES_PER_DEGREE = 111_320.0
@@ -116,6 +117,8 @@ def town(seed: int = 1) -> Town:
     True
     """
     draws = np.random.default_rng(arguments.whole("seed", seed))
+
+    # Places on a grid, whose streets bend: the coordinates are metres from the middle.
     number = np.arange(_SIDE * _SIDE)
     row = number // _SIDE
     column = number % _SIDE
@@ -126,123 +129,165 @@ def town(seed: int = 1) -> Town:
     twist = 0.35 * np.sin(np.hypot(x, y) / 1600)
     x, y = x * np.cos(twist) - y * np.sin(twist), x * np.sin(twist) + y * np.cos(twist)
     radius = np.hypot(x, y)
-    angle = np.arctan2(y, x)
-    edge_of_town = (
-        _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
-    )
-    beyond_river = y - (420 * np.sin(x / 1300) - 900)
-    in_park = np.hypot(x + 1500, y - 900) < 480
-    is_land = (radius < edge_of_town) & ~in_park & (np.abs(beyond_river) > 45)
+    grid = _Grid(row, column, radius, *_find_land(x, y, radius))
 
-    streets = []
-    for step, line, last, kinds in (
-        (1, row, column, ("Street", "Lane")),
-        (_SIDE, column, row, ("Road", "Avenue")),
-    ):
-        begin = number[last < _SIDE - 1]
-        end = begin + step
-        is_main = line[begin] % _MAIN == _MAIN // 2
-        # A main road goes on where a block of it would end in the river.
-        wet = (
-            is_main
-            & is_land[begin]
-            & ~is_land[end]
-            & ~in_park[end]
-            & (last[begin] < _SIDE - 2)
-            & (radius[end] < 3000)
-        )
-        end = np.where(wet, np.minimum(end + step, number.size - 1), end)
-        crosses = beyond_river[begin] * beyond_river[end] < 0
-        kept = (
-            is_land[begin]
-            & is_land[end]
-            & (is_main | (~crosses & (draws.random(begin.size) > 0.17)))
-        )
-        names = np.array(
-            [f"{_TREES[i % len(_TREES)]} {kinds[i // len(_TREES)]}" for i in range(_SIDE)]
-        )
-        streets.append((begin[kept], end[kept], is_main[kept], names[line[begin[kept]]]))
-    src, dst, is_main, name = (np.concatenate(parts) for parts in zip(*streets, strict=True))
+    # Streets, as pairs of places, and the directions in which they lead.
+    src, dst, is_main, name = _lay_streets(grid, draws)
     metres = np.hypot(x[src] - x[dst], y[src] - y[dst])
-    seconds = np.rint(metres / np.where(is_main, _SPEED[1], _SPEED[0]) + _DELAY)
-    one_way = (
+    speed = np.where(is_main, _MAIN_SPEED, _SPEED)
+    seconds = np.rint(metres / speed + _DELAY)
+    is_one_way = (
         ~is_main
         & (np.maximum(radius[src], radius[dst]) < 1400)
         & (dst - src == 1)
         & (row[src] % _MAIN % 3 == 1)
     )
-    forth = ~one_way | (row[src] % 2 == 0)
-    back = ~one_way | (row[src] % 2 == 1)
-    street = np.concatenate([np.flatnonzero(forth), np.flatnonzero(back)])
-    is_back = np.arange(street.size) >= np.count_nonzero(forth)
-    ends = np.where(is_back, dst[street], src[street]), np.where(is_back, src[street], dst[street])
+    leads_forth = ~is_one_way | (row[src] % 2 == 0)
+    leads_back = ~is_one_way | (row[src] % 2 == 1)
+    street = np.concatenate([np.flatnonzero(leads_forth), np.flatnonzero(leads_back)])
+    is_back = np.arange(street.size) >= np.count_nonzero(leads_forth)
+    begin = np.where(is_back, dst[street], src[street])
+    end = np.where(is_back, src[street], dst[street])
 
-    station = int(np.argmin(np.where(is_land, radius, np.inf)))
-    inside = _reached(*ends, station, number.size) & _reached(*ends[::-1], station, number.size)
-    renumbered = np.cumsum(inside) - 1
-    kept = inside[ends[0]] & inside[ends[1]]
-    street = street[kept]
+    # The junctions from which the station can be reached, and back.
+    station = int(np.argmin(np.where(grid.is_land, radius, np.inf)))
+    is_junction = _find_reached(begin, end, station, number.size)
+    is_junction &= _find_reached(end, begin, station, number.size)
+    vertex = np.cumsum(is_junction) - 1
+    is_road = is_junction[begin] & is_junction[end]
+    street = street[is_road]
     roads = pd.DataFrame(
         {
-            "src": renumbered[ends[0][kept]],
-            "dst": renumbered[ends[1][kept]],
+            "src": vertex[begin[is_road]],
+            "dst": vertex[end[is_road]],
             "weight": seconds[street].astype(np.int64),
-            "speed": np.where(is_main[street], _SPEED[1], _SPEED[0]),
+            "speed": speed[street],
             "street": name[street],
         }
     )
-    x = x[inside]
-    y = y[inside]
-    radius = radius[inside]
-    row = row[inside]
-    works = [
-        np.exp(-((np.hypot(x - a, y - b) / c) ** 2))
-        for a, b, c in ((0, 0, 800), (2300, 1400, 500), (-1900, -1700, 400))
+    x = x[is_junction]
+    y = y[is_junction]
+    junctions = _make_junctions(x, y, radius[is_junction], draws)
+
+    school_vertices = _far_apart(x, y, _SCHOOLS)
+    first_street = roads.groupby("src")["street"].first()
+    names = [f"School of {first_street[school]}" for school in school_vertices.tolist()]
+    schools = pd.DataFrame({"vertex": school_vertices, "name": names})
+    return Town(roads, junctions, schools, int(vertex[station]))
+
+
+class _Grid(NamedTuple):
+    """The places of the grid, as arrays of shape (n,)."""
+
+    row: np.ndarray
+    column: np.ndarray
+    radius: np.ndarray  # metres from the middle
+    is_land: np.ndarray  # whether a junction may be there
+    is_in_park: np.ndarray
+    beyond_river: np.ndarray  # metres from the middle of the river, below 0 on the other bank
+
+
+def _find_land(
+    x: np.ndarray, y: np.ndarray, radius: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the last three fields of a ``_Grid``: land is in the town, and in no park or river."""
+    angle = np.arctan2(y, x)
+    edge_of_town = (
+        _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
+    )
+    beyond_river = y - (420 * np.sin(x / 1300) - 900)
+    is_in_park = np.hypot(x + 1500, y - 900) < 480
+    is_land = (radius < edge_of_town) & ~is_in_park & (np.abs(beyond_river) > 45)
+    return is_land, is_in_park, beyond_river
+
+
+def _lay_streets(
+    grid: _Grid, draws: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return both ends of each street, whether it is a main road, and its name."""
+    number = np.arange(grid.row.size)
+    streets = []
+    # Along rows and along columns: the step to the next place, the number of the street, the place
+    # in it, and what streets are called.
+    for step, line, place, kinds in (
+        (1, grid.row, grid.column, ("Street", "Lane")),
+        (_SIDE, grid.column, grid.row, ("Road", "Avenue")),
+    ):
+        begin = number[place < _SIDE - 1]
+        end = begin + step
+        is_main = line[begin] % _MAIN == _MAIN // 2
+        # A main road goes on where a block of it would end in the river.
+        is_wet = (
+            is_main
+            & grid.is_land[begin]
+            & ~grid.is_land[end]
+            & ~grid.is_in_park[end]
+            & (place[begin] < _SIDE - 2)
+            & (grid.radius[end] < 3000)
+        )
+        end = np.where(is_wet, np.minimum(end + step, number.size - 1), end)
+        crosses = grid.beyond_river[begin] * grid.beyond_river[end] < 0
+        is_street = (
+            grid.is_land[begin]
+            & grid.is_land[end]
+            & (is_main | (~crosses & (draws.random(begin.size) > 0.17)))
+        )
+        names = np.array(
+            [f"{_TREES[i % len(_TREES)]} {kinds[i // len(_TREES)]}" for i in range(_SIDE)]
+        )
+        begin = begin[is_street]
+        streets.append((begin, end[is_street], is_main[is_street], names[line[begin]]))
+    along_rows, along_columns = streets
+    src, dst, is_main, name = map(np.concatenate, zip(along_rows, along_columns, strict=True))
+    return src, dst, is_main, name
+
+
+def _make_junctions(
+    x: np.ndarray, y: np.ndarray, radius: np.ndarray, draws: np.random.Generator
+) -> pd.DataFrame:
+    """Return the table of junctions, which are numbered in order: most jobs are in three centres."""
+    centres = [
+        np.exp(-((np.hypot(x - centre_x, y - centre_y) / width) ** 2))
+        for centre_x, centre_y, width in ((0, 0, 800), (2300, 1400, 500), (-1900, -1700, 400))
     ]
-    junctions = pd.DataFrame(
+    jobs = 90 * centres[0] + 120 * centres[1] + 80 * centres[2] + 6 * draws.random(x.size)
+    residents = 60 * np.exp(-radius / 2200) * (0.3 + draws.random(x.size))
+    return pd.DataFrame(
         {
             "vertex": np.arange(x.size),
             "x": np.round(x / _METRES_PER_DEGREE, 6),
             "y": np.round(y / _METRES_PER_DEGREE, 6),
-            "jobs": np.rint(
-                90 * works[0] + 120 * works[1] + 80 * works[2] + 6 * draws.random(x.size)
-            ).astype(np.int64),
-            "residents": np.rint(60 * np.exp(-radius / 2200) * (0.3 + draws.random(x.size))).astype(
-                np.int64
-            ),
+            "jobs": np.rint(jobs).astype(np.int64),
+            "residents": np.rint(residents).astype(np.int64),
         }
     )
-    chosen = _far_apart(x, y, _SCHOOLS)
-    first_street = roads.groupby("src")["street"].first()
-    schools = pd.DataFrame(
-        {
-            "vertex": chosen,
-            "name": [f"School of {first_street[vertex]}" for vertex in chosen.tolist()],
-        }
-    )
-    return Town(roads, junctions, schools, int(renumbered[station]))
 
 
-def _reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int) -> np.ndarray:
-    """Return which vertices are reached; NumPy is enough here, and compiles nothing."""
-    reached = np.zeros(n_vertices, bool)
-    reached[start] = True
-    before = 0
-    while before < (before := int(np.count_nonzero(reached))):
-        reached[dst[reached[src]]] = True
-    return reached
+def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int) -> np.ndarray:
+    """Return a bool per vertex: whether edges lead to it from one; NumPy is enough here, and
+    compiles nothing.
+    """
+    is_reached = np.zeros(n_vertices, bool)
+    is_reached[start] = True
+    n_before = 0
+    while n_before < np.count_nonzero(is_reached):
+        n_before = int(np.count_nonzero(is_reached))
+        is_reached[dst[is_reached[src]]] = True
+    return is_reached
 
 
 def _far_apart(x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    """Return n places, each as far as possible from those before it, and none of them at the
-    border.
+    """Return the numbers of n places, each as far as possible from those before it, and none of them
+    at the border.
     """
     central = np.flatnonzero(np.hypot(x, y) < 0.75 * np.hypot(x, y).max())
-    chosen = [int(central[np.argmin(np.hypot(x[central] - 700, y[central] - 500))])]
-    nearest = np.full(central.size, np.inf)
-    while len(chosen) < n:
-        nearest = np.minimum(
-            nearest, np.hypot(x[central] - x[chosen[-1]], y[central] - y[chosen[-1]])
-        )
-        chosen.append(int(central[np.argmax(nearest)]))
-    return np.sort(np.array(chosen))
+    x = x[central]
+    y = y[central]
+    place = int(np.argmin(np.hypot(x - 700, y - 500)))
+    places = [place]
+    distance = np.full(central.size, np.inf)  # to the nearest of the places so far
+    while len(places) < n:
+        distance = np.minimum(distance, np.hypot(x - x[place], y - y[place]))
+        place = int(np.argmax(distance))
+        places.append(place)
+    return np.sort(central[places])

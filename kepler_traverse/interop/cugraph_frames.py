@@ -61,44 +61,49 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     _check_columns(frame)
     check_unreached("cugraph", graph)
     xp: Any = cuda.cp if hasattr(frame, "to_arrow") else np
-    vertex = _numbers(graph, frame, "vertex")
+    vertex = _vertex_numbers(graph, frame, "vertex")
     if "source" in frame.columns:
-        source = _numbers(graph, frame, "source")
+        source = _vertex_numbers(graph, frame, "source")
     else:
         source = np.zeros(vertex.size, np.int64)
+
+    # The row of the result for each row of the frame: sources have ranks in the order of the frame,
+    # and n rows each.
     distinct, first, inverse = np.unique(source, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place = np.empty(order.size, np.int64)
-    place[order] = np.arange(order.size)
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
     n = graph.n_vertices
-    size = distinct.size * graph.n_vertices
-    at = xp.asarray(place[inverse] * n + vertex)
+    n_rows = distinct.size * n
+    row = xp.asarray(rank[inverse] * n + vertex)
 
-    given = xp.asarray(frame["distance"].values)
-    reached = xp.zeros(size, bool)
-    distance = xp.zeros(size, given.dtype)
-    reached[at] = True
-    distance[at] = given
-    if int(xp.count_nonzero(reached)) < len(frame):
+    known_distances = xp.asarray(frame["distance"].values)
+    is_reached = xp.zeros(n_rows, bool)
+    is_reached[row] = True
+    distance = xp.zeros(n_rows, known_distances.dtype)
+    distance[row] = known_distances
+    if int(xp.count_nonzero(is_reached)) < len(frame):
         raise InputError("frame holds a vertex twice for one source")
+
+    # Columns in the order of cuGraph's BFS, or of its SSSP.
     ids = xp.asarray(to_host(graph.ids))
-    hops = holds_hops(graph, frame)
+    is_hops = holds_hops(graph, frame)
     vertices = Column(xp.tile(ids, distinct.size))
-    distances = Column(cugraph_distances(graph, distance, reached, hops))
+    distances = Column(cugraph_distances(graph, distance, is_reached, is_hops))
+    columns = {}
     if "source" in frame.columns:
-        columns = {"source": Column(xp.repeat(ids[xp.asarray(distinct[order])], n))}
+        columns["source"] = Column(xp.repeat(ids[xp.asarray(distinct[order])], n))
+    if is_hops:
+        columns |= {"vertex": vertices, "distance": distances}
     else:
-        columns = {}
-    columns |= (
-        {"vertex": vertices, "distance": distances}
-        if hops
-        else {"distance": distances, "vertex": vertices}
-    )
+        columns |= {"distance": distances, "vertex": vertices}
     if "predecessor" in frame.columns:
-        _numbers(graph, frame, "predecessor")  # raises an error if one is not in the graph
+        # raises an error if one is not in the graph
+        _vertex_numbers(graph, frame, "predecessor")
         before = xp.asarray(frame["predecessor"].values)
-        predecessor = xp.full(size, NO_PREDECESSOR, ids.dtype)
-        predecessor[at] = xp.where(
+        predecessor = xp.full(n_rows, NO_PREDECESSOR, ids.dtype)
+        # a source is its own predecessor here, and has none in cuGraph
+        predecessor[row] = xp.where(
             before == xp.asarray(frame["vertex"].values), before.dtype.type(NO_PREDECESSOR), before
         )
         columns["predecessor"] = Column(predecessor)
@@ -106,6 +111,7 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
 
 
 def _check_columns(frame: Frame) -> None:
+    """Raise InputError unless a frame has vertices and distances, without nulls."""
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
             f"frame must be a data frame of pandas or cuDF, not {arguments.describe(frame)}"
@@ -124,7 +130,8 @@ def _check_columns(frame: Frame) -> None:
         raise InputError(f"frame must hold numbers as distances, not {frame['distance'].dtype}")
 
 
-def _numbers(graph: Graph, frame: Frame, name: str) -> np.ndarray:
+def _vertex_numbers(graph: Graph, frame: Frame, name: str) -> np.ndarray:
+    """Return a column of ids as vertex numbers, int64; InputError if one is not in the graph."""
     try:
         return graph.to_numbers(frame[name].values, "id")
     except UnknownVertexError as error:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
 
-_OWN_FORMATS = ("csr", "csc", "coo")
+_OWN_FORMATS = ("csr", "csc", "coo")  # whose values need not be float64
 
 
 def as_csr(csgraph: Any, directed: bool) -> Any:
@@ -26,13 +26,13 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
     """
     load("scipy.sparse.csgraph")
     from scipy import sparse
-    from scipy.sparse import csgraph as of_scipy
+    from scipy.sparse import csgraph as scipy_csgraph
 
     try:
         if isinstance(csgraph, np.ma.MaskedArray):
             # SciPy needs a mask of the array's shape
             masked = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))
-            matrix = of_scipy.csgraph_from_masked(masked)
+            matrix = scipy_csgraph.csgraph_from_masked(masked)
         elif sparse.issparse(csgraph) or hasattr(csgraph, "to_scipy_sparse"):
             if not sparse.issparse(csgraph):  # of the package sparse, converted as SciPy does
                 csgraph = csgraph.to_scipy_sparse(accept_fv=[0, np.inf, np.nan]).tocsc()
@@ -45,7 +45,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
                 # SciPy converts a damaged matrix to a damaged one
                 arguments.sparse("csgraph", matrix)
         else:
-            matrix = of_scipy.csgraph_from_dense(csgraph, null_value=0)
+            matrix = scipy_csgraph.csgraph_from_dense(csgraph, null_value=0)
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError, RuntimeError) as error:
@@ -74,19 +74,18 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
     dst = matrix.indices.astype(kind, copy=False)
     weight = None
     if weighted:
-        weight = _check_weights(matrix.data, n)
-        if weight.dtype.kind == "f":
-            is_edge = np.isfinite(weight)
-        else:
-            is_edge = None
-        if is_edge is not None and not is_edge.all():
+        weight = _convert_weights(matrix.data, n)
+    if weight is not None and weight.dtype.kind == "f":
+        is_edge = np.isfinite(weight)
+        if not is_edge.all():
             src = src[is_edge]
             dst = dst[is_edge]
             weight = weight[is_edge]
     return graph_from_numbers(src, dst, weight, ids=np.arange(n, dtype=kind), directed=directed)
 
 
-def _check_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
+def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
+    """Return weights as float64, or as integers where no sum over a path can round in float64."""
     if data.dtype.kind == "b":
         return data.astype(np.int8)
     if data.dtype.kind in "iu" and data.size:
@@ -112,23 +111,23 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     InputError if they are no integers, or out of range.
     """
     try:
-        given = np.asarray(indices)
+        array = np.asarray(indices)
     except MemoryError:
         raise
     except Exception as error:  # rows that differ in length, or what a class of the caller raises
         raise InputError(f"indices must be vertex numbers: {error}") from None
-    if not given.size:
-        return np.zeros(given.shape, np.int64)
-    if given.dtype.kind == "O":
-        given = np.array(arguments.plain_list(given.ravel())).reshape(given.shape)
-    if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype.kind == "O":
+        array = np.array(arguments.plain_list(array.ravel())).reshape(array.shape)
+    if array.dtype.kind not in "iuf" or not np.array_equal(np.trunc(array), array):
         raise InputError(
-            f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}"
+            f"indices must be whole numbers, not {arguments.describe(array.ravel().tolist()[0])}"
         )
-    wrong = (given < -n_vertices) | (given >= n_vertices)
+    wrong = (array < -n_vertices) | (array >= n_vertices)
     if wrong.any():
         raise InputError(
-            f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}"
+            f"indices holds {array[wrong][0]}, and the vertices are 0 to {n_vertices - 1}"
         )
-    numbers = given.astype(np.int64)
+    numbers = array.astype(np.int64)
     return np.where(numbers < 0, numbers + n_vertices, numbers)

@@ -17,9 +17,9 @@ from ..errors import InputError, how_to_install, listed
 from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
 from ..graph import Graph
 
-# what is drawn of a frame, unless the caller names a column
+# columns that are drawn, unless the caller names one: the first that a frame has
 _FIRST = ("band", "closeness", "source", "distance")
-# by which rows of one vertex may differ
+# columns by which rows of one vertex may differ
 _APART = ("rank", "group", "cutoff", "source", "target")
 _FEW = 10  # groups that colours and a legend can distinguish
 _GREY = "#c8ccd2"
@@ -93,30 +93,30 @@ def plot(
     >>> bands = sssp_many(graph, [here.station], result="isochrones", cutoffs=[300, 600])  # doctest: +SKIP
     >>> plot(bands, here.junctions, graph=graph).figure.savefig("isochrones.png")  # doctest: +SKIP
     """
-    pyplot = _module(
+    pyplot = _import_module(
         "matplotlib.pyplot",
         f"pictures need matplotlib; install it by: {how_to_install('plot')}",
     )
     from matplotlib.collections import LineCollection
 
-    scale = _Scale.of(unit, per_unit)
-    table, places = _table(frame, vertices, x, y)
-    if graph is None:
-        streets = None
-    else:
-        streets = _streets(graph, places)
+    scale = _Scale.checked(unit, per_unit)
+    table, places = _read_table(frame, vertices, x, y)
     if ax is None:
         ax = pyplot.figure(figsize=(8, 8), layout="constrained").add_subplot()
-    if streets is not None:
-        ax.add_collection(
-            LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1)
-        )
+
+    # The streets in grey, and what the frame says above them.
+    streets = None
+    if graph is not None:
+        streets = _find_streets(graph, places)
+        lines = LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1)
+        ax.add_collection(lines)
     if "position" in table.column_names:
         _draw_paths(ax, table, places)
-    elif _is_of_edges(table):
-        _draw_edges(ax, table, places, _column(table, column), scale)
+    elif _has_edges(table):
+        _draw_edges(ax, table, places, _choose_column(table, column), scale)
     else:
-        _draw_values(ax, table, places, streets, _column(table, column), scale)
+        _draw_values(ax, table, places, streets, _choose_column(table, column), scale)
+
     if title:
         ax.set_title(title)
     ax.autoscale_view()
@@ -151,22 +151,22 @@ def explore(
     InputError, UnknownVertexError
         As of ``plot``; lonboard is missing.
     """
-    if _is_of_edges(frame):
+    if _has_edges(frame):
         raise InputError(
             "explore() shows vertices and paths, and frame has a row per edge; draw it by plot()"
         )
-    lonboard = _module(
+    lonboard = _import_module(
         "lonboard",
         f"explore() needs lonboard; install it by: {how_to_install('plot', 'lonboard')}",
     )
-    table, places = _table(frame, vertices, x, y)
+    table, places = _read_table(frame, vertices, x, y)
     if "position" in table.column_names:
         table, _ = make_lines(table, places)
-        colours = _Colours.of(pa.array(np.arange(table.num_rows) % _FEW))
+        colours = _Colours.of_column(pa.array(np.arange(table.num_rows) % _FEW))
         options: dict[str, Any] = {"get_color": colours.bytes(), "width_min_pixels": 3}
         layer = lonboard.PathLayer
     else:
-        colours = _Colours.of(table[_column(table, column)])
+        colours = _Colours.of_column(table[_choose_column(table, column)])
         table, _ = make_shapes(table, places)
         options = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}
         layer = lonboard.ScatterplotLayer
@@ -182,7 +182,8 @@ class _Scale(NamedTuple):
     per_unit: float = 1
 
     @classmethod
-    def of(cls, unit: str, per_unit: float) -> _Scale:
+    def checked(cls, unit: str, per_unit: float) -> _Scale:
+        """Return the scale of two arguments of ``plot``; InputError if they are none."""
         arguments.text("unit", unit)
         arguments.real("per_unit", per_unit)
         if not 0 < per_unit < math.inf:
@@ -191,9 +192,12 @@ class _Scale(NamedTuple):
 
     def label(self, column: str) -> str:
         """Return what a legend or a colour bar says of a column."""
-        return f"{column} ({self.unit})" if self.unit else column
+        if self.unit:
+            return f"{column} ({self.unit})"
+        return column
 
-    def divided(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
+        """Return a value of a frame, or an array of these, in the unit."""
         if self.per_unit == 1:
             return value
         return value / self.per_unit
@@ -205,15 +209,15 @@ _AS_IT_IS = _Scale()
 class _Streets(NamedTuple):
     """Edges between vertices with coordinates: their ends as vertices and as lines."""
 
-    src: pa.Array
+    src: pa.Array  # ids
     dst: pa.Array
-    lines: np.ndarray
+    lines: np.ndarray  # float64 of shape (n_edges, 2, 2): x and y of both ends
 
 
 class _Colours(NamedTuple):
-    """Colours of values."""
+    """Colours of the values of a column: of numbers on a scale, or of groups."""
 
-    values: np.ndarray  # of numbers themselves; of groups, their places in ``names``
+    values: np.ndarray  # float64 of shape (n,): numbers, in the unit; of groups, their ranks
     rgba: np.ndarray  # float64 array of shape (n, 4)
     names: list[str]  # of groups, in the order of the legend; empty if there are many
     palette: np.ndarray  # float64 array of shape (n_groups, 4): the color of each group
@@ -222,8 +226,11 @@ class _Colours(NamedTuple):
     cmap: Any = None
 
     @classmethod
-    def of(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
-        colormaps = _module(
+    def of_column(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
+        """Return the colours of a column of pyarrow. Its name tells bands and sources, which are
+        groups although they are numbers.
+        """
+        colormaps = _import_module(
             "matplotlib", f"pictures need matplotlib: {how_to_install('plot')}"
         ).colormaps
         from matplotlib.colors import Normalize
@@ -234,28 +241,32 @@ class _Colours(NamedTuple):
         groups = pc.unique(column).sort()
         is_band = name == "band"
         if is_number and name != "source" and (not is_band or len(groups) > _FEW):
-            values = scale.divided(column.to_numpy(zero_copy_only=False).astype(np.float64))
+            values = scale.convert(column.to_numpy(zero_copy_only=False).astype(np.float64))
             finite = values[np.isfinite(values)]
-            norm = Normalize(*((finite.min(), finite.max()) if finite.size else (0, 1)))
+            if finite.size:
+                norm = Normalize(finite.min(), finite.max())
+            else:
+                norm = Normalize(0, 1)
             cmap = colormaps["viridis"]
             return cls(values, cmap(norm(values)), [], np.empty((0, 4)), norm, cmap)
-        places = (
-            pc.index_in(column, value_set=groups).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
+
+        # Groups: a colour each, and a name if there are few.
+        ranks = np.asarray(pc.index_in(column, value_set=groups)).astype(np.int64)
         if is_band:
             palette = colormaps["viridis"](np.linspace(0.0, 0.9, len(groups)))
         else:
             palette = _palette(len(groups))
-        if len(groups) <= _FEW:
+        names = []
+        if is_band and len(groups) <= _FEW:
             names = [
-                f"up to {_short(scale.divided(each))}" if is_band else str(each)
-                for each in groups.to_pylist()
+                f"up to {_format_number(scale.convert(cutoff))}" for cutoff in groups.to_pylist()
             ]
-        else:
-            names = []
-        return cls(places.astype(np.float64), palette[places], names, palette)
+        elif len(groups) <= _FEW:
+            names = [str(group) for group in groups.to_pylist()]
+        return cls(ranks.astype(np.float64), palette[ranks], names, palette)
 
     def bytes(self) -> np.ndarray:
+        """Return the colours as lonboard takes them, uint8 of shape (n, 4)."""
         return (self.rgba * 255).astype(np.uint8)
 
 
@@ -275,12 +286,15 @@ def _palette(n: int) -> np.ndarray:
     return np.column_stack([rgb, np.ones(n)])
 
 
-def _short(number: Any) -> str:
+def _format_number(number: Any) -> str:
     """Return a number of a legend; what is whole without a fraction."""
-    return f"{number:.10g}" if isinstance(number, float) else str(number)
+    if isinstance(number, float):
+        return f"{number:.10g}"
+    return str(number)
 
 
-def _module(name: str, advice: str) -> Any:
+def _import_module(name: str, advice: str) -> Any:
+    """Return a module; InputError, which says how to install it, if it is missing."""
     from importlib import import_module
 
     try:
@@ -289,11 +303,13 @@ def _module(name: str, advice: str) -> Any:
         raise InputError(advice) from None
 
 
-def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
-    """Return the frame and the coordinates. Without edges it has a column ``vertex``; of a row per
-    source, the sources.
+def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
+    """Return a frame as a table of pyarrow, and the coordinates.
+
+    A table without edges has a column ``vertex``, in which each vertex is once or paths are; where a
+    frame has a row per source, these are the vertices.
     """
-    if _is_of_edges(frame):
+    if _has_edges(frame):
         return on_map(frame, vertices, x, y, needed=("src", "dst"))
     if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
         frame = frame.rename(columns={"source": "vertex"})
@@ -308,31 +324,31 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     table, places = on_map(frame, vertices, x, y)
     places.look_up(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
-        names = _apart(table)
+        names = _columns_apart(table)
+        conditions = [f"frame[{name!r}] == ..." for name in names]
+        if len(names) > 1:
+            conditions = [f"({condition})" for condition in conditions]
+        advice = "give each vertex once"
         if names:
-            chosen = " & ".join(f"(frame[{name!r}] == ...)" for name in names)
-            if len(names) == 1:
-                chosen = chosen[1:-1]
-            advice = f"draw those of one {' and '.join(names)}: frame[{chosen}]"
-        else:
-            advice = "give each vertex once"
+            advice = f"draw those of one {' and '.join(names)}: frame[{' & '.join(conditions)}]"
         raise InputError(f"frame has a vertex twice; {advice}")
     return table, places
 
 
-def _apart(table: Any) -> tuple[str, ...]:
+def _columns_apart(table: Any) -> tuple[str, ...]:
     """Return the names of the columns by which the rows of one vertex differ, as few as suffice: of
     the k nearest, of groups, of cutoffs or of sources.
     """
     known = [name for name in _APART if name in table.column_names]
     for names in (*((name,) for name in known), *combinations(known, 2)):
-        pairs = table.select(["vertex", *names]).group_by(["vertex", *names]).aggregate([])
-        if pairs.num_rows == table.num_rows:
+        distinct = table.group_by(["vertex", *names]).aggregate([])
+        if distinct.num_rows == table.num_rows:
             return names
     return ()
 
 
-def _is_of_edges(frame: Any) -> bool:
+def _has_edges(frame: Any) -> bool:
+    """Whether a frame has a row per edge."""
     if isinstance(frame, pa.Table):
         names = frame.column_names
     else:
@@ -340,7 +356,7 @@ def _is_of_edges(frame: Any) -> bool:
     return {"src", "dst"} <= set(names) and "vertex" not in names
 
 
-def _column(table: Any, column: str | None) -> str:
+def _choose_column(table: Any, column: str | None) -> str:
     """Return the name of the column that colours show."""
     names = [name for name in table.column_names if name != "vertex"]
     if column is not None:
@@ -350,31 +366,32 @@ def _column(table: Any, column: str | None) -> str:
         return column
     if not names:
         raise InputError("frame has no column but 'vertex': no colours can be chosen")
-    several = "source" in names and len(pc.unique(table["source"])) > 1
-    return next(
-        (name for name in _FIRST if name in names and (name != "source" or several)), names[-1]
-    )
+    has_sources = "source" in names and len(pc.unique(table["source"])) > 1
+    for name in _FIRST:
+        if name in names and (name != "source" or has_sources):
+            return name
+    return names[-1]
 
 
-def _streets(graph: Graph, places: Coordinates) -> _Streets:
+def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
     """Return the edges of a graph whose ends have coordinates; of an undirected graph each once."""
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph, not {arguments.describe(graph)}")
     graph = graph.to("cpu")
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     dst = np.asarray(graph.targets)
-    kept = slice(None) if graph.directed else src <= dst
     ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
-    known = places.has(ids)[src] & places.has(ids)[dst]
-    if known.size and not known.any():
+    has_place = places.has(ids)
+    is_drawn = has_place[src] & has_place[dst]
+    if is_drawn.size and not is_drawn.any():
         raise InputError(
             "vertices has the coordinates of no edge of the graph; it "
             "needs the ids of the graph's vertices"
         )
-    src = src[kept][known[kept]]
-    dst = dst[kept][known[kept]]
-    begin = ids.take(pa.array(src))
-    end = ids.take(pa.array(dst))
+    if not graph.directed:
+        is_drawn &= src <= dst
+    begin = ids.take(pa.array(src[is_drawn]))
+    end = ids.take(pa.array(dst[is_drawn]))
     lines = np.stack([places.points(begin), places.points(end)], axis=1)
     return _Streets(begin, end, lines)
 
@@ -389,21 +406,27 @@ def _draw_values(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    colours = _Colours.of(table[column], column, scale)
+    colours = _Colours.of_column(table[column], column, scale)
     if streets is None:
         ax.scatter(*places.look_up(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
-        ends = [find_rows(end, table["vertex"], "the graph") for end in (streets.src, streets.dst)]
-        both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
-        one, other = (end.filter(pa.array(both)).to_numpy() for end in ends)
-        farther = np.where(colours.values[one] >= colours.values[other], one, other)
-        lines = streets.lines[both]
-        chosen = colours.rgba[farther]
+        # The rows of both ends, of the streets that have both in the table.
+        src_rows = find_rows(streets.src, table["vertex"], "the graph")
+        dst_rows = find_rows(streets.dst, table["vertex"], "the graph")
+        has_both = pc.and_(src_rows.is_valid(), dst_rows.is_valid())
+        src_row = src_rows.filter(has_both).to_numpy()
+        dst_row = dst_rows.filter(has_both).to_numpy()
+        lines = streets.lines[np.asarray(has_both)]
+        src_value = colours.values[src_row]
+        dst_value = colours.values[dst_row]
+        rgba = colours.rgba[np.where(src_value >= dst_value, src_row, dst_row)]
+        # Of groups, a street between two has no colour.
         if colours.norm is None and column != "band":
-            same = colours.values[one] == colours.values[other]
-            lines = lines[same]
-            chosen = chosen[same]
-        ax.add_collection(LineCollection(lines, colors=chosen, linewidths=1.6, zorder=2))
+            is_inside = src_value == dst_value
+            lines = lines[is_inside]
+            rgba = rgba[is_inside]
+        ax.add_collection(LineCollection(lines, colors=rgba, linewidths=1.6, zorder=2))
+
     if colours.norm is not None:
         ax.figure.colorbar(
             ScalarMappable(colours.norm, colours.cmap),
@@ -424,6 +447,7 @@ def _draw_values(
             bbox_to_anchor=(1, 0),
             frameon=False,
         )
+
     if "source" in table.column_names:
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
@@ -444,13 +468,14 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
     from matplotlib.collections import LineCollection
 
     table = table.sort_by(column)
-    colours = _Colours.of(table[column], scale=scale)
+    colours = _Colours.of_column(table[column], scale=scale)
     if colours.norm is None:
         raise InputError(
             f"the column {column!r} of frame has no numbers, which widths of edges could show"
         )
-    lines = np.stack([places.points(table[end]) for end in ("src", "dst")], axis=1)
-    widths = 0.3 + 5 * np.clip(colours.values / (colours.values.max(initial=0) or 1), 0, 1)
+    lines = np.stack([places.points(table["src"]), places.points(table["dst"])], axis=1)
+    largest = colours.values.max(initial=0) or 1
+    widths = 0.3 + 5 * np.clip(colours.values / largest, 0, 1)
     ax.add_collection(
         LineCollection(
             list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2
@@ -463,12 +488,12 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     """Draw each path as a line between its two ends."""
-    at = places.points(table["vertex"])
-    lines, _ = make_lines(table, places)
-    label = next(name for name in ("pair", "target") if name in table.column_names)
-    cuts = np.cumsum(lines["vertices"].to_numpy())
+    points_of_all = places.points(table["vertex"])
+    lines, _ = make_lines(table, places)  # a row per path
+    label = "pair" if "pair" in table.column_names else "target"
+    ends = np.cumsum(lines["vertices"].to_numpy())
     names = lines[label].to_pylist()
-    for name, points in zip(names, np.split(at, cuts[:-1]), strict=True):
+    for name, points in zip(names, np.split(points_of_all, ends[:-1]), strict=True):
         ax.plot(*points.T, linewidth=3, solid_capstyle="round", label=f"{label} {name}", zorder=3)
         ax.scatter(
             *points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4

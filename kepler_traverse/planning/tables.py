@@ -65,12 +65,10 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
             raise InputError(
                 f"{option_text('use', use)} is for GMNS; TNTP files have no uses of links"
             )
-        table = tntp.read_link_table(path)
-        ends = sort_distinct(
-            np.concatenate([table.columns["init_node"], table.columns["term_node"]])
-        )
-        return RoadNetwork(_frame(table.columns), ends[ends < table.first_through].tolist())
-    return RoadNetwork(_frame(gmns.read_link_table(path, use)), [])
+        first_through, columns = tntp.read_link_table(path)
+        vertices = sort_distinct(np.concatenate([columns["init_node"], columns["term_node"]]))
+        return RoadNetwork(_make_frame(columns), vertices[vertices < first_through].tolist())
+    return RoadNetwork(_make_frame(gmns.read_link_table(path, use)), [])
 
 
 def read_trips(path: Any) -> Any:
@@ -82,15 +80,17 @@ def read_trips(path: Any) -> Any:
         ``origin``, ``destination``, ``volume``, in the order of the file.
     """
     if _is_tntp(path):
-        return _frame(tntp.read_trip_table(path))
-    return _frame(gmns.read_trip_table(path))
+        return _make_frame(tntp.read_trip_table(path))
+    return _make_frame(gmns.read_trip_table(path))
 
 
 def _is_tntp(path: Any) -> bool:
-    return ".tntp" in _path(path).suffixes
+    """Whether a path is that of a TNTP file, by its ending; else it is of GMNS."""
+    return ".tntp" in _checked_path(path).suffixes
 
 
-def _frame(columns: dict[str, Any]) -> Any:
+def _make_frame(columns: dict[str, Any]) -> Any:
+    """Return columns of host memory as a data frame."""
     return frame_from({name: Column(values) for name, values in columns.items()}, "cpu")
 
 
@@ -116,65 +116,73 @@ def write_omx(
     InputError
         A pair has two rows, or a column is missing. Pairs without a row are NaN.
     """
-    given = arguments.columns("table", table)
-    if given is None:
+    # The columns of the pairs, and those of the values.
+    table_columns = arguments.columns("table", table)
+    if table_columns is None:
         raise InputError(f"table must be a table, not {arguments.describe(table)}")
-    given = columns_in_order("table", given)
-    pairs = end_pairs([str(name) for name in given])
+    table_columns = columns_in_order("table", table_columns)
+    pairs = end_pairs([str(name) for name in table_columns])
     if len(pairs) != 1:
         raise InputError(
-            f"table: it is not sure which columns hold the pairs; it has {listed(given)}; "
+            f"table: it is not sure which columns hold the pairs; it has {listed(table_columns)}; "
             "rename two to origin and destination"
         )
-    path = _path(path)
+    origin, destination = pairs[0]
+    path = _checked_path(path)
     arguments.text("lookup", lookup)
     if columns is None:
-        names = [name for name in given if name not in pairs[0]]
+        names = [name for name in table_columns if name not in (origin, destination)]
     else:
         names = arguments.names("columns", columns)
-    missing = next((name for name in names if name not in given), None)
+    missing = next((name for name in names if name not in table_columns), None)
     if missing is not None or not names:
-        raise InputError(f"table has no column {missing!r} of values; it has {listed(given)}")
-    omx.check_names([*names, lookup])
-    ends = [np.asarray(each) for each in ends_of_one_type("table", {e: given[e] for e in pairs[0]})]
-    if not ends[0].size:
-        raise InputError("table has no row; OMX holds no matrix without zones")
-    zones, places = np.unique(np.concatenate(ends), return_inverse=True)
-    rows, cells = np.split(places, 2)
-    flat = rows * zones.size + cells
-    omx.require_memory(path, zones.size**2, len(names))
-    if sort_distinct(flat).size < flat.size:
-        again = np.sort(flat)
-        pair = again[np.flatnonzero(again[1:] == again[:-1])[0]]
         raise InputError(
-            f"table: the pair {zones[pair // zones.size]} to {zones[pair % zones.size]} has two rows"
+            f"table has no column {missing!r} of values; it has {listed(table_columns)}"
         )
+    omx.check_names([*names, lookup])
+
+    # A cell of the matrices per pair, by its position in a matrix as one array.
+    origins, destinations = ends_of_one_type(
+        "table",
+        {origin: table_columns[origin], destination: table_columns[destination]},
+    )
+    if not len(origins):
+        raise InputError("table has no row; OMX holds no matrix without zones")
+    zones, places = np.unique(np.concatenate([origins, destinations]), return_inverse=True)
+    rows_of_matrix, columns_of_matrix = np.split(places, 2)
+    cells = rows_of_matrix * zones.size + columns_of_matrix
+    omx.require_memory(path, zones.size**2, len(names))
+    if sort_distinct(cells).size < cells.size:
+        ordered = np.sort(cells)
+        cell = ordered[np.flatnonzero(ordered[1:] == ordered[:-1])[0]]
+        raise InputError(
+            f"table: the pair {zones[cell // zones.size]} to {zones[cell % zones.size]} has two rows"
+        )
+
     matrices = {}
     for name in names:
+        owner = f"table, column {name!r}"
+        column = _float_values(owner, table_columns[name])
         values = np.full(zones.size**2, np.nan)
-        values[flat] = arguments.size(
-            f"table, column {name!r}",
-            _values(f"table, column {name!r}", given[name]),
-            flat.size,
-            f"one per {pairs[0][0]!r}",
-        )
+        values[cells] = arguments.size(owner, column, cells.size, f"one per {origin!r}")
         matrices[name] = values.reshape(zones.size, zones.size)
     omx.write_matrices(path, matrices, zones, lookup)
 
 
-def _path(path: Any) -> Path:
+def _checked_path(path: Any) -> Path:
+    """Return the path of a file or folder; InputError if it can be none."""
     if not arguments.is_path(path):
         raise InputError(f"path must be a path, not {arguments.describe(path)}")
     return Path(path)
 
 
-def _values(name: str, column: Any) -> np.ndarray:
+def _float_values(name: str, column: Any) -> np.ndarray:
     """Return a column of numbers as float64; null is NaN."""
     if not hasattr(column, "isna"):
         return omx.exact_floats(name, to_host(arguments.as_array(name, column)))
-    is_there = ~np.asarray(to_host(column.isna()), np.bool_)
-    values = np.full(is_there.size, np.nan)
-    values[is_there] = omx.exact_floats(name, to_host(arguments.as_array(name, column[is_there])))
+    is_known = ~np.asarray(to_host(column.isna()), np.bool_)
+    values = np.full(is_known.size, np.nan)
+    values[is_known] = omx.exact_floats(name, to_host(arguments.as_array(name, column[is_known])))
     return values
 
 
@@ -200,16 +208,16 @@ def read_omx(
     names = None if matrices is None else arguments.names("matrices", matrices)
     if lookup is not None:
         arguments.text("lookup", lookup)
-    values, rows, columns = omx.read_matrices(_path(path), names, lookup)
-    is_there = np.logical_or.reduce([~np.isnan(each) for each in values.values()])
-    at = np.nonzero(is_there)
-    table = {"origin": rows[at[0]], "destination": columns[at[1]]}
-    twice = next((name for name in values if name in table), None)
+    matrix_of, origins, destinations = omx.read_matrices(_checked_path(path), names, lookup)
+    has_value = np.logical_or.reduce([~np.isnan(matrix) for matrix in matrix_of.values()])
+    row, column = np.nonzero(has_value)
+    pairs = {"origin": origins[row], "destination": destinations[column]}
+    twice = next((name for name in matrix_of if name in pairs), None)
     if twice is not None:
         raise InputError(
             f"{path}: a matrix is called {twice!r}, as a column of the pairs is; name others by matrices="
         )
-    return _frame({**table, **{name: each[at] for name, each in values.items()}})
+    return _make_frame(pairs | {name: matrix[row, column] for name, matrix in matrix_of.items()})
 
 
 def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all") -> int:
@@ -234,7 +242,7 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
         The number of rows.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    path = _path(path)
+    path = _checked_path(path)
     if graph.has_string_ids:
         raise InputError("fmm knows vertices by integers; this graph has ids that are strings")
     if graph.closed is not None:
@@ -251,38 +259,45 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
 
 
 def _write_rows(graph: Graph, group: Any, file: Any) -> int:
-    """Write the rows of a group of sources: a step from each vertex to the one after the source."""
+    """Write the rows of a group of sources, a frame with predecessors; return their number."""
     source = to_host(graph.to_numbers(group["source"]))
     vertex = to_host(graph.to_numbers(group["vertex"]))
     before = to_host(graph.to_numbers(group["predecessor"]))
     distance = np.asarray(group["distance"])
     is_target = vertex != source
-    # Within a source, rows are in the order of the vertices: the position of a predecessor follows.
+
+    # The row of each predecessor, by keys of source and vertex.
     key = source * graph.n_vertices + vertex
     order = np.argsort(key, kind="stable")
-    place = order[np.searchsorted(key[order], source * graph.n_vertices + before)]
-    following = np.where(before == source, np.arange(vertex.size), -1)
-    while (following < 0).any():
-        # Each step doubles the part of the path that is known.
-        following = np.where(following < 0, following[place], following)
-        place = place[place]
-    first = vertex[following]
-    rows = _rows_of_edges(graph, source[is_target], first[is_target])
-    ids = [to_host(graph.ids_at(each[is_target])) for each in (source, vertex, first, before)]
-    columns = zip(
-        *(each.tolist() for each in ids), rows.tolist(), distance[is_target].tolist(), strict=True
+    row_before = order[np.searchsorted(key[order], source * graph.n_vertices + before)]
+
+    # The row of the vertex after the source on the path, -1 until it is known. It is that of a row
+    # further back, and each step doubles how far back ``row_before`` leads.
+    first_row = np.where(before == source, np.arange(vertex.size), -1)
+    while (first_row < 0).any():
+        first_row = np.where(first_row < 0, first_row[row_before], first_row)
+        row_before = row_before[row_before]
+    first = vertex[first_row]
+
+    columns = [to_host(graph.ids_at(v[is_target])) for v in (source, vertex, first, before)]
+    columns.append(_rows_of_edges(graph, source[is_target], first[is_target]))
+    columns.append(distance[is_target])
+    file.writelines(
+        f"{source_id};{target};{next_n};{prev_n};{next_e};{length}\n"
+        for source_id, target, next_n, prev_n, next_e, length in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
     )
-    file.writelines(f"{s};{t};{n};{p};{e};{d}\n" for s, t, n, p, e, d in columns)
     return int(is_target.sum())
 
 
 def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return the rows of edges in the edge list."""
+    """Return the rows in the edge list of edges between pairs of vertex numbers."""
     offsets = to_host(graph.offsets)
     targets = to_host(graph.targets).astype(np.int64)
     n = graph.n_vertices
-    key = np.repeat(np.arange(n), np.diff(offsets)) * n + targets
-    at = np.searchsorted(key, tails * n + heads)
-    if not np.array_equal(key[at], tails * n + heads):
+    keys = np.repeat(np.arange(n), np.diff(offsets)) * n + targets  # ascending, as lists are sorted
+    edges = np.searchsorted(keys, tails * n + heads)
+    if not np.array_equal(keys[edges], tails * n + heads):
         raise EdgeListError("an edge of a shortest path is not in the graph")
-    return to_host(graph.edge_rows)[at]
+    return to_host(graph.edge_rows)[edges]

@@ -2,8 +2,8 @@
 
 Numba offers atomics on GPUs only; LLVM has them for every processor. Each function works on one
 element of a one-dimensional integer array and returns the value that stood there before. Distances
-of float type are passed as integers of the same width (see ``ordered``), whose order is the order
-of the floats.
+of float type are passed as integers of the same width (see ``to_ordered``), whose order is the
+order of the floats.
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from numba.extending import intrinsic
 
 
 def _element(context, builder, array_type, array, index):
+    """Generate a pointer to an element of an array, whose index is not checked."""
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
 
 
 def _read_modify_write(operation: str):
+    """Return an intrinsic ``update(array, index, value)`` for an operation that LLVM's
+    ``atomicrmw`` has.
+    """
+
     @intrinsic
     def update(typing_context, array, index, value):
         def generate(context, builder, signature, args):
             array_type, index_type, value_type = signature.args
-            at = context.cast(builder, args[1], index_type, types.intp)
+            place = context.cast(builder, args[1], index_type, types.intp)
             new = context.cast(builder, args[2], value_type, array_type.dtype)
-            return builder.atomic_rmw(
-                operation, _element(context, builder, array_type, args[0], at), new, "monotonic"
-            )
+            pointer = _element(context, builder, array_type, args[0], place)
+            return builder.atomic_rmw(operation, pointer, new, "monotonic")
 
         return array.dtype(array, index, value), generate
 
@@ -44,23 +48,22 @@ atomic_exchange = _read_modify_write("xchg")
 
 @intrinsic
 def compare_and_swap(typing_context, array, index, expected, value):
-    """Store ``value`` where ``expected`` stands; return what stood there."""
+    """Store ``value`` in an element if ``expected`` stands there; return what stood there."""
 
     def generate(context, builder, signature, args):
         array_type, index_type, expected_type, value_type = signature.args
-        at = context.cast(builder, args[1], index_type, types.intp)
+        place = context.cast(builder, args[1], index_type, types.intp)
         old = context.cast(builder, args[2], expected_type, array_type.dtype)
         new = context.cast(builder, args[3], value_type, array_type.dtype)
-        pointer = _element(context, builder, array_type, args[0], at)
-        return builder.extract_value(
-            builder.cmpxchg(pointer, old, new, "monotonic", "monotonic"), 0
-        )
+        pointer = _element(context, builder, array_type, args[0], place)
+        pair = builder.cmpxchg(pointer, old, new, "monotonic", "monotonic")
+        return builder.extract_value(pair, 0)  # and whether it was stored
 
     return array.dtype(array, index, expected, value), generate
 
 
 def ordered_dtype(weight_dtype: np.dtype) -> np.dtype:
-    """Return the integer type whose order stands for the order of the floats."""
+    """Return the integer type whose order stands for the order of the floats; see ``to_ordered``."""
     return np.dtype(f"i{np.dtype(weight_dtype).itemsize}")
 
 
@@ -80,9 +83,8 @@ def to_ordered(typing_context, value):
         integer = types.int64
 
     def generate(context, builder, signature, args):
-        return _flip_negative(
-            builder, builder.bitcast(args[0], ir.IntType(integer.bitwidth)), integer.bitwidth
-        )
+        bits = builder.bitcast(args[0], ir.IntType(integer.bitwidth))
+        return _flip_negative(builder, bits, integer.bitwidth)
 
     return integer(value), generate
 
@@ -92,13 +94,13 @@ def from_ordered(typing_context, bits):
     """Undo ``to_ordered``."""
     if bits is types.int32:
         real = types.float32
+        llvm_type = ir.FloatType()
     else:
         real = types.float64
+        llvm_type = ir.DoubleType()
 
     def generate(context, builder, signature, args):
         flipped = _flip_negative(builder, args[0], signature.args[0].bitwidth)
-        return builder.bitcast(
-            flipped, ir.FloatType() if real is types.float32 else ir.DoubleType()
-        )
+        return builder.bitcast(flipped, llvm_type)
 
     return real(bits), generate

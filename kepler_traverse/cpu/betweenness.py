@@ -7,10 +7,13 @@ length count. Each sum has one order, that of adjacency lists in chunks of ``CHU
 sums over sources are exact (``exact_sums``). So the bits do not depend on threads, groups, workers
 and devices.
 
-By hops, the edges between two levels are read from the level that has fewer, and a vector that is 0
-outside a level stands for a comparison of levels. Pushed along lists that ascend, terms arrive in
-the order in which they would be pulled; a list of ``CHUNK`` or more is pulled, and so are counts of
-paths that float64 may round.
+By hops, the edges between two levels are read from the level that has fewer. A level pushes: each
+of its vertices adds to its neighbors; or it pulls: each sums over its neighbors, in a vector that
+is 0 outside the level they are in, so that levels need not be compared. Pushed along lists that
+ascend, terms arrive in the order in which they would be pulled; a list of ``CHUNK`` or more is
+pulled, and so are counts of paths that float64 may round.
+
+The load of a cell, a vertex or an edge, is its sum of the dependencies of one source.
 """
 
 from __future__ import annotations
@@ -42,15 +45,15 @@ _WORD = 64
 class Scratch(NamedTuple):
     """Memory of one thread: an entry per vertex, but where it says otherwise."""
 
-    # order, stack: int32: the vertices reached, none before its predecessors; and those that are
-    # ready
+    # order, stack: int32: the vertices reached, none before its predecessors; and those whose
+    # predecessors are all in the order
     order: np.ndarray
     stack: np.ndarray
     waits: np.ndarray  # int32, 0 before and after: predecessors that have no place in the order yet
-    is_on_path: np.ndarray  # uint8 of shape (n_edges,)
-    paths: np.ndarray  # float64
+    is_on_path: np.ndarray  # uint8 of shape (n_edges,): whether an edge is on a shortest path
+    paths: np.ndarray  # float64: how many shortest paths lead to a vertex
     values: np.ndarray  # float64, 0 before and after by hops: of a vertex, (1 + dependency) / paths
-    front: np.ndarray  # float64, 0 before and after
+    front: np.ndarray  # float64, 0 before and after: what the vertices of one level hand on or get
     # starts, degrees: int64, of three more entries, 0 before and after: where each level begins;
     # and the edges out of and into each level
     starts: np.ndarray
@@ -150,8 +153,8 @@ def new_exact(n: int, weights: np.ndarray) -> Exact:
 
 @njit(cache=True, nogil=True)
 def absorbs(distance, least):
-    """Return whether the sum of the smallest weight and a distance, or a smaller one, may be
-    rounded to that distance.
+    """Return whether the sum of the smallest weight and this distance, or a smaller one, may be
+    rounded to the distance.
 
     ``least`` is three quarters of that weight: half a unit in the last place is absorbed by every
     second distance.
@@ -184,14 +187,16 @@ def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
 
 @njit(cache=True, nogil=True, inline="always")
 def _add_float(low, high, i, x):
-    """Add a number of at least 0, in units of 2**-64, rounded toward zero."""
+    """Add ``x``, 0 or more, to the sum of cell ``i``, in units of 2**-64, rounded toward zero."""
     whole = math.floor(x)
-    add(low, high, i, np.uint64((x - whole) * 18446744073709551616.0), np.int64(whole))
+    add(low, high, i, np.uint64((x - whole) * 2.0**64), np.int64(whole))
 
 
 @njit(cache=True, nogil=True)
-def _pulled(vector, targets, begin, end):
-    """Return the sum of a vector over a part of an adjacency list, in its order and in chunks."""
+def _sum_in_chunks(vector, targets, begin, end):
+    """Return the sum of a vector over the heads of edges ``begin`` to ``end``, in their order and
+    in chunks.
+    """
     total = 0.0
     for first in range(begin, end, CHUNK):
         part = 0.0
@@ -202,15 +207,15 @@ def _pulled(vector, targets, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def _find_share(v, is_target):
-    """Return what a vertex takes of the paths that end at it: all or nothing."""
+def _weight_of_end(v, is_target):
+    """Return the weight of the paths that end at a vertex: 1 if it is a target, else 0."""
     if not is_target.size or is_target[v]:
         return 1.0
     return 0.0
 
 
 @njit(cache=True, nogil=True)
-def _by_levels(search, edges, counted, scratch, sums):
+def _add_loads_by_levels(search, edges, counted, scratch, sums):
     """Add the loads of one source by hops; return ``DONE``, or ``OVERFLOW`` if there are too many
     paths.
     """
@@ -238,6 +243,8 @@ def _sort_by_level(search, edges, scratch):
     vertices = search.vertices
     limit = search.limit
     n_vertices = vertices.size or hops.size
+
+    # Count the vertices of level l at starts[l + 2], so that their sums are one place late.
     depth = np.int64(0)
     for i in range(n_vertices):
         v = np.int64(vertices[i]) if vertices.size else i
@@ -249,6 +256,7 @@ def _sort_by_level(search, edges, scratch):
             depth = max(depth, level)
     for level in range(depth + 2):
         starts[level + 1] += starts[level]
+
     # Each start moves to the end of its level, which is where the next one begins.
     for i in range(n_vertices):
         v = np.int64(vertices[i]) if vertices.size else i
@@ -275,6 +283,7 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
     degrees = scratch.degrees
     front = scratch.front
     paths = scratch.paths
+
     paths[source] = 1.0
     front[source] = 1.0
     most = 0.0
@@ -285,23 +294,27 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
         end = starts[level + 1]
         is_pulled = degrees[1, level] <= degrees[0, level - 1]
         most = 0.0
+
+        # Push from the level before, or pull, also to add counts again that rounding may change.
         if not is_pulled:
             for i in range(begin, end):
                 paths[order[i]] = 0.0
             for i in range(before, begin):
                 u = order[i]
-                own = 1.0 if is_even else paths[u]
+                handed = front[u]
                 for e in range(offsets[u], offsets[u + 1]):
                     w = targets[e]
                     if hops[w] == level:
-                        paths[w] += own
+                        paths[w] += handed
             for i in range(begin, end):
                 most = max(most, paths[order[i]])
         if is_pulled or most >= _EXACT:
             for i in range(begin, end):
                 v = order[i]
-                paths[v] = _pulled(front, in_targets, in_offsets[v], in_offsets[v + 1])
+                paths[v] = _sum_in_chunks(front, in_targets, in_offsets[v], in_offsets[v + 1])
                 most = max(most, paths[v])
+
+        # This level takes the place of the one before in ``front``.
         for i in range(before, begin):
             front[order[i]] = 0.0
         last = level
@@ -309,6 +322,8 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
             break
         for i in range(begin, end):
             front[order[i]] = 1.0 if is_even else paths[order[i]]
+
+    # Clear the vector for the next source.
     for i in range(starts[last], starts[last + 1]):
         front[order[i]] = 0.0
     return most < MAX_PATHS
@@ -318,7 +333,8 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
 def _add_by_levels(depth, edges, counted, scratch, sums):
     """Add what vertices or edges carry, from the last level back to the source.
 
-    ``values`` has what each vertex of the level after hands on, and 0 for all others.
+    ``values`` has what each vertex of the level after hands on, and 0 for all others. ``front``
+    gets the sum of what each vertex of a level is handed.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -336,25 +352,27 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
     is_even = counted.is_even
     low = sums.low
     high = sums.high
+
     # what the vertices of the last level hand on
     for i in range(starts[depth], starts[depth + 1]):
         v = order[i]
-        values[v] = _find_share(v, is_target) / paths[v]
+        values[v] = _weight_of_end(v, is_target) / paths[v]
     for level in range(depth - 1, -1, -1):
         begin = starts[level]
         end = starts[level + 1]
         after = starts[level + 2]
-        # The side that has fewer edges is read. ``front`` gets what each vertex of the level is
-        # handed.
+
+        # Push to the level from the one after it, if that has fewer edges into it.
         is_pulled = degrees[0, level] <= degrees[1, level + 1]
         if not is_pulled:
             for i in range(end, after):
                 w = order[i]
-                own = values[w]
+                handed = values[w]
                 for e in range(in_offsets[w], in_offsets[w + 1]):
                     v = in_targets[e]
                     if hops[v] == level:
-                        front[v] += own
+                        front[v] += handed
+
         if of_edges:
             for i in range(end, after):
                 w = order[i]
@@ -362,11 +380,14 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
                     v = in_targets[e]
                     if hops[v] == level:
                         _add_float(low, high, e, paths[v] * values[w])
+
+        # Pull, also what was pushed to vertices whose lists have more than one chunk.
         for i in range(begin, end):
             v = order[i]
             if is_pulled or offsets[v + 1] - offsets[v] >= CHUNK:
-                front[v] = _pulled(values, targets, offsets[v], offsets[v + 1])
-        # the next level back: its vertices hand on in place of those after them
+                front[v] = _sum_in_chunks(values, targets, offsets[v], offsets[v + 1])
+
+        # The vertices of this level hand on in place of those after them.
         for i in range(end, after):
             values[order[i]] = 0.0
         for i in range(begin, end):
@@ -374,16 +395,17 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
             load = front[v] if is_even else paths[v] * front[v]
             front[v] = 0.0
             if level > 0:
-                values[v] = (_find_share(v, is_target) + load) / paths[v]
+                values[v] = (_weight_of_end(v, is_target) + load) / paths[v]
                 if not of_edges and load > 0.0:
                     _add_float(low, high, v, load)
     values[order[0]] = 0.0  # of the source
 
 
 @njit(cache=True, nogil=True)
-def _split(weight, unit):
-    """Return the word in which a weight begins, in units of 2**unit, and its parts in that word and
-    in the next one.
+def _split_in_words(weight, unit):
+    """Split a weight into words of 64 bits, in units of 2**unit.
+
+    Return the number of the word in which it begins, and its bits in that word and in the next one.
     """
     fraction, exponent = math.frexp(weight)
     mantissa = np.uint64(fraction * _MANTISSA_END)
@@ -398,8 +420,9 @@ def _split(weight, unit):
 @njit(cache=True, nogil=True)
 def _add_exactly(exact, u, weight):
     """Write the sum of the distance of a vertex and a weight to ``exact.sum``."""
-    word, low, high = _split(np.float64(weight), exact.unit)
+    word, low, high = _split_in_words(np.float64(weight), exact.unit)
     carry = np.uint64(0)
+
     for i in range(exact.sum.size):
         if i == word:
             part = low
@@ -407,9 +430,9 @@ def _add_exactly(exact, u, weight):
             part = high
         else:
             part = np.uint64(0)
-        own = exact.words[u, i] + part
-        total = own + carry
-        carry = np.uint64(own < part) | np.uint64(total < own)
+        partial = exact.words[u, i] + part
+        total = partial + carry
+        carry = np.uint64(partial < part) | np.uint64(total < partial)
         exact.sum[i] = total
 
 
@@ -424,6 +447,7 @@ def _is_sum(exact, v):
 
 @njit(cache=True, nogil=True)
 def _is_nearer(one, other):
+    """Return whether one sum of words is smaller than another; the last word is the highest."""
     for i in range(one.size - 1, -1, -1):
         if one[i] != other[i]:
             return one[i] < other[i]
@@ -431,25 +455,26 @@ def _is_nearer(one, other):
 
 
 @njit(cache=True, nogil=True)
-def _move_up(exact, at):
+def _move_up(exact, slot):
     """Move the vertex at a place of the heap to where it belongs, after its distance has become
     smaller.
     """
     words = exact.words
     heap = exact.heap
     place = exact.place
-    v = heap[at]
-    while at > 0 and _is_nearer(words[v], words[heap[(at - 1) // 2]]):
-        heap[at] = heap[(at - 1) // 2]
-        place[heap[at]] = at
-        at = (at - 1) // 2
-    heap[at] = v
-    place[v] = at
+    v = heap[slot]
+
+    while slot > 0 and _is_nearer(words[v], words[heap[(slot - 1) // 2]]):
+        heap[slot] = heap[(slot - 1) // 2]
+        place[heap[slot]] = slot
+        slot = (slot - 1) // 2
+    heap[slot] = v
+    place[v] = slot
 
 
 @njit(cache=True, nogil=True)
 def _take_nearest(exact, size):
-    """Return the nearest vertex of a heap of so many, which becomes one smaller."""
+    """Return the nearest vertex of a heap of ``size`` vertices, and take it out."""
     words = exact.words
     heap = exact.heap
     place = exact.place
@@ -457,24 +482,27 @@ def _take_nearest(exact, size):
     v = heap[size - 1]
     place[nearest] = -2
     size -= 1
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
+
+    # The last vertex of the heap moves down from the top, past those that are nearer.
+    slot = 0
+    while 2 * slot + 1 < size:
+        child = 2 * slot + 1
         if child + 1 < size and _is_nearer(words[heap[child + 1]], words[heap[child]]):
             child += 1
         if not _is_nearer(words[heap[child]], words[v]):
             break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
+        heap[slot] = heap[child]
+        place[heap[slot]] = slot
+        slot = child
+
     if size:
-        heap[at] = v
-        place[v] = at
+        heap[slot] = v
+        place[v] = slot
     return nearest
 
 
 @njit(cache=True, nogil=True)
-def _find_exactly(search, edges, scratch, exact):
+def _find_exact_distances(search, edges, scratch, exact):
     """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra
     1959); ``exact`` may be None.
     """
@@ -488,11 +516,13 @@ def _find_exactly(search, edges, scratch, exact):
     weights = edges.ahead
     distance = scratch.distance
     limit = search.limit
+
     place[:] = -1
     words[search.source] = 0
     heap[0] = search.source
     place[search.source] = 0
     size = 1
+
     while size:
         u = _take_nearest(exact, size)
         size -= 1
@@ -513,13 +543,16 @@ def _find_exactly(search, edges, scratch, exact):
 
 @njit(cache=True, nogil=True, inline="always")
 def _is_tight(distance, weights, u, e, v, limit):
+    """Return whether an edge from u to v makes up the distance between its ends, of which both are
+    within the limit.
+    """
     return 0 <= distance[u] < distance[v] <= limit and distance[u] + weights[e] == distance[v]
 
 
 @njit(cache=True, nogil=True)
 def _is_on_path(distance, weights, u, e, v, limit, exact):
-    """Return whether an edge makes up the distance between its ends, by exact sums if there are
-    any.
+    """Return whether an edge from u to v makes up the distance between its ends: by exact sums, or
+    by floats if ``exact`` is None.
     """
     if exact is None:
         return _is_tight(distance, weights, u, e, v, limit)
@@ -530,22 +563,29 @@ def _is_on_path(distance, weights, u, e, v, limit, exact):
 
 
 @njit(cache=True, nogil=True)
-def _aligned(a, a_exponent, b, b_exponent):
-    """Return the sum of two numbers with exponents of their own, in the larger one."""
+def _add_with_exponents(a, a_exponent, b, b_exponent):
+    """Return the sum of ``a * 2**a_exponent`` and ``b * 2**b_exponent`` as a mantissa and its
+    exponent.
+
+    Beyond 2000 binary places the smaller one adds nothing, and ``ldexp`` takes no larger shift.
+    """
     if a == 0.0:
         return b, b_exponent
     if b == 0.0:
         return a, a_exponent
     if a_exponent < b_exponent:
-        a, a_exponent, b, b_exponent = b, b_exponent, a, a_exponent
-    mantissa, more = math.frexp(a + math.ldexp(b, max(b_exponent - a_exponent, -2000)))
+        a, b = b, a
+        a_exponent, b_exponent = b_exponent, a_exponent
+    shift = max(b_exponent - a_exponent, -2000)
+    mantissa, more = math.frexp(a + math.ldexp(b, shift))
     return mantissa, a_exponent + more
 
 
 @njit(cache=True, nogil=True)
-def _count(v, limit, edges, exponents, exact, scratch):
-    """Return the paths to a vertex from those to its predecessors, in the order of its list, and
-    their exponent.
+def _count_paths(v, limit, edges, exponents, exact, scratch):
+    """Return the number of paths to a vertex and its exponent, which is 0 if ``exponents`` is None.
+
+    They are the paths to its predecessors, added in chunks in the order of its list.
     """
     in_offsets = edges.edges.in_offsets
     in_targets = edges.edges.in_targets
@@ -563,16 +603,18 @@ def _count(v, limit, edges, exponents, exact, scratch):
                 if exponents is None:
                     part += paths[u]
                 else:
-                    part, part_exponent = _aligned(part, part_exponent, paths[u], exponents[u])
+                    part, part_exponent = _add_with_exponents(
+                        part, part_exponent, paths[u], exponents[u]
+                    )
         if exponents is None:
             total += part
         else:
-            total, exponent = _aligned(total, exponent, part, part_exponent)
+            total, exponent = _add_with_exponents(total, exponent, part, part_exponent)
     return total, exponent
 
 
 @njit(cache=True, nogil=True)
-def _by_order(search, edges, counted, exponents, exact, scratch, sums):
+def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums):
     """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or
     ``NOT_EXPLAINED``, and add nothing.
 
@@ -580,7 +622,8 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
     counts of paths are then ``paths * 2**exponents``, of which ``values`` are the reciprocals.
     Their mantissas are those that counts without an exponent would have.
     """
-    # One function: as three, like those of ``_by_levels``, it took 1.03 to 1.1 times as long.
+    # One function: as three, like those of ``_add_loads_by_levels``, it took 1.03 to 1.1 times as
+    # long.
     source = search.source
     vertices = search.vertices
     limit = search.limit
@@ -601,6 +644,8 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
     paths = scratch.paths
     values = scratch.values
     distance = scratch.distance
+
+    # Mark the edges on shortest paths; each vertex waits for as many predecessors.
     n_reached = np.int64(0)
     n_all = vertices.size or offsets.size - 1
     for i in range(n_all):
@@ -613,6 +658,8 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
             w = targets[e]
             is_on_path[e] = _is_on_path(distance, weights, u, e, w, limit, exact)
             waits[w] += is_on_path[e]
+
+    # Count paths: a vertex is ready once all its predecessors have handed on their counts.
     paths[source] = 1.0
     stack[0] = source
     if exponents is not None:
@@ -626,27 +673,33 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
         u = stack[size]
         order[count] = u
         count += 1
-        own = paths[u]
+        n_paths = paths[u]
         for e in range(offsets[u], offsets[u + 1]):
             if not is_on_path[e]:
                 continue
             w = targets[e]
-            paths[w] += own
+            paths[w] += n_paths
             waits[w] -= 1
             if waits[w] > 0:
                 continue
             stack[size] = w
             size += 1
+
+            # Counts that may be rounded are added again, in the order of the list.
             if exponents is None:
                 if paths[w] >= _EXACT:
-                    paths[w] = _count(w, limit, edges, None, exact, scratch)[0]
+                    paths[w] = _count_paths(w, limit, edges, None, exact, scratch)[0]
                 most = max(most, paths[w])
             else:
-                paths[w], exponents[w] = _count(w, limit, edges, exponents, exact, scratch)
+                paths[w], exponents[w] = _count_paths(w, limit, edges, exponents, exact, scratch)
+
+    # A vertex that no chain of such edges reaches has kept others waiting.
     if count < n_reached or most >= MAX_PATHS:
         for i in range(n_all):
             waits[np.int64(vertices[i]) if vertices.size else i] = 0
         return NOT_EXPLAINED if count < n_reached else OVERFLOW
+
+    # Add dependencies backward: those of all heads are there before they are needed.
     for i in range(count - 1, -1, -1):
         v = order[i]
         total = 0.0
@@ -660,17 +713,19 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
                     if exponents is None:
                         part += values[w]
                     else:
-                        part, part_exponent = _aligned(
+                        part, part_exponent = _add_with_exponents(
                             part, part_exponent, values[w], -exponents[w]
                         )
             if exponents is None:
                 total += part
             else:
-                total, exponent = _aligned(total, exponent, part, part_exponent)
+                total, exponent = _add_with_exponents(total, exponent, part, part_exponent)
+
         load = paths[v] * total
         if exponents is not None:
             load = math.ldexp(load, exponents[v] + exponent)
-        values[v] = (_find_share(v, is_target) + load) / paths[v]
+        values[v] = (_weight_of_end(v, is_target) + load) / paths[v]
+
         if of_edges:
             for e in range(in_offsets[v], in_offsets[v + 1]):
                 u = in_targets[e]
@@ -685,7 +740,7 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
 
 
 @njit(cache=True, nogil=True)
-def _add_ends(search, is_target, distance, high):
+def _count_ends(search, is_target, distance, high):
     """Count each path from the source at both of its ends."""
     source = search.source
     vertices = search.vertices
@@ -700,7 +755,7 @@ def _add_ends(search, is_target, distance, high):
 
 
 @njit(cache=True, nogil=True)
-def _farthest(distance, targets, limit):
+def _find_farthest_target(distance, targets, limit):
     """Return the largest distance of a target within a limit; the limit, if all are targets."""
     if not targets.size:
         return limit
@@ -712,15 +767,15 @@ def _farthest(distance, targets, limit):
 
 
 @njit(cache=True, nogil=True)
-def _largest(search, distance):
+def _find_farthest(search, distance):
     """Return the largest distance of a search within its limit."""
     vertices = search.vertices
     limit = search.limit
     largest = distance.dtype.type(0)
     for i in range(vertices.size or distance.size):
-        own = distance[np.int64(vertices[i]) if vertices.size else i]
-        if largest < own <= limit:
-            largest = own
+        d = distance[np.int64(vertices[i]) if vertices.size else i]
+        if largest < d <= limit:
+            largest = d
     return largest
 
 
@@ -732,31 +787,33 @@ def _load_row(i, bounds, vertices, distance, scratch):
     if vertices is None:
         scratch.distance[:] = distance[i]
         return scratch.order[:0]
-    own = scratch.distance
+    row = scratch.distance
     first = bounds[i]
-    here = vertices[first : bounds[i + 1]]
-    for j in range(here.size):
-        own[here[j]] = distance[first + j]
-    return here
+    reached = vertices[first : bounds[i + 1]]
+    for j in range(reached.size):
+        row[reached[j]] = distance[first + j]
+    return reached
 
 
 @njit(cache=True, nogil=True)
 def _begin_search(i, task, counted, scratch):
     """Return the search of an item, with its distances in ``scratch``."""
-    here = _load_row(i, task.bounds, task.vertices, task.distance, scratch)
-    limit = _farthest(scratch.distance, counted.farthest, task.limit)
-    return Search(task.sources[i], here, limit)
+    reached = _load_row(i, task.bounds, task.vertices, task.distance, scratch)
+    limit = _find_farthest_target(scratch.distance, counted.farthest, task.limit)
+    return Search(task.sources[i], reached, limit)
 
 
 @njit(cache=True, nogil=True)
 def _end_search(i, search, task, counted, scratch, sums):
-    """Count the ends of paths if these are asked for, and forget the distances of some vertices."""
+    """Count the ends of paths if these are counted, and set the distances of a sparse row back to
+    unreached.
+    """
     if counted.endpoints and task.status[i] == DONE:
-        _add_ends(search, counted.is_target, scratch.distance, sums.high)
-    own = scratch.distance
-    here = search.vertices
-    for j in range(here.size):
-        own[here[j]] = task.unreached
+        _count_ends(search, counted.is_target, scratch.distance, sums.high)
+    row = scratch.distance
+    reached = search.vertices
+    for j in range(reached.size):
+        row[reached[j]] = task.unreached
 
 
 @njit(cache=True, nogil=True)
@@ -765,6 +822,8 @@ def add_by_hops(next_item, n_items, task, edges, counted, scratch, sums):
 
     Parameters
     ----------
+    next_item, n_items
+        A counter from which each thread takes its next search, of so many.
     task : Task
     edges : Edges
     counted : Counted
@@ -776,7 +835,7 @@ def add_by_hops(next_item, n_items, task, edges, counted, scratch, sums):
         if i >= n_items:
             return
         search = _begin_search(i, task, counted, scratch)
-        task.status[i] = _by_levels(search, edges, counted, scratch, sums)
+        task.status[i] = _add_loads_by_levels(search, edges, counted, scratch, sums)
         _end_search(i, search, task, counted, scratch, sums)
 
 
@@ -788,10 +847,10 @@ def add_by_weights(next_item, n_items, task, edges, counted, scratch, sums):
         if i >= n_items:
             return
         search = _begin_search(i, task, counted, scratch)
-        if edges.least > 0 and absorbs(_largest(search, scratch.distance), edges.least):
+        if edges.least > 0 and absorbs(_find_farthest(search, scratch.distance), edges.least):
             task.status[i] = ABSORBS
         else:
-            task.status[i] = _by_order(search, edges, counted, None, None, scratch, sums)
+            task.status[i] = _add_loads_by_order(search, edges, counted, None, None, scratch, sums)
         _end_search(i, search, task, counted, scratch, sums)
 
 
@@ -801,13 +860,13 @@ def add_scaled(search, edges, counted, exponents, exact, scratch, sums):
     distances are found again.
 
     The search is of all vertices, its distances are those of ``scratch``, and ``edges`` are
-    ``WeightedEdges``. ``exponents`` and ``exact`` are those of ``_by_order``. Return what
+    ``WeightedEdges``. ``exponents`` and ``exact`` are those of ``_add_loads_by_order``. Return what
     ``add_by_weights`` writes.
     """
-    limit = _farthest(scratch.distance, counted.farthest, search.limit)
+    limit = _find_farthest_target(scratch.distance, counted.farthest, search.limit)
     search = Search(search.source, search.vertices, limit)
-    _find_exactly(search, edges, scratch, exact)
-    status = _by_order(search, edges, counted, exponents, exact, scratch, sums)
+    _find_exact_distances(search, edges, scratch, exact)
+    status = _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
     if counted.endpoints and status == DONE:
-        _add_ends(search, counted.is_target, scratch.distance, sums.high)
+        _count_ends(search, counted.is_target, scratch.distance, sums.high)
     return status

@@ -21,22 +21,25 @@ def breadth_first_order(matrices, source: int):
     Return the order, int32 of shape (n_reached,), and the predecessors, int32 of shape
     (n_vertices,), ``NO_VERTEX`` for the source and for vertices that are not reached.
     """
-    parts = [
-        Neighbors(*(read_only(np.ascontiguousarray(array)) for array in part)) for part in matrices
-    ]
-    first = parts[0]
-    second = parts[-1]
+    neighbors = []
+    for indptr, indices in matrices:
+        offsets = read_only(np.ascontiguousarray(indptr))
+        targets = read_only(np.ascontiguousarray(indices))
+        neighbors.append(Neighbors(offsets, targets))
+    first = neighbors[0]
+    second = neighbors[-1]
     n = first.offsets.size - 1
     order = np.empty(n, np.int32)
     predecessor = np.full(n, NO_VERTEX, np.int32)
-    reached = _visit(first, second, len(parts) > 1, source, order, predecessor)
-    return order[:reached], predecessor
+    n_reached = _visit(first, second, len(neighbors) > 1, source, order, predecessor)
+    return order[:n_reached], predecessor
 
 
 @njit(cache=True)
-def _visit(first, second, both, source, order, predecessor):
-    """Write the order and the predecessors, which are all ``NO_VERTEX`` before; return how many
-    vertices are reached. ``second`` has edges of its own if ``both``.
+def _visit(first, second, has_second, source, order, predecessor):
+    """Write the order and the predecessors, which are all ``NO_VERTEX`` before.
+
+    Return how many vertices are reached. ``second`` is ``first`` again unless ``has_second``.
     """
     offsets = first.offsets
     targets = first.targets
@@ -44,23 +47,25 @@ def _visit(first, second, both, source, order, predecessor):
     more_targets = second.targets
     predecessor[source] = source  # so that one comparison tells what is visited
     order[0] = source
-    done = 0
-    found = 1
-    while done < found:
-        u = order[done]
-        done += 1
+
+    head = 0
+    tail = 1
+    while head < tail:
+        u = order[head]
+        head += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             if predecessor[v] == NO_VERTEX:
-                order[found] = v
+                order[tail] = v
                 predecessor[v] = u
-                found += 1
-        if both:
+                tail += 1
+        if has_second:
             for e in range(more_offsets[u], more_offsets[u + 1]):
                 v = more_targets[e]
                 if predecessor[v] == NO_VERTEX:
-                    order[found] = v
+                    order[tail] = v
                     predecessor[v] = u
-                    found += 1
+                    tail += 1
+
     predecessor[source] = NO_VERTEX
-    return found
+    return tail

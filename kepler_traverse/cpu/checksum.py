@@ -12,8 +12,8 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def mix(x):
-    """The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half
-    of the output bits.
+    """Return the bits of a uint64 mixed by the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA
+    2014): every input bit changes half of the output bits.
 
     Takes arrays of either library, and a single number where Numba compiles it.
     """
@@ -27,8 +27,9 @@ mix_one = njit(inline="always")(mix)
 
 @njit(cache=True, nogil=True)
 def checksum(distance, bits, unreached, source):
-    """Sum over (source, vertex, distance) of all reached vertices; ``bits`` are the distances as
-    unsigned integers.
+    """Return the sum of hashes of (source, vertex, distance) over all reached vertices.
+
+    ``bits`` are the distances as unsigned integers.
     """
     total = np.uint64(0)
     for v in range(distance.size):
@@ -39,7 +40,7 @@ def checksum(distance, bits, unreached, source):
 
 @njit(cache=True, nogil=True)
 def checksum_of_integers(distance, unreached, source):
-    """The same of floats that stand for integers: the sum that these have as int64."""
+    """Return the ``checksum`` of floats that stand for integers: the one that these have as int64."""
     total = np.uint64(0)
     for v in range(distance.size):
         if distance[v] != unreached:

@@ -125,13 +125,13 @@ def _require_clear(distance, verdicts) -> None:
 
 @njit(cache=True, nogil=True)
 def count_levels(distance):
-    """Return the number of vertices at each hop count."""
+    """Return the number of vertices at each hop count; vertices at -1 do not count."""
     counts = np.zeros(1024, np.int64)
     n_levels = 0
     for d in distance:
         if d >= counts.size:
             grown = np.zeros(max(2 * counts.size, d + 1), np.int64)
-            # the assignment of a slice would take seconds to compile, for its error message
+            # The assignment of a slice would take seconds to compile, for its error message.
             for i in range(counts.size):
                 grown[i] = counts[i]
             counts = grown
@@ -162,6 +162,8 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
     """
     others = n_reached - 1
     share = others / (labels.size - 1)
+
+    # The closeness of NetworkX: (others / sum of distances) * (share of the graph that is reached).
     for v in range(labels.size):
         if labels[v] == label:
             least_sum = least[distance[v]] - degrees[v]
@@ -191,6 +193,14 @@ def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.
 
 @njit(cache=True, nogil=True)
 def _bound_components(edges, components, hub, least, most):
+    """Write bounds of the number of vertices that the vertices of each component reach, to
+    ``least`` and ``most``.
+
+    Components are passed in an order in which none comes before those it has an edge to. A
+    component reaches at least what one of its successors does, and at most what all do together.
+    Those that reach the hub reach what it does, and at most what they and their successors do
+    beside that.
+    """
     offsets = edges.offsets
     targets = edges.targets
     labels = components.labels
@@ -200,35 +210,41 @@ def _bound_components(edges, components, hub, least, most):
     in_reach = hub.in_reach
     reaches = hub.reaches
     n_components = sizes.size
+
+    # Order the components topologically (Kahn 1962).
     missing = np.zeros(n_components, np.int64)  # edges from components that are not listed yet
     for u in range(labels.size):
         for e in range(offsets[u], offsets[u + 1]):
             missing[labels[targets[e]]] += labels[u] != labels[targets[e]]
+
     order = np.empty(n_components, np.int64)
-    size = 0
+    n_ordered = 0
     for c in range(n_components):
         if missing[c] == 0:
-            order[size] = c
-            size += 1
-    at = 0
-    while at < size:
-        c = order[at]
-        at += 1
+            order[n_ordered] = c
+            n_ordered += 1
+
+    head = 0
+    while head < n_ordered:
+        c = order[head]
+        head += 1
         for i in range(begins[c], begins[c + 1]):
             for e in range(offsets[members[i]], offsets[members[i] + 1]):
                 other = labels[targets[e]]
                 if other != c:
                     missing[other] -= 1
                     if missing[other] == 0:
-                        order[size] = other
-                        size += 1
+                        order[n_ordered] = other
+                        n_ordered += 1
+
     n_reached = n_reaching = 0
     for v in range(labels.size):
         n_reached += in_reach[v]
         n_reaching += reaches[v]
-    # most vertices that a component reaches and the hub does not
+
+    # the largest number of vertices that a component reaches and the hub does not
     outside = np.zeros(n_components, np.int64)
-    seen = np.full(n_components, -1, np.int64)
+    seen = np.full(n_components, -1, np.int64)  # the component that has last met each one
     for j in range(n_components - 1, -1, -1):
         c = order[j]
         beyond = farthest = total = 0
@@ -241,6 +257,7 @@ def _bound_components(edges, components, hub, least, most):
                     total = min(total + most[other], labels.size)
                     if not in_reach[members[begins[other]]]:
                         beyond = min(beyond + outside[other], labels.size)
+
         first = members[begins[c]]
         outside[c] = sizes[c] + beyond
         least[c] = sizes[c] + farthest
@@ -273,11 +290,13 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
             goal = claims.threshold
         else:  # below the next float is at most the threshold
             goal = np.nextafter(claims.threshold, np.inf)
+
         done, found, is_below = _explore(links, v, least, most, goal, distance, queue)
         if is_below:
             explored = Explored(distance, queue, done, found)
             is_proven = not claims.certified or _is_proven(links, v, least, most, goal, explored)
             claims.verdicts[item] = BELOW if is_proven else WRONG
+
         for i in range(found):
             distance[queue[i]] = -1
         for i in range(done):
@@ -289,56 +308,67 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
 def _explore(links, source, least, most, goal, distance, queue):
     """Search until the closeness is proven to be below the goal, or until all vertices are found.
 
-    Return the vertices of the queue whose edges were visited; the vertices found; whether the
-    closeness is below the goal.
+    ``least`` and ``most`` are bounds of the number of vertices that are reached; ``distance`` and
+    ``queue`` are as in ``Explored``, output. Return the vertices of the queue whose edges were
+    visited; the vertices found; whether the closeness is below the goal.
     """
     offsets = links.offsets
     targets = links.targets
     directed = links.directed
     n = distance.size
+
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
     distance[source] = 0
     queue[0] = source
-    at = np.uint64(0)
-    end = one
+    head = np.uint64(0)
+    tail = one
     level = total = np.int64(0)
-    while at < end:
-        level_end = end
-        left = np.int64(0)  # edges that may lead to new vertices
-        for i in range(at, level_end):
+
+    while head < tail:
+        level_end = tail
+        # Edges of the level that may lead to new vertices: of an undirected graph, one edge per
+        # vertex leads back to the vertex before it.
+        left = np.int64(0)
+        for i in range(head, level_end):
             u = np.uint64(queue[i])
             left += np.int64(offsets[u + one] - offsets[u]) - (not directed and level > 0)
+
         if _largest_closeness(np.int64(level_end), total, level, left, least, most, n) < goal:
-            return np.int64(at), np.int64(end), True
+            return np.int64(head), np.int64(tail), True
+
         visited = 0
-        while at < level_end:
-            u = np.uint64(queue[at])
-            at += one
+        while head < level_end:
+            u = np.uint64(queue[head])
+            head += one
             begin = np.uint64(offsets[u])
             finish = np.uint64(offsets[u + one])
             for e in range(begin, finish):
+                # Every neighbor is written to the queue, and stays there if it is new.
                 neighbor = targets[e]
-                queue[end] = neighbor
+                queue[tail] = neighbor
                 v = np.uint64(neighbor)
                 known = distance[v]
                 is_new = known < 0
                 distance[v] = level + 1 if is_new else known
-                end += np.uint64(is_new)
-            here = np.int64(finish - begin)
-            left -= here - (not directed and level > 0)
-            visited += here
-            if visited >= _BETWEEN_BOUNDS and at < level_end:
+                tail += np.uint64(is_new)
+            degree = np.int64(finish - begin)
+            left -= degree - (not directed and level > 0)
+            visited += degree
+
+            # Within a long level: the edges that are left bound the next level better.
+            if visited >= _BETWEEN_BOUNDS and head < level_end:
                 visited = 0
-                there = np.int64(end - level_end) + left
+                most_next = np.int64(tail - level_end) + left
                 if (
-                    _largest_closeness(np.int64(level_end), total, level, there, least, most, n)
+                    _largest_closeness(np.int64(level_end), total, level, most_next, least, most, n)
                     < goal
                 ):
-                    return np.int64(at), np.int64(end), True
+                    return np.int64(head), np.int64(tail), True
+
         level += 1
-        total += level * np.int64(end - level_end)
-    return np.int64(at), np.int64(end), False
+        total += level * np.int64(tail - level_end)
+    return np.int64(head), np.int64(tail), False
 
 
 @njit(cache=True, nogil=True)
@@ -361,37 +391,43 @@ def _is_proven(links, source, least, most, goal, explored):
     found = explored.found
     if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
         return False
+
     level = np.int64(distance[queue[done]])
     within = total = beyond = left = np.int64(0)
     for i in range(found):
         u = queue[i]
-        here = distance[u]
+        hops = distance[u]
         if (
-            here < (i > 0)
-            or here > level + 1
-            or (i < done and here > level)
-            or (i >= done and here < level)
+            hops < (i > 0)
+            or hops > level + 1
+            or (i < done and hops > level)
+            or (i >= done and hops < level)
         ):
             return False
-        within += here <= level
-        beyond += here > level
-        total += here * (here <= level)
+
+        within += hops <= level
+        beyond += hops > level
+        total += hops * (hops <= level)
+
         degree = offsets[u + 1] - offsets[u]
-        nearest = here
+        nearest = hops
         if i < done:
             for e in range(offsets[u], offsets[u + 1]):
-                there = distance[targets[e]]
-                if there < 0 or there > here + 1:
+                neighbor_hops = distance[targets[e]]
+                if neighbor_hops < 0 or neighbor_hops > hops + 1:
                     return False
-                nearest = min(nearest, there)
-        elif here == level:
+                nearest = min(nearest, neighbor_hops)
+        elif hops == level:
             left += degree - (not directed and level > 0)
             for e in range(offsets[u], offsets[u + 1] if not directed else offsets[u]):
-                there = distance[targets[e]]
-                nearest = min(nearest, there if there >= 0 else here)
-        if not directed and 0 < here <= level and nearest != here - 1:
+                neighbor_hops = distance[targets[e]]
+                nearest = min(nearest, neighbor_hops if neighbor_hops >= 0 else hops)
+
+        if not directed and 0 < hops <= level and nearest != hops - 1:
             return False
-    for i in range(found):  # no vertex may be counted twice
+
+    # No vertex may be counted twice.
+    for i in range(found):
         if distance[queue[i]] < 0:
             return False
         distance[queue[i]] = -1

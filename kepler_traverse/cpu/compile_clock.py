@@ -17,20 +17,27 @@ _LOG = logging.getLogger("kepler_traverse")
 
 
 class _Clock:
+    """Adds up the time during which at least one thread compiles, and per thread the time during
+    which that thread compiles or waits for another that does.
+    """
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._active = 0
-        self._since = 0.0
-        self._total = 0.0
+        self._active = 0  # compilations that have begun and not ended
+        self._since = 0.0  # when the first of these began
+        self._total = 0.0  # seconds of those that have ended
+        # per thread: how deep compilations are nested, the clock when the outermost began, seconds
         self._own = threading.local()
 
     def begin(self) -> None:
+        """A compilation begins."""
         with self._lock:
             if not self._active:
                 self._since = time.perf_counter()
             self._active += 1
 
     def end(self) -> None:
+        """A compilation ends."""
         with self._lock:
             self._active -= 1
             if self._active:
@@ -41,18 +48,21 @@ class _Clock:
 
     def seconds(self) -> float:
         with self._lock:
-            return self._total + (time.perf_counter() - self._since if self._active else 0.0)
+            if not self._active:
+                return self._total
+            return self._total + time.perf_counter() - self._since
 
     def enter(self) -> None:
-        """A thread compiles, or waits for another that compiles."""
+        """This thread begins to compile, or to wait for another that compiles."""
         depth = getattr(self._own, "depth", 0)
         if not depth:
             self._own.since = self.seconds()
         self._own.depth = depth + 1
 
     def leave(self) -> None:
+        """This thread ends what it entered last."""
         depth = getattr(self._own, "depth", 0)
-        if not depth:  # it was entered before anybody listened
+        if not depth:  # it was entered before ``listen`` was called
             return
         self._own.depth = depth - 1
         if depth == 1:

@@ -25,9 +25,9 @@ from . import compile_clock
 
 
 def njit(*function: Callable[..., Any], **options: Any) -> Any:
-    """``numba.njit``, without signatures."""
+    """As ``numba.njit``, without signatures, and compiled where no signal interrupts it."""
     if not function:
-        return lambda each: njit(each, **options)
+        return lambda decorated: njit(decorated, **options)
     compiled = numba.njit(*function, **options)
     if hasattr(compiled, "_compile_for_args"):  # with NUMBA_DISABLE_JIT it is the function itself
         compiled._compile_for_args = _uninterrupted_compiler(compiled._compile_for_args)
@@ -58,6 +58,8 @@ def _keep_the_class_of_arrays() -> None:
     from numba.core import boxing, types
     from numba.core.pythonapi import _boxers
 
+    # What boxes an array serializes its class, and unserializes it in the compiled function: a
+    # constant takes the place of both.
     def box_array(kind: Any, value: Any, place: Any) -> Any:
         array_class = place.env_manager.add_const(kind.box_type)
         api = copy.copy(place.pyapi)

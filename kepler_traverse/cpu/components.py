@@ -20,9 +20,9 @@ def strong_components(offsets, targets):
     # the earliest visit that a vertex leads back to; 0 before its own visit
     low = np.zeros(n, np.int64)
     is_root = np.ones(n, np.uint8)  # of its component, as far as is known
-    edge = offsets[:-1].copy()  # the next one to look at
+    next_edge = offsets[:-1].copy()  # of each vertex, the next one to look at
     path = np.empty(n, targets.dtype)
-    waiting = np.empty(n, targets.dtype)
+    waiting = np.empty(n, targets.dtype)  # vertices that are done, and whose component is not
     visits = n_components = n_waiting = 0
     for start in range(n):
         if low[start]:
@@ -32,21 +32,26 @@ def strong_components(offsets, targets):
         path[0] = start
         depth = 0
         while depth >= 0:
+            # Look at the next edge of the last vertex of the path, if there is one.
             v = path[depth]
-            if edge[v] < offsets[v + 1]:
-                u = targets[edge[v]]
+            if next_edge[v] < offsets[v + 1]:
+                u = targets[next_edge[v]]
                 if low[u] == 0:
                     visits += 1
                     low[u] = visits
                     depth += 1
                     path[depth] = u
                     continue
-                # a second look at a vertex that was visited from here, after its own edges
-                edge[v] += 1
+                # A neighbor visited from here is looked at again, after its own edges.
+                next_edge[v] += 1
                 if labels[u] < 0 and low[u] < low[v]:
                     low[v] = low[u]
                     is_root[v] = 0
                 continue
+
+            # The vertex is done. A root takes what waits and leads back to it as its component.
+
+            # The vertex is done. A root takes what waits and leads back to it as its component.
             depth -= 1
             if not is_root[v]:
                 waiting[n_waiting] = v
@@ -65,12 +70,12 @@ def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
     vertex.
     """
     labels = strong_components(offsets, targets)
-    _, first, place, sizes = np.unique(
+    _, first_vertex, component, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
     rank = np.empty(sizes.size, np.int64)
-    rank[np.lexsort((first, -sizes))] = np.arange(sizes.size)
-    return rank[place]
+    rank[np.lexsort((first_vertex, -sizes))] = np.arange(sizes.size)
+    return rank[component]
 
 
 def find_component(

@@ -34,6 +34,11 @@ _DIGIT_VALUES = 1 << _DIGIT_BITS
 
 @njit(cache=True)
 def _count_edges(src, dst, offsets, both_ways):
+    """Write where the adjacency list of each vertex begins, and return the number of self-loops.
+
+    ``offsets``, of shape (n_vertices + 1,), are 0 before. With ``both_ways`` each edge is in two
+    lists.
+    """
     self_loops = 0
     for i in range(src.size):
         u = src[i]
@@ -44,6 +49,7 @@ def _count_edges(src, dst, offsets, both_ways):
         offsets[u + 1] += 1
         if both_ways:
             offsets[v + 1] += 1
+
     for v in range(offsets.size - 1):
         offsets[v + 1] += offsets[v]
     return self_loops
@@ -51,9 +57,11 @@ def _count_edges(src, dst, offsets, both_ways):
 
 @njit(cache=True)
 def _scatter(src, dst, weight, edges, both_ways, first, end):
-    """Store every edge of the vertices ``first`` to ``end - 1`` with its source.
+    """Store every edge of the vertices ``first`` to ``end - 1`` in the adjacency list of its
+    source.
 
-    Each offset moves to the end of its adjacency list and is set back afterwards.
+    ``edges`` is the CSR, whose offsets serve as cursors: each one moves to the end of its adjacency
+    list and is set back afterwards.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -65,17 +73,19 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
         if u == v:
             continue
         if first <= u < end:
-            at = offsets[u]
+            place = offsets[u]
             offsets[u] += 1
-            targets[at] = v
+            targets[place] = v
             if weights.size:
-                weights[at] = weight[i]
+                weights[place] = weight[i]
+
         if both_ways and first <= v < end:
-            at = offsets[v]
+            place = offsets[v]
             offsets[v] += 1
-            targets[at] = u
+            targets[place] = u
             if weights.size:
-                weights[at] = weight[i]
+                weights[place] = weight[i]
+
     for v in range(end - 1, first, -1):
         offsets[v] = offsets[v - 1]
     offsets[first] = begin
@@ -86,11 +96,11 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
     """Count and scatter in one pass where edges come in the order of their sources, as in most
     files.
 
-    Returns the edges stored, or -1 at the first edge out of order; and whether each adjacency list
+    Return the edges stored, or -1 at the first edge out of order; and whether each adjacency list
     ascends, without parallel edges.
     """
     source = 0
-    at = 0
+    size = 0
     last = -1
     ascending = True
     for i in range(src.size):
@@ -98,30 +108,34 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
         v = dst[i]
         if u < source:
             return -1, False
+
+        # The lists of all vertices before this source end here.
         while source < u:
             source += 1
-            offsets[source] = at
+            offsets[source] = size
             last = -1
         if u == v:
             continue
+
         ascending &= v > last
         last = v
-        targets[at] = v
+        targets[size] = v
         if weights.size:
-            weights[at] = weight[i]
-        at += 1
+            weights[size] = weight[i]
+        size += 1
+
     for v in range(source + 1, offsets.size):
-        offsets[v] = at
-    return at, ascending
+        offsets[v] = size
+    return size, ascending
 
 
 @njit(cache=True, nogil=True)
 def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
     """Sort adjacency lists by target, but for long ones out of order.
 
-    counts[0] counts edges that are parallel to the one before, counts[1] the edges of the longest
-    list, below 0, of those that are left to ``_sort_long_lists``: that takes longer to compile, and
-    most graphs have none.
+    ``counts[0]`` counts edges that are parallel to the one before. ``counts[1]`` is the number of
+    edges of the longest list that is left to ``_sort_long_lists``, negated, since there is an
+    atomic minimum only. That function takes longer to compile, and most graphs have no such list.
     """
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
@@ -132,6 +146,8 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
             end = offsets[v + 1]
             is_short = end - begin <= _SHORT_LIST
             parallel = 0
+
+            # Insertion sort: what stands before i is sorted.
             i = begin + 1
             while i < end:
                 u = targets[i]
@@ -139,7 +155,7 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
                 if targets[i - 1] > u:
                     if not is_short:
                         break
-                    w = weights[i] if weights.size else weights.dtype.type(0)
+                    weight = weights[i] if weights.size else weights.dtype.type(0)
                     while j > begin and targets[j - 1] > u:
                         targets[j] = targets[j - 1]
                         if weights.size:
@@ -147,11 +163,12 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
                         j -= 1
                     targets[j] = u
                     if weights.size:
-                        weights[j] = w
+                        weights[j] = weight
                 parallel += j > begin and targets[j - 1] == u
                 i += 1
-            if i < end:
-                longest = longest if longest < begin - end else begin - end
+
+            if i < end:  # long, and out of order
+                longest = min(longest, begin - end)
             else:
                 n_parallel += parallel
         atomic_add(counts, 0, n_parallel)
@@ -163,7 +180,8 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
 def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted_weights, starts):
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
-    The last three have room for the longest list and for the values of a digit.
+    ``sorted_targets`` and ``sorted_weights`` have room for the longest list, and ``starts`` for the
+    values of a digit. ``counts[0]`` counts edges that are parallel to the one before.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -177,6 +195,7 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
             end = offsets[v + 1]
             if end - begin <= _SHORT_LIST:
                 continue
+
             largest = np.int64(0)
             is_sorted = True
             for e in range(begin, end):
@@ -184,17 +203,21 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
                 largest = targets[e] if targets[e] > largest else largest
             if is_sorted:
                 continue
+
+            # Each pass places the edges by one digit, and copies them back.
             shift = 0
             while largest >> shift:
                 for digit in range(_DIGIT_VALUES):
                     starts[digit] = 0
                 for e in range(begin, end):
                     starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
+
                 at = 0
                 for digit in range(_DIGIT_VALUES):
                     size = starts[digit]
                     starts[digit] = at
                     at += size
+
                 for e in range(begin, end):
                     digit = (targets[e] >> shift) & (_DIGIT_VALUES - 1)
                     at = starts[digit]
@@ -202,11 +225,13 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
                     sorted_targets[at] = targets[e]
                     if weights.size:
                         sorted_weights[at] = weights[e]
+
                 for e in range(begin, end):
                     targets[e] = sorted_targets[e - begin]
                     if weights.size:
                         weights[e] = sorted_weights[e - begin]
                 shift += _DIGIT_BITS
+
             for e in range(begin + 1, end):
                 parallel += targets[e] == targets[e - 1]
         atomic_add(counts, 0, parallel)
@@ -216,21 +241,22 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
 @njit(cache=True)
 def _merge_parallel_edges(offsets, targets, weights):
     """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps."""
-    at = begin = 0
+    size = 0  # edges that remain
+    begin = 0
     for v in range(offsets.size - 1):
         end = offsets[v + 1]
-        offsets[v] = at
+        offsets[v] = size
         for e in range(begin, end):
-            if at > offsets[v] and targets[at - 1] == targets[e]:
+            if size > offsets[v] and targets[size - 1] == targets[e]:
                 if weights.size:
-                    weights[at - 1] = min(weights[at - 1], weights[e])
+                    weights[size - 1] = min(weights[size - 1], weights[e])
                 continue
-            targets[at] = targets[e]
+            targets[size] = targets[e]
             if weights.size:
-                weights[at] = weights[e]
-            at += 1
+                weights[size] = weights[e]
+            size += 1
         begin = end
-    offsets[offsets.size - 1] = at
+    offsets[offsets.size - 1] = size
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch=None):
@@ -242,12 +268,16 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
     bits = read_only(_as_bits(weight))
     total = -1
     ascending = False
-    first = src[:_FIRST]  # most edge lists that are out of order are so from the beginning
-    if not both_ways and (first[1:] >= first[:-1]).all():
+
+    # One pass, if edges are in order: most lists that are not are out of order from the beginning.
+    head = src[:_FIRST]
+    if not both_ways and (head[1:] >= head[:-1]).all():
         targets = empty(src.size, src.dtype)
         target_bits = empty(bits.size, bits.dtype)
         total, ascending = _append_edges(src, dst, bits, offsets, targets, target_bits)
         self_loops = src.size - total
+
+    # Else count and scatter: without files all vertices at once.
     if total < 0:
         offsets[:] = 0
         self_loops = _count_edges(src, dst, offsets, both_ways)
@@ -256,6 +286,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         targets = target_bits = None
         targets = empty(total, src.dtype)
         target_bits = empty(total if bits.size else 0, bits.dtype)
+
         if scratch is None:
             at_once = total
         else:
@@ -267,6 +298,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
             beyond = offsets[end] + at_once
             end = max(first + 1, int(np.searchsorted(offsets, beyond, side="right")) - 1)
             _scatter(src, dst, bits, edges, both_ways, first, end)
+
+    # Sort the lists, first those that are short or sorted already.
     counts = np.zeros(2, np.int64)
     if not ascending:
         n_blocks = min(n_vertices, _BLOCKS)
@@ -281,22 +314,21 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
             )
             edges = Edges(offsets, targets, target_bits)
             threads.run(_sort_long_lists, n_blocks, edges, counts, own=own)
+
+    # Merge parallel edges. Arrays are cut before they are viewed: one with views is not resized.
     parallel = int(counts[0])
+    if parallel:
+        compared = _NO_WEIGHTS if weight is None else target_bits.view(weight.dtype)
+        _merge_parallel_edges(offsets, targets, compared)
+        del compared
+    if targets.size > total - parallel:
+        targets = _shorten(targets, total - parallel)
+        if target_bits.size:
+            target_bits = _shorten(target_bits, total - parallel)
     if weight is None:
         weights = None
     else:
         weights = target_bits.view(weight.dtype)
-    if parallel:
-        _merge_parallel_edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
-    if targets.size > total - parallel:
-        del weights  # a view, and an array with views is not resized
-        targets = _shortened(targets, total - parallel)
-        if target_bits.size:
-            target_bits = _shortened(target_bits, total - parallel)
-        if weight is None:
-            weights = None
-        else:
-            weights = target_bits.view(weight.dtype)
     return offsets, targets, weights, int(self_loops), parallel
 
 
@@ -307,10 +339,12 @@ def in_files(scratch):
 
 
 def _empty_like(scratch):
+    """Return the function that makes arrays, as ``numpy.empty`` does: in files, with a scratch."""
     return np.empty if scratch is None else scratch.empty
 
 
-def _shortened(array, size):
+def _shorten(array, size):
+    """Return an array without what is beyond a size: in place, or a view of one in a file."""
     if array.base is not None:  # in a file
         return array[:size]
     array.resize(size, refcheck=False)
@@ -318,7 +352,9 @@ def _shortened(array, size):
 
 
 def filled(convert, array, dtype, scratch=None):
-    """Return an array of what a function returns for the slices of another."""
+    """Return an array of ``dtype`` with ``convert(part)`` for each slice of another, one after the
+    other.
+    """
     result = _empty_like(scratch)(array.size, dtype)
     for first, part in iter_slices(array):
         result[first : first + part.size] = convert(part)
@@ -326,8 +362,8 @@ def filled(convert, array, dtype, scratch=None):
 
 
 def read_only(array):
-    """A read-only view: Numba compiles once for all arrays that are only read, whatever the caller
-    may write to.
+    """Return a read-only view: Numba compiles once for all arrays that are only read, whatever the
+    caller may write to.
     """
     view = array.view()
     view.flags.writeable = False
@@ -335,7 +371,9 @@ def read_only(array):
 
 
 def _as_bits(weights):
-    """Weights as unsigned integers, so that code that only moves them is compiled once per width."""
+    """Return weights as unsigned integers, so that code that only moves them is compiled once per
+    width.
+    """
     if weights is None:
         return _NO_BITS
     return weights.view(f"u{weights.itemsize}")
@@ -351,6 +389,7 @@ def count_isolated(offsets, targets, directed: bool) -> int:
 
 @njit(cache=True)
 def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
+    """Write the sources of the edges into each vertex, and their weights, from its ``cursor`` on."""
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
@@ -362,15 +401,17 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 
 
 def transpose(offsets, targets, weights):
-    """Return the CSR of the reversed edges; its adjacency lists ascend because the vertices are
-    visited in order.
+    """Return the CSR of the reversed edges: offsets, targets and weights.
+
+    Its adjacency lists ascend because the vertices are visited in order.
     """
     reverse_offsets = np.zeros(offsets.size, np.int64)
-    for first in range(0, targets.size, _COUNTED_AT_ONCE):  # which are widened to count them
-        reverse_offsets[1:] += np.bincount(
-            targets[first : first + _COUNTED_AT_ONCE], minlength=offsets.size - 1
-        )
+    # Slice by slice, since ``bincount`` widens what it counts.
+    for first in range(0, targets.size, _COUNTED_AT_ONCE):
+        counted = targets[first : first + _COUNTED_AT_ONCE]
+        reverse_offsets[1:] += np.bincount(counted, minlength=offsets.size - 1)
     np.cumsum(reverse_offsets, out=reverse_offsets)
+
     sources = np.empty_like(targets)
     if weights is None:
         reverse_weights = None
@@ -389,12 +430,14 @@ def transpose(offsets, targets, weights):
 
 @njit(cache=True)
 def _mark(ids, lowest, present):
+    """Set ``present`` to 1 at each id; its first entry is that of the lowest id."""
     for i in range(ids.size):
         present[ids[i] - lowest] = 1
 
 
 @njit(cache=True)
 def _look_up(ids, lowest, rank, numbers):
+    """Write the number of each id; ``rank`` has that of each id from the lowest one on."""
     for i in range(ids.size):
         numbers[i] = rank[ids[i] - lowest]
 
@@ -407,14 +450,13 @@ def renumber(columns, dtype, scratch=None):
         return np.zeros(0, kind), [np.zeros(0, dtype) for _ in columns]
     lowest = min(int(column.min()) for column in occupied)
     span = max(int(column.max()) for column in occupied) - lowest + 1
-    if (
-        span <= 4 * sum(column.size for column in columns) + 1024
-        and lowest + span <= np.iinfo(np.int64).max
-    ):
+
+    # Few gaps between the ids: an array over all numbers in their range is the fastest.
+    n_ids = sum(column.size for column in columns)
+    if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         if scratch is not None:
-            scratch.require(
-                span * (1 + np.dtype(dtype).itemsize + 2 * kind.itemsize), "the ids of the vertices"
-            )
+            bytes_per_id = 1 + np.dtype(dtype).itemsize + 2 * kind.itemsize
+            scratch.require(span * bytes_per_id, "the ids of the vertices")
         present = np.zeros(span, np.uint8)
         for column in columns:
             _mark(read_only(column), lowest, present)
@@ -429,6 +471,7 @@ def renumber(columns, dtype, scratch=None):
                 )
                 for column in columns
             ]
+
         ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)
         rank -= 1
@@ -436,33 +479,37 @@ def renumber(columns, dtype, scratch=None):
         for column, number in zip(columns, numbers, strict=True):
             _look_up(read_only(column), lowest, rank, number)
         return ids, numbers
-    ids = _distinct(columns, kind, scratch)
+
+    ids = _find_distinct(columns, kind, scratch)
     return ids, [
         filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch)
         for column in columns
     ]
 
 
-def _distinct(columns, kind, scratch):
-    """Return the distinct values of some columns, ascending, in memory for some times as many
-    values.
+def _find_distinct(columns, kind, scratch):
+    """Return the distinct values of some columns, ascending.
+
+    Slices wait until they are as many values as the distinct ones so far, so that memory is needed
+    for some times as many values as there are distinct ones.
     """
     distinct = np.zeros(0, kind)
     waiting = []
+
     parts = [part for column in columns for _, part in iter_slices(column)]
     for i, part in enumerate(parts):
-        waiting.append(_ascending(part).astype(kind, copy=False))
+        waiting.append(_sort_distinct(part).astype(kind, copy=False))
         if sum(each.size for each in waiting) > distinct.size or i == len(parts) - 1:
             if scratch is not None:
                 scratch.require(
                     4 * sum(each.nbytes for each in [distinct, *waiting]), "the ids of the vertices"
                 )
-            distinct = _ascending(np.concatenate([distinct, *waiting]))
+            distinct = _sort_distinct(np.concatenate([distinct, *waiting]))
             waiting = []
     return distinct
 
 
-def _ascending(values):
+def _sort_distinct(values):
     """Return what ``numpy.unique`` returns, which makes a hash table of integers and takes about
     five times as long.
     """

@@ -20,13 +20,13 @@ _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
 _NO_WEIGHTS = np.zeros(0, np.int32)
 
 
-class _Wanted(NamedTuple):
+class _Rules(NamedTuple):
     """What weights must not be, as bits, and how edges are hashed."""
 
     infinity: int
     negative_zero: int
     is_float: bool
-    key: np.uint64
+    key: np.uint64  # random
     both_ways: bool
 
 
@@ -42,12 +42,15 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     for name, array in (("offsets", offsets), ("targets", targets), ("weights", weights)):
         if array is not None and not (array.dtype.isnative and array.flags.c_contiguous):
             return f"{name} are not in the byte order and layout of this machine"
-    at = int(_first_wrong_offset(offsets, targets.size))
-    if at >= 0:
+
+    place = int(_first_wrong_offset(offsets, targets.size))
+    if place >= 0:
         return (
-            f"offsets[{at}] is {offsets[at]}: offsets begin at 0, "
+            f"offsets[{place}] is {offsets[place]}: offsets begin at 0, "
             f"never fall and end at {targets.size}"
         )
+
+    # Weights are compared as bits, so that code is compiled once per width.
     bits = _NO_WEIGHTS
     infinity = 0
     negative_zero = 0
@@ -56,15 +59,17 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
         is_float = weights.dtype.kind == "f"
         bits = weights.view(f"i{weights.itemsize}")
     if is_float:
-        infinity, negative_zero = (
-            int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype)
-        )
+        patterns = np.array([np.inf, -0.0], weights.dtype).view(bits.dtype)
+        infinity = int(patterns[0])
+        negative_zero = int(patterns[1])
+
     key = np.uint64(secrets.randbits(64))
     faults = np.full((_BLOCKS, 3), -1, np.int64)
     balance = np.zeros(_BLOCKS, np.uint64)
-    wanted = _Wanted(infinity, negative_zero, is_float, key, both_ways)
+    rules = _Rules(infinity, negative_zero, is_float, key, both_ways)
     edges = Edges(offsets, targets, bits)
-    threads.run(_find_faults, _BLOCKS, edges, wanted, faults, balance)
+    threads.run(_find_faults, _BLOCKS, edges, rules, faults, balance)
+
     out_of_range, out_of_order, wrong_weight = faults.max(axis=0).tolist()
     if out_of_range >= 0:
         return f"vertex {out_of_range} has a target that is none of the {offsets.size - 1} vertices"
@@ -81,6 +86,7 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
 
 @njit(cache=True)
 def _first_wrong_offset(offsets, n_edges):
+    """Return the position of the first offset that breaks the rules of ``find_fault``, or -1."""
     if offsets[0] != 0:
         return 0
     for v in range(1, offsets.size):
@@ -92,15 +98,15 @@ def _first_wrong_offset(offsets, n_edges):
 
 
 @njit(cache=True, nogil=True)
-def _find_faults(next_block, n_blocks, edges, wanted, faults, balance):
-    """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all
-    edges go both ways.
+def _find_faults(next_block, n_blocks, edges, rules, faults, balance):
+    """Store what each block of vertices has: one vertex or edge per kind of fault in ``faults``,
+    and in ``balance`` a sum of hashes; over all blocks it is 0 if all edges go both ways.
     """
     offsets = edges.offsets
     targets = edges.targets
     bits = edges.weights
     n = offsets.size - 1
-    key = wanted.key
+    key = rules.key
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         total = np.uint64(0)
@@ -113,15 +119,18 @@ def _find_faults(next_block, n_blocks, edges, wanted, faults, balance):
                 elif u <= last or u == v:
                     faults[block, _OUT_OF_ORDER] = v
                 last = u
+
                 weight = key
                 if bits.size:
-                    if wanted.is_float and (
-                        (bits[e] & wanted.infinity) == wanted.infinity
-                        or bits[e] == wanted.negative_zero
+                    if rules.is_float and (
+                        (bits[e] & rules.infinity) == rules.infinity
+                        or bits[e] == rules.negative_zero
                     ):
                         faults[block, _WRONG_WEIGHT] = e
                     weight = mix_one(np.uint64(bits[e]) + key)
-                if wanted.both_ways:
+
+                # The edge adds its hash, and takes away that of the edge in the other direction.
+                if rules.both_ways:
                     here = np.uint64(v)
                     there = np.uint64(u)
                     total += mix_one(mix_one(here ^ key) + there + weight)

@@ -18,16 +18,22 @@ LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longe
 
 
 class Parts(NamedTuple):
-    """Statistics of the parts of a row, output."""
+    """Statistics of the reduction blocks of a row, output."""
 
-    ends: np.ndarray  # of shape (2, WIDTH): extremes of the distances
-    # totals, harmonics: float64 of shape (n_pieces,): the sums of each piece
+    # of shape (2, WIDTH): the smallest and the largest distance in each lane of a vector
+    ends: np.ndarray
+    # totals, harmonics: float64 of shape (n_pieces,): the sums of distances and of 1 / distance
     totals: np.ndarray
     harmonics: np.ndarray
 
 
 def statistics(distance, offsets, limit) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
+    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``.
+
+    ``distance`` is a float array of shape (k, n), ``offsets`` are those of the CSR. The columns, of
+    shape (k,), are the vertices within the limit, the smallest and the largest distance of these,
+    the sums of their distances and of 1 / distance, and the edges that leave all vertices reached.
+    """
     k, n = distance.shape
     counts = np.empty((k, 2), np.int64)
     extremes = np.empty((k, 2), distance.dtype)
@@ -46,13 +52,17 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
             statistics_of_row(i, 0)
     else:
         threads.for_each(statistics_of_row, k)
+
     lowest, farthest = extremes.astype(np.float64).T
-    totals, harmonics = folded(sums)
+    totals, harmonics = fold_sums(sums)
     return counts[:, 0], lowest, farthest, totals, harmonics, counts[:, 1]
 
 
-def folded(sums):
-    """Fold the sums of pieces, of shape (..., pieces), as the pieces were, until one is left."""
+def fold_sums(sums):
+    """Add the sums of blocks by halves, as the values of blocks are added, until one is left.
+
+    ``sums`` are of shape (..., n_pieces); what is returned has one axis less.
+    """
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)
         padded = np.zeros((*sums.shape[:-1], n_pieces * PIECE))
@@ -69,9 +79,9 @@ def folded(sums):
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
     """As ``kepler_traverse.search.distance_stats.count_bins``."""
     totals = np.empty((len(distance), n_bins), np.int64)
-    for i, of_source in enumerate(distance):
+    for i, row in enumerate(distance):
         counts = np.zeros((_COUNTERS, n_bins), np.int64)
-        _bins(of_source, limit, bins_per_unit[i], before[i], counts)
+        _count_bins(row, limit, bins_per_unit[i], before[i], counts)
         counts.sum(axis=0, out=totals[i])
     return totals
 
@@ -88,25 +98,31 @@ def levels(distance, offsets, limit):
     """As ``kepler_traverse.search.distance_stats.count_levels``."""
     rows = []
     edges = []
-    longest = 0
+    most_levels = 0
     for distances in distance:
-        most, stored = _hops(distances, offsets)
-        size = int(most if limit is None else min(most, limit)) + 1
-        if rows and (len(rows) + 1) * max(longest, size) > LEVELS_AT_ONCE:
-            yield _side_by_side(rows, longest), np.array(edges, np.int64)
+        last_level, n_edges = _find_last_level(distances, offsets)
+        if limit is not None:
+            last_level = min(last_level, limit)
+        n_levels = int(last_level) + 1
+
+        # Yield what is there before the rows side by side become too large.
+        if rows and (len(rows) + 1) * max(most_levels, n_levels) > LEVELS_AT_ONCE:
+            yield _pad_rows(rows, most_levels), np.array(edges, np.int64)
             rows = []
             edges = []
-            longest = 0
-        counts = np.zeros((_COUNTERS, size), np.int64)
-        _levels(distances, size, counts)
+            most_levels = 0
+
+        counts = np.zeros((_COUNTERS, n_levels), np.int64)
+        _count_levels(distances, n_levels, counts)
         rows.append(counts.sum(axis=0))
-        edges.append(stored)
-        longest = max(longest, size)
+        edges.append(n_edges)
+        most_levels = max(most_levels, n_levels)
     if rows:
-        yield _side_by_side(rows, longest), np.array(edges, np.int64)
+        yield _pad_rows(rows, most_levels), np.array(edges, np.int64)
 
 
-def _side_by_side(rows, longest: int):
+def _pad_rows(rows, longest: int):
+    """Return rows of counts as an array of shape (k, longest), with 0 behind each shorter one."""
     counts = np.zeros((len(rows), longest), np.int64)
     for to, row in zip(counts, rows, strict=True):
         to[: row.size] = row
@@ -123,9 +139,11 @@ def summary_of_levels(counts):
 
 @njit(cache=True, nogil=True)
 def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
-    """Store vertices and edges in ``counts``, and extremes and sums of the parts of a row.
+    """Store the vertices and edges of a row in ``counts``, and extremes and sums of its blocks in
+    ``parts``.
 
-    ``last`` has room for a block.
+    ``largest`` is the largest finite distance, and ``last`` has room for the last block, which is
+    filled up with infinity.
     """
     ends = parts.ends
     totals = parts.totals
@@ -143,9 +161,12 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
             for i in range(PIECE):
                 last[i] = distance[first + i] if i < size else np.inf
             total, harmonic, within, finite = statistics_of_block(last, 0, limit, largest, ends)
+
         totals[piece] = total
         harmonics[piece] = harmonic
         reached += within
+
+        # Offsets have the edges of a block that is reached as a whole.
         if finite == size:
             edges += offsets[first + size] - offsets[first]
         elif finite > 0:
@@ -156,26 +177,34 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
 
 
 @njit(cache=True, nogil=True)
-def _bins(distance, limit, bins_per_unit, before, counts):
+def _count_bins(distance, limit, bins_per_unit, before, counts):
     # Neighbors are at about the same distance: with several counters used in turn, no count waits
     # for the one before.
+    """Count the distances of a row up to ``limit`` in bins, the first of which is number
+    ``before``.
+
+    ``counts`` is of shape (_COUNTERS, n_bins).
+    """
     for v in range(distance.size):
         if distance[v] <= limit:
             counts[v & (_COUNTERS - 1), int(np.floor(distance[v] * bins_per_unit)) - before] += 1
 
 
 @njit(cache=True, nogil=True)
-def _hops(distance, offsets):
-    most = distance[0]
+def _find_last_level(distance, offsets):
+    """Return the largest hop count of a row, and the edges that leave the vertices reached."""
+    last_level = distance[0]
     edges = 0
     for v in range(distance.size):
-        most = distance[v] if distance[v] > most else most
-        edges += offsets[v + 1] - offsets[v] if distance[v] >= 0 else 0
-    return most, edges
+        last_level = max(last_level, distance[v])
+        if distance[v] >= 0:
+            edges += offsets[v + 1] - offsets[v]
+    return last_level, edges
 
 
 @njit(cache=True, nogil=True)
-def _levels(distance, n_levels, counts):
+def _count_levels(distance, n_levels, counts):
+    """Count the vertices of a row at each hop count below ``n_levels``; see ``_count_bins``."""
     for v in range(distance.size):
         if 0 <= distance[v] < n_levels:
             counts[v & (_COUNTERS - 1), distance[v]] += 1  # as in _bins
@@ -183,6 +212,12 @@ def _levels(distance, n_levels, counts):
 
 @njit(cache=True, nogil=True)
 def _summary_of_levels(counts, summary, values):
+    """Write the vertices, the last level, the sum of hops and that of 1 / hops of each row of
+    counts.
+
+    ``summary`` is of shape (k, 4), and ``values``, of shape (n_levels,), is scratch. The
+    reciprocals are added by halves, as on a GPU.
+    """
     for i in range(len(counts)):
         reached = 0
         farthest = 0
@@ -194,12 +229,14 @@ def _summary_of_levels(counts, summary, values):
             total += count * level
             if count > 0:
                 farthest = level
+
         size = farthest + 1
         while size > 1:
             half = (size + 1) // 2
-            for at in range(size - half):
-                values[at] += values[at + half]
+            for level in range(size - half):
+                values[level] += values[level + half]
             size = half
+
         summary[i, 0] = reached
         summary[i, 1] = farthest
         summary[i, 2] = total
@@ -221,10 +258,17 @@ def _count_hops(distance, shift, first, counts):
     # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
     # dependent additions. Indices are unsigned, because those below 0 would be counted from the
     # end.
+    """Count the hops of a row in bins of 2^shift, from bin ``first`` on; bin 0 has what is not
+    reached.
+
+    ``counts``, of shape (n_bins * _COUNTERS_OF_HOPS,), has the counters of each bin side by side.
+    """
     for v in range(distance.size):
         hops = np.int64(distance[v])
         if hops < 0:
-            at = np.uint64(0)
+            bin_of_vertex = np.uint64(0)
         else:
-            at = np.uint64((hops >> shift) - first + 1)
-        counts[at * np.uint64(_COUNTERS_OF_HOPS) | np.uint64(v & (_COUNTERS_OF_HOPS - 1))] += 1
+            bin_of_vertex = np.uint64((hops >> shift) - first + 1)
+        counts[
+            bin_of_vertex * np.uint64(_COUNTERS_OF_HOPS) | np.uint64(v & (_COUNTERS_OF_HOPS - 1))
+        ] += 1

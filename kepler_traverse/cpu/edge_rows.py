@@ -16,6 +16,10 @@ _BLOCKS = 256  # of rows that one thread takes at a time
 
 @njit(cache=True, nogil=True)
 def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
+    """Write the position of the stored edge of each row of the edge list, by binary search.
+
+    A row without a stored edge, such as a self-loop, gets -1 - u instead, where u is its source.
+    """
     n = src.size
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
@@ -25,6 +29,7 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
             if u == v:
                 edges[i] = -1 - u
                 continue
+
             low = offsets[u]
             high = offsets[u + 1]
             end = high
@@ -34,24 +39,33 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
                     low = middle + 1
                 else:
                     high = middle
-            edges[i] = low if low < end and targets[low] == v else -1 - u
+            if low < end and targets[low] == v:
+                edges[i] = low
+            else:
+                edges[i] = -1 - u
         block = atomic_add(next_block, 0, 1)
 
 
 def find_edges(offsets, targets, src, dst, dtype):
     """See ``protocols.EdgeRowsBackend``; ``src`` and ``dst`` are of the type of the targets."""
     edges = np.empty(src.size, dtype)
-    arrays = [_input(array) for array in (offsets, targets, src, dst)]
+    arrays = [_as_input(array) for array in (offsets, targets, src, dst)]
     threads.run(_find_edges, min(src.size, _BLOCKS), *arrays, edges)
     return edges
 
 
-def _input(array):
+def _as_input(array):
+    """Return an array as compiled functions here take all their inputs: contiguous and read-only."""
     return read_only(np.ascontiguousarray(array))
 
 
 @njit(cache=True)
-def _lower(edges, weights, known, lowest):
+def _lower_weights(edges, weights, known, lowest):
+    """Lower the weight of each stored edge to the smallest one of its rows.
+
+    ``edges`` has the edge of each row, below 0 for none. ``known`` says which edges have a weight
+    yet.
+    """
     for i in range(edges.size):
         e = edges[i]
         if e >= 0 and (not known[e] or weights[i] < lowest[e]):
@@ -64,15 +78,22 @@ def lowest_weights(edges, weights, n_edges: int):
     lowest = np.empty(n_edges, weights.dtype)
     known = np.zeros(n_edges, np.bool_)
     for positions in edges:
-        _lower(_input(positions), _input(weights), known, lowest)
+        _lower_weights(_as_input(positions), _as_input(weights), known, lowest)
     return lowest
 
 
 @njit(cache=True)
-def _first(edges, bits, stored, rows):
+def _find_first_rows(edges, bits, stored, rows):
+    """Write the first row of each stored edge, of those with its weight unless ``stored`` is empty.
+
+    ``edges`` has the edge of each row, below 0 for none; ``bits`` and ``stored`` are the weights of
+    rows and of edges. ``rows`` is -1 where no row is known yet.
+    """
     for i in range(edges.size):
         e = edges[i]
-        if e >= 0 and (not stored.size or bits[i] == stored[e]) and (rows[e] < 0 or i < rows[e]):
+        if e < 0 or (stored.size and bits[i] != stored[e]):
+            continue
+        if rows[e] < 0 or i < rows[e]:
             rows[e] = i
 
 
@@ -84,11 +105,11 @@ def rows_that_count(edges, weights, stored, n_edges: int, dtype):
     if weights is None:
         bits = nothing
     else:
-        bits = _input(weights.view(f"i{weights.itemsize}"))
+        bits = _as_input(weights.view(f"i{weights.itemsize}"))
     if stored is None:
-        kept = nothing
+        stored_bits = nothing
     else:
-        kept = _input(stored.view(f"i{stored.itemsize}"))
+        stored_bits = _as_input(stored.view(f"i{stored.itemsize}"))
     for positions in edges:
-        _first(_input(positions), bits, kept, rows)
+        _find_first_rows(_as_input(positions), bits, stored_bits, rows)
     return rows

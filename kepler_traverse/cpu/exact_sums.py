@@ -44,6 +44,7 @@ def split(x, exponent):
 
 @njit(cache=True, nogil=True)
 def _merge(low, high, more_low, more_high):
+    """Add the elements of other sums of the same shape."""
     for i in range(low.size):
         add(low, high, i, more_low[i], more_high[i])
 
@@ -58,32 +59,38 @@ def find_exponent(bound: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _times(a, b):
+def _multiply_residues(a, b):
     """Return the product of two residues modulo ``PRIME``."""
     mask = np.uint64(2**32 - 1)
     a0 = a & mask
     a1 = a >> np.uint64(32)
     b0 = b & mask
     b1 = b >> np.uint64(32)
+
     # both factors are below 2**61, so that nothing overflows
     middle = a1 * b0 + ((a0 * b0) >> np.uint64(32))
     across = a0 * b1 + (middle & mask)
     upper = a1 * b1 + (middle >> np.uint64(32)) + (across >> np.uint64(32))
+    # The product is upper * 2**64 + a * b modulo 2**64. As 2**61 is 1 modulo PRIME, the bits from
+    # 61 on are added to those below.
     product = ((a * b) & np.uint64(PRIME)) + ((upper << np.uint64(3)) | ((a * b) >> np.uint64(61)))
     return product % np.uint64(PRIME)
 
 
 @njit(cache=True, nogil=True)
 def linear_checksum(factors, low, high):
-    """Return the sum of 128-bit integers times factors, modulo ``PRIME``: checksums of terms add up
-    to that of their sum.
+    """Return the sum of 128-bit integers times factors, modulo ``PRIME``.
+
+    Checksums of terms add up to that of their sum, which so can be checked without the terms. All
+    three arrays are of shape (n,).
     """
     prime = np.uint64(PRIME)
     total = np.uint64(0)
     for i in range(low.size):
-        upper = np.uint64(high[i] % np.int64(PRIME))  # from 0, also for a negative one
-        value = (low[i] % prime + np.uint64(8) * upper % prime) % prime  # 2**64 is 8
-        total = (total + _times(value, factors[i] % prime)) % prime
+        upper = np.uint64(high[i] % np.int64(PRIME))  # 0 or more, also of a negative number
+        # 2**64 is 8 modulo PRIME
+        value = (low[i] % prime + np.uint64(8) * upper % prime) % prime
+        total = (total + _multiply_residues(value, factors[i] % prime)) % prime
     return total
 
 
@@ -128,39 +135,40 @@ class ExactSums:
 
     def total(self) -> int:
         """Return the sum of all elements, in units."""
-        halves = [
-            int((self.low >> np.uint64(shift) & np.uint64(2**32 - 1)).sum()) << shift
-            for shift in (0, 32)
-        ]
-        return (
-            sum(halves)
-            + (int((self.high >> 32).sum()) << 96)
-            + (int((self.high & (2**32 - 1)).sum()) << 64)
-        )
+        # Halves of words are summed in 64 bits, which do not overflow.
+        mask = 2**32 - 1
+        total = int((self.low & np.uint64(mask)).sum())
+        total += int((self.low >> np.uint64(32)).sum()) << 32
+        total += int((self.high & mask).sum()) << 64
+        total += int((self.high >> 32).sum()) << 96
+        return total
 
 
 @njit(cache=True, nogil=True)
 def _add_at(low, high, places, more_low, more_high):
+    """Add each term to the element at its place."""
     for i in range(places.size):
         add(low, high, places[i], more_low[i], more_high[i])
 
 
 @njit(cache=True, nogil=True)
 def _rounded(low, high, exponent):
+    """Return 128-bit integers in units of ``2**exponent`` as float64, each rounded half to even."""
     rounded = np.empty(low.size, np.float64)
     for i in range(low.size):
-        a = low[i]
-        b = high[i]
-        is_negative = b < 0
+        lower = low[i]
+        upper = high[i]
+        is_negative = upper < 0
         if is_negative:
-            a = ~a + np.uint64(1)
-            b = ~b + np.int64(a == 0)
-        # The highest bits, with a last one that says whether any below them is set, are rounded
+            lower = ~lower + np.uint64(1)
+            upper = ~upper + np.int64(lower == 0)
+
+        # The highest 64 bits, with a last one that says whether any below them is set, are rounded
         # once: by the cast.
         shift = 0
-        top = np.uint64(b)
+        top = np.uint64(upper)
         if top == 0:
-            top = a
+            top = lower
         else:
             lead = 0
             while top >> np.uint64(63) == 0:
@@ -168,11 +176,11 @@ def _rounded(low, high, exponent):
                 lead += 1
             shift = 64 - lead
             if lead > 0:
-                top |= a >> np.uint64(shift)
+                top |= lower >> np.uint64(shift)
             if lead == 0:
-                top |= np.uint64(a != 0)
+                top |= np.uint64(lower != 0)
             else:
-                top |= np.uint64((a << np.uint64(lead)) != 0)
+                top |= np.uint64((lower << np.uint64(lead)) != 0)
         value = math.ldexp(np.float64(top), shift + exponent)
         rounded[i] = -value if is_negative else value
     return rounded

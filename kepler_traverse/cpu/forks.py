@@ -23,19 +23,20 @@ _MESSAGE = (
 
 
 def watch() -> None:
-    """Have every process that is forked from this one checked."""
+    """Have every process that is forked from this one checked for lost threads."""
     os.register_at_fork(after_in_child=_after_fork)
 
 
 def _after_fork() -> None:
+    """Exchange the code of parallel kernels for an error in a child that lacks their threads."""
     if _threads_are_lost():
         for kernel in _parallel_kernels():
             _disarm(kernel)
 
 
 def _threads_are_lost() -> bool:
-    """Whether the parent's kernels had threads which this process lacks: those of GNU OpenMP, and
-    no others.
+    """Return whether the parent's kernels had threads which this process lacks: those of GNU
+    OpenMP, and no others.
     """
     parallel = sys.modules.get("numba.np.ufunc.parallel")
     if parallel is None or getattr(parallel, "_threading_layer", None) != "omp":
@@ -44,19 +45,17 @@ def _threads_are_lost() -> bool:
 
 
 def _parallel_kernels() -> list[Any]:
-    """The compiled functions of this package that run on several threads."""
+    """Return the compiled functions of this package that run on several threads."""
     from numba.core.dispatcher import Dispatcher
 
-    modules = [
-        module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE
-    ]
-    dispatchers = {
-        id(value): value
-        for module in modules
-        for value in list(vars(module).values())
-        if isinstance(value, Dispatcher)
-    }
-    return [kernel for kernel in dispatchers.values() if kernel.targetoptions.get("parallel")]
+    kernels = {}  # by id, since several modules may have the name of one
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] != _PACKAGE:
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, Dispatcher) and value.targetoptions.get("parallel"):
+                kernels[id(value)] = value
+    return list(kernels.values())
 
 
 def _disarm(kernel: Any) -> None:

@@ -8,16 +8,18 @@ from .compiled import njit
 @njit(cache=True)
 def chase(chain, begin, loads):
     """Follow a chain through a table; every load waits for the one before. Return where it ends."""
-    at = begin
+    place = begin
     for _ in range(loads):
-        at = chain[at]
-    return at
+        place = chain[place]
+    return place
 
 
 @njit(cache=True)
 def walk(steps):
-    """Steps that wait for each other, without memory: a product, a sum, and a choice by the
+    """Take steps that wait for each other, without memory: a product, a sum, and a choice by the
     outcome.
+
+    The product is that of a random generator, so that no branch predictor knows the choice.
     """
     x = 1
     odd = 0

@@ -28,9 +28,8 @@ _SPREAD = (
     (2, 0x1249249249249249),
 )
 _DEEPEST = 64  # nodes that wait during a search
-# what rounding may add to a gap between a place and a box of unit vectors, and to its square
-_SLACK = 1e-15
-_SHARE = 1 - 1e-12
+_SLACK = 1e-15  # what rounding may add to a gap between a place and a box of unit vectors
+_SHARE = 1 - 1e-12  # of a square of such gaps, which rounding cannot make too large
 
 
 class Tree(NamedTuple):
@@ -41,7 +40,7 @@ class Tree(NamedTuple):
 
     x: np.ndarray
     y: np.ndarray
-    number: np.ndarray  # in the order in which the points were given
+    number: np.ndarray  # the position of each point among those that were given
     low: np.ndarray  # float64 array of shape (n_nodes, 3)
     high: np.ndarray
 
@@ -51,7 +50,7 @@ class Locations(NamedTuple):
 
     x: np.ndarray
     y: np.ndarray
-    at: np.ndarray  # float64 array of shape (n, 3)
+    in_space: np.ndarray  # float64 array of shape (n, 3)
     order: np.ndarray  # in which they are taken
 
 
@@ -67,39 +66,44 @@ def nearest_points(
     """
     numbers = np.empty(of_x.size, np.int64)
     squares = np.empty(of_x.size)
-    tree = _build(x, y, _in_space(x, y, on_sphere))
-    at = _in_space(of_x, of_y, on_sphere)
+    tree = _build_tree(x, y, _place_in_space(x, y, on_sphere))
+    in_space = _place_in_space(of_x, of_y, on_sphere)
     # one after another along the curve, so that the boxes that are looked at stay in the cache
-    locations = Locations(of_x, of_y, at, np.argsort(_places_on_curve(at)))
-    threads.run(_nearest, of_x.size, tree, locations, on_sphere, numbers, squares)
+    locations = Locations(of_x, of_y, in_space, np.argsort(_places_on_curve(in_space)))
+    threads.run(_find_nearest, of_x.size, tree, locations, on_sphere, numbers, squares)
     if on_sphere:
         return numbers, 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(squares, 1)))
     return numbers, np.sqrt(squares)
 
 
-def _in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray:
-    at = np.zeros((x.size, 3))
+def _place_in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray:
+    """Return places as points of shape (n, 3): unit vectors on the sphere, and z = 0 on the plane."""
+    in_space = np.zeros((x.size, 3))
     if on_sphere:
         longitude = np.radians(x)
         latitude = np.radians(y)
-        at[:, 0] = np.cos(latitude) * np.cos(longitude)
-        at[:, 1] = np.cos(latitude) * np.sin(longitude)
-        at[:, 2] = np.sin(latitude)
+        in_space[:, 0] = np.cos(latitude) * np.cos(longitude)
+        in_space[:, 1] = np.cos(latitude) * np.sin(longitude)
+        in_space[:, 2] = np.sin(latitude)
     else:
-        at[:, 0] = x
-        at[:, 1] = y
-    return at
+        in_space[:, 0] = x
+        in_space[:, 1] = y
+    return in_space
 
 
-def _build(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Tree:
-    order = np.argsort(_places_on_curve(at))
+def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
+    """Return the tree of points, from the boxes of the leaves up to that of the root."""
+    order = np.argsort(_places_on_curve(in_space))
     begins = np.arange(0, x.size, _LEAF)
     n_leaves = 1 << (begins.size - 1).bit_length()
-    # nodes without a point have no box, and nothing is near to them
+
+    # Nodes without a point have an empty box, which is infinitely far from everything.
     low = np.full((2 * n_leaves, 3), np.inf)
     high = np.full((2 * n_leaves, 3), -np.inf)
-    low[n_leaves : n_leaves + begins.size] = np.minimum.reduceat(at[order], begins)
-    high[n_leaves : n_leaves + begins.size] = np.maximum.reduceat(at[order], begins)
+    low[n_leaves : n_leaves + begins.size] = np.minimum.reduceat(in_space[order], begins)
+    high[n_leaves : n_leaves + begins.size] = np.maximum.reduceat(in_space[order], begins)
+
+    # Nodes first to 2 first - 1 are one level, and their children the next.
     first = n_leaves // 2
     while first:
         children = slice(2 * first, 4 * first)
@@ -109,22 +113,22 @@ def _build(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Tree:
     return Tree(x[order], y[order], order, low, high)
 
 
-def _places_on_curve(at: np.ndarray) -> np.ndarray:
-    """Return the place of each point on the Z-order curve through the box of all."""
-    low = at.min(axis=0, initial=np.inf)
-    extent = at.max(axis=0, initial=-np.inf) - low
-    steps = (at - low) / np.where(extent > 0, extent, 1) * (2**_BITS - 1)
-    places = np.zeros(len(at), np.uint64)
+def _places_on_curve(in_space: np.ndarray) -> np.ndarray:
+    """Return the place of each point on the Z-order curve through the box of all, uint64."""
+    low = in_space.min(axis=0, initial=np.inf)
+    extent = in_space.max(axis=0, initial=-np.inf) - low
+    steps = (in_space - low) / np.where(extent > 0, extent, 1) * (2**_BITS - 1)
+    places = np.zeros(len(in_space), np.uint64)
     for axis in range(3):
         bits = steps[:, axis].astype(np.uint64)
-        for shift, kept in _SPREAD:
-            bits = (bits | bits << np.uint64(shift)) & np.uint64(kept)
+        for shift, mask in _SPREAD:
+            bits = (bits | bits << np.uint64(shift)) & np.uint64(mask)
         places |= bits << np.uint64(axis)
     return places
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
+def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
     """Write the number of the point nearest to each location, and the square of their distance.
 
     Nodes of the tree are taken from a stack, the nearer child first. One whose box is farther than
@@ -132,7 +136,7 @@ def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
     """
     n_leaves = len(tree.low) // 2
     waiting = np.empty(_DEEPEST, np.int64)
-    least = np.empty(_DEEPEST)  # the bound of each node that waits
+    bounds = np.empty(_DEEPEST)  # the bound of each node that waits
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -141,37 +145,42 @@ def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
         best = np.inf
         nearest = tree.number.size
         waiting[0] = 1
-        least[0] = 0.0
+        bounds[0] = 0.0
         n_waiting = 1
         while n_waiting:
             n_waiting -= 1
-            if least[n_waiting] > best:
+            if bounds[n_waiting] > best:
                 continue
+
+            # A leaf: look at its points.
             node = waiting[n_waiting]
             if node >= n_leaves:
                 begin = (node - n_leaves) * _LEAF
-                for at in range(begin, min(begin + _LEAF, tree.number.size)):
-                    square = _square(tree, at, locations, i, on_sphere)
-                    number = tree.number[at]
+                for point in range(begin, min(begin + _LEAF, tree.number.size)):
+                    square = _measure(tree, point, locations, i, on_sphere)
+                    number = tree.number[point]
                     if square < best or (square == best and number < nearest):
                         best = square
                         nearest = number
                 continue
-            left = _least(tree, 2 * node, locations.at, i, on_sphere)
-            right = _least(tree, 2 * node + 1, locations.at, i, on_sphere)
-            is_left_last = left <= right  # so that the nearer child is taken first
+
+            # Both children wait, the nearer one on top.
+            left_bound = _bound_of_box(tree, 2 * node, locations.in_space, i, on_sphere)
+            right_bound = _bound_of_box(tree, 2 * node + 1, locations.in_space, i, on_sphere)
+            is_left_last = left_bound <= right_bound
             waiting[n_waiting] = 2 * node + is_left_last
-            least[n_waiting] = max(left, right)
+            bounds[n_waiting] = max(left_bound, right_bound)
             waiting[n_waiting + 1] = 2 * node + 1 - is_left_last
-            least[n_waiting + 1] = min(left, right)
+            bounds[n_waiting + 1] = min(left_bound, right_bound)
             n_waiting += 2
+
         numbers[i] = nearest
         squares[i] = best
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _least(tree, node, places, i, on_sphere):
-    """A bound that no point in the box of a node is below, in the measure of ``_square``."""
+def _bound_of_box(tree, node, places, i, on_sphere):
+    """Return a bound that no point in the box of a node is below, in the units of ``_measure``."""
     bound = 0.0
     if on_sphere:
         for axis in range(3):
@@ -190,14 +199,14 @@ def _least(tree, node, places, i, on_sphere):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _square(tree, at, locations, i, on_sphere):
-    """The square of a distance on the plane; the haversine of the angle on the sphere."""
-    east = tree.x[at] - locations.x[i]
-    north = tree.y[at] - locations.y[i]
+def _measure(tree, point, locations, i, on_sphere):
+    """Return the square of a distance on the plane; the haversine of the angle on the sphere."""
+    east = tree.x[point] - locations.x[i]
+    north = tree.y[point] - locations.y[i]
     if not on_sphere:
         return east * east + north * north
     # differences in degrees, which are exact for places near each other
     across = math.sin(math.radians(east) / 2)
     along = math.sin(math.radians(north) / 2)
-    shrunk = math.cos(math.radians(tree.y[at])) * math.cos(math.radians(locations.y[i]))
+    shrunk = math.cos(math.radians(tree.y[point])) * math.cos(math.radians(locations.y[i]))
     return along * along + shrunk * (across * across)

@@ -27,12 +27,12 @@ def choose_folder() -> None:
     if numba.config.CACHE_DIR:
         if not _can_be_made(Path(numba.config.CACHE_DIR)):
             raise OutputError(
-                _cannot_keep(numba.config.CACHE_DIR, "it cannot be made, or not written to")
+                _say_why_not_kept(numba.config.CACHE_DIR, "it cannot be made, or not written to")
             )
         return
-    if all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
+    if all(map(_is_writable, _folders())) or _can_be_made(_user_cache()):
         return
-    numba.config.CACHE_DIR = str(_own_folder())
+    numba.config.CACHE_DIR = str(_private_temporary_folder())
 
 
 def name_files_by_variant() -> None:
@@ -68,7 +68,8 @@ def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> No
     """Save compiled code, and then its name; where another process writes the index meanwhile, one
     of the names is lost.
     """
-    name = f"{file._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+    variant = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+    name = f"{file._index_name.removesuffix('.nbi')}.{variant}.nbc"
     file._save_data(name, data)
     file._save_index(file._load_index() | {key: name})
 
@@ -83,13 +84,17 @@ def go_on_where_code_cannot_be_kept() -> None:
         except OSError as error:
             why = error.strerror or str(error)
             notice(
-                _cannot_keep(cache.cache_path, why) + "; until then each process compiles it again"
+                _say_why_not_kept(cache.cache_path, why)
+                + "; until then each process compiles it again"
             )
 
     Cache._save_overload = guarded
 
 
-def _cannot_keep(folder: str, why: str) -> str:
+def _say_why_not_kept(folder: str, why: str) -> str:
+    """Return the text that compiled code cannot be kept in a folder, with the reason and what to
+    do.
+    """
     return (
         f"{folder}: compiled code cannot be kept there: {why}; free space there, or name another "
         "folder by NUMBA_CACHE_DIR"
@@ -97,7 +102,7 @@ def _cannot_keep(folder: str, why: str) -> str:
 
 
 def _folders() -> list[Path]:
-    """The folders beside the modules that hold compiled functions."""
+    """Return the folders beside the modules that hold compiled functions."""
     return [
         _PACKAGE / name
         for name in (
@@ -120,16 +125,20 @@ def _folders() -> list[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    return os.access(
-        folder / "__pycache__" if (folder / "__pycache__").exists() else folder, os.W_OK
-    )
+    """Return whether Numba can keep code beside the modules of a folder."""
+    cache = folder / "__pycache__"
+    if cache.exists():
+        return os.access(cache, os.W_OK)
+    return os.access(folder, os.W_OK)
 
 
-def _users_folder() -> Path:
+def _user_cache() -> Path:
+    """Return the folder that Numba takes in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
 
 
 def _can_be_made(folder: Path) -> bool:
+    """Return whether a folder can be made, unless it exists, and written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -137,35 +146,39 @@ def _can_be_made(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def _own_folder() -> Path:
-    """A folder that is this user's alone: any user that can write to it can have their code run."""
+def _private_temporary_folder() -> Path:
+    """Return a folder for compiled code that only this user can write to: another user that could
+    would have code of theirs run.
+
+    It has the same name in later processes, unless another user has taken that name.
+    """
     folder = Path(tempfile.gettempdir()) / f"kepler_traverse-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        facts = folder.lstat()
+        status = folder.lstat()
     except OSError:
-        facts = None
+        status = None
     if (
-        facts
-        and stat.S_ISDIR(facts.st_mode)
-        and facts.st_uid == os.getuid()
-        and not facts.st_mode & 0o022
+        status
+        and stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.getuid()
+        and not status.st_mode & 0o022
     ):
         return folder
     return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
 
 
 def own_folder() -> Path | None:
-    """A folder for what was measured of this machine; None where there is none that is this user's
-    alone.
+    """Return a folder for what was measured of this machine; None where there is none that is this
+    user's alone.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kepler_traverse"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = folder.stat()
+        status = folder.stat()
     except (OSError, RuntimeError):  # RuntimeError: no home
         return None
-    is_own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
+    is_own = status.st_uid == os.getuid() and not status.st_mode & 0o022
     if is_own and os.access(folder, os.W_OK):
         return folder
     return None

@@ -11,7 +11,7 @@ import numpy as np
 from . import threads
 from .atomics import atomic_add
 from .compiled import njit
-from .distance_stats import folded
+from .distance_stats import fold_sums
 from .simd_statistics import PIECE
 
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN, STEP, LOGISTIC, POWER = range(7)
@@ -25,8 +25,8 @@ class Within(NamedTuple):
     # integers, floats: attributes of shape (n_attributes, n_vertices)
     integers: np.ndarray
     floats: np.ndarray
-    decay: int
-    parameters: tuple[float, float]
+    decay: int  # one of NO_DECAY to POWER
+    parameters: tuple[float, float]  # of ``weight_at``
 
 
 def sums(
@@ -35,19 +35,25 @@ def sums(
     """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its
     parameters.
 
-    Return an int64 array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k,
-    n_floats, n_cutoffs).
+    ``integers`` and ``floats`` are attributes of shape (n_attributes, n_vertices). Return an int64
+    array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k, n_floats,
+    n_cutoffs).
     """
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
     rounded = np.zeros((k, len(floats), bounds.size, -(-n // PIECE)))
     wanted = Within(lowest, bounds, integers, floats, decay, parameters)
-    threads.run(_sums, k, distance, wanted, exact, rounded)
-    return exact, folded(rounded)
+    threads.run(_sum_within, k, distance, wanted, exact, rounded)
+    return exact, fold_sums(rounded)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sums(next_item, n_items, distance, wanted, exact, rounded):
+def _sum_within(next_item, n_items, distance, wanted, exact, rounded):
+    """Add integer attributes to ``exact``, and write the sums of floats over each block to
+    ``rounded``.
+
+    They are of shape (k, n_integers, n_cutoffs) and (k, n_floats, n_cutoffs, n_blocks).
+    """
     lowest = wanted.lowest
     bounds = wanted.bounds
     integers = wanted.integers
@@ -65,9 +71,12 @@ def _sums(next_item, n_items, distance, wanted, exact, rounded):
             first = piece * PIECE
             size = min(PIECE, n - first)
             part = distance[source, first : first + size]
+
             for a in range(len(integers)):
                 attribute = integers[a, first : first + size]
                 _add_integers(part, attribute, lowest, bounds, exact[source, a])
+
+            # Values are weighted once, and added up for each cutoff.
             if len(floats) and decay != NO_DECAY:
                 for i in range(size):
                     weights[i] = 0.0
@@ -79,7 +88,7 @@ def _sums(next_item, n_items, distance, wanted, exact, rounded):
                     if decay != NO_DECAY:
                         values[i] *= weights[i]
                 for c in range(bounds.size):
-                    rounded[source, a, c, piece] = _fold_within(
+                    rounded[source, a, c, piece] = _sum_block(
                         part, values, lowest, bounds[c], masked
                     )
 
@@ -96,12 +105,17 @@ def _add_integers(part, attribute, lowest, bounds, exact):
 
 
 @njit(cache=True, nogil=True)
-def _fold_within(part, values, lowest, bound, masked):
-    """Return the sum of the values within a cutoff, folded by halves; ``masked`` is scratch."""
+def _sum_block(part, values, lowest, bound, masked):
+    """Return the sum of the values of a block within a cutoff, added by halves; ``masked`` is
+    scratch.
+
+    ``part`` has the distances, of which the last block may have fewer than ``PIECE``.
+    """
     for i in range(part.size):
         masked[i] = values[i] if lowest <= part[i] and part[i] <= bound else 0.0
     for i in range(part.size, PIECE):
         masked[i] = 0.0
+
     half = PIECE // 2
     while half > 0:
         for i in range(half):
@@ -124,6 +138,7 @@ def weight_at(d, decay, parameters):
         return logistic(d, parameter, width)
     if decay == POWER:
         return exponential(-(parameter * logarithm(d))) if d > 1.0 else 1.0
+    # GAUSSIAN
     t = d / parameter
     return exponential(-0.5 * (t * t))
 
@@ -135,6 +150,8 @@ def logistic(d, middle, width):
     z = (d - middle) / width
     if z <= 0.0:
         return at_zero / (1.0 + exponential(z))
+
+    # The same quotient, times exp(-z): exp(z) could overflow.
     small = exponential(-z)
     return at_zero * small / (1.0 + small)
 
@@ -144,9 +161,10 @@ def logarithm(x):
     """Return ln x for x > 1, of products, quotients and sums that round alike on each device."""
     # x is 2^n times a number near 1, whose logarithm is 2 artanh(s) = 2 (s + s^3 / 3 + ...).
     n = 0
-    while x > 1.4142135623730951:
+    while x > 1.4142135623730951:  # sqrt(2)
         x *= 0.5
         n += 1
+
     s = (x - 1.0) / (x + 1.0)
     t = s * s
     p = 1.0 / 23.0
@@ -161,19 +179,23 @@ def logarithm(x):
     p = p * t + 1.0 / 5.0
     p = p * t + 1.0 / 3.0
     p = p * t + 1.0
-    return n * 0.6931471805599453 + 2.0 * s * p
+    return n * 0.6931471805599453 + 2.0 * s * p  # ln 2 and the series
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def exponential(x):
-    """Return exp(x) for x <= 0. These products and sums round alike on each device; those of its
-    mathematics do not.
+    """Return exp(x) for x <= 0, of products and sums that round alike on each device.
+
+    Those of the exponential functions that devices have do not.
     """
     if not x > -746.0:
         return 0.0
+
+    # x is n ln 2 + r. ln 2 is subtracted in two parts, of which the first times n is exact.
     n = np.int64(np.floor(x * 1.4426950408889634 + 0.5))
-    # ln 2 in two parts, of which the first times n is exact.
     r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
+
+    # The series of exp(r).
     p = 1.0 / 6227020800.0
     p = p * r + 1.0 / 479001600.0
     p = p * r + 1.0 / 39916800.0
@@ -188,6 +210,7 @@ def exponential(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    half = n // 2
+
     # Two factors, because 2^n may be subnormal.
+    half = n // 2
     return p * math.ldexp(1.0, half) * math.ldexp(1.0, n - half)

@@ -6,11 +6,12 @@ that is nearer to the source. A vertex that has none lies behind edges of length
 ``along_level`` finds its predecessors.
 
 Distances are those of an array of all vertices, or are looked up when a step needs them, in a
-contraction hierarchy or in hub labels. The distance of a position is the smallest of what the upward
-search from the source has found there, and of the sums over the edges from above. That of a rank is
-the smallest sum over the hubs that its label and that of the source share. It is looked up once per
-source, so that near vertices share what lies above them.
+contraction hierarchy or in hub labels. The distance of a position is the smallest of what the
+upward search from the source has found there, and of the sums over the edges from above. That of a
+rank is the smallest sum over the hubs that its label and that of the source share. It is looked up
+once per source, so that near vertices share what lies above them.
 
+An edge is tight if the distance of its tail and its length make up the distance of its head.
 Distances never increase along a walk, and a step over an edge of length zero leads to a lower level
 of the vertices at that distance. So each walk ends, whatever the distances are; ``walk`` says if no
 edge explains one.
@@ -26,9 +27,9 @@ from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
 CIRCLE = -2  # predecessors lead around a circle
-_UNKNOWN = np.int64(-1)
-_UNSEEN = -1
-_OFF = -2
+_LEAST = np.int64(-1)  # below every distance
+_UNSEEN = -1  # in no layer
+_OFF = -2  # in a layer, and on no path to an end
 
 
 class Above(NamedTuple):
@@ -43,9 +44,10 @@ class Above(NamedTuple):
     # array of shape (n,): the distances that the upward search found, or those of the label of the
     # source; unreached elsewhere
     tentative: np.ndarray
-    # stack, at: arrays of shape (n,): scratch
+    # stack, next_edge: arrays of shape (n,): scratch of a depth-first search: the positions on the
+    # way, and the edge of each to be looked at next
     stack: np.ndarray
-    at: np.ndarray
+    next_edge: np.ndarray
     # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and
     # their number
     known: np.ndarray
@@ -73,10 +75,19 @@ class Walks(NamedTuple):
     path: np.ndarray
 
 
+def new_walk_scratch(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``level``, ``queue`` and ``path`` of ``Walks`` for ``n`` vertices."""
+    queue, path = np.empty((2, n), np.int64)
+    return np.full(n, -1, np.int32), queue, path
+
+
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _note(p, of_heads, enough, distance, above):
-    """Write the distance of a position, by those of the positions above it. None of the sums is
-    below ``enough``.
+def _look_up(p, of_heads, enough, distance, above):
+    """Look up the distance of a position, by those of the positions above it, and write it to
+    ``distance``.
+
+    ``of_heads`` has the distances of the positions above. None of the sums is below ``enough``, so
+    that a sum that is equal to it ends the search.
     """
     best = above.tentative[p]
     for e in range(above.offsets[p], above.offsets[p + 1]):
@@ -102,43 +113,48 @@ def distance_at(v, distance, above):
     p = above.position[v]
     if distance[p] >= 0:
         return distance[p]
+
+    # The hubs of a label have distances already: one pass over them is enough.
     if above.is_label:
-        _note(p, above.tentative, _UNKNOWN, distance, above)
+        _look_up(p, above.tentative, _LEAST, distance, above)
         return distance[p]
+
+    # In a hierarchy, those above come first, depth first.
     offsets = above.offsets
     heads = above.heads
     stack = above.stack
-    at = above.at
+    next_edge = above.next_edge
     depth = 0
     stack[0] = p
-    at[0] = offsets[p]
+    next_edge[0] = offsets[p]
     while depth >= 0:
         q = stack[depth]
-        e = at[depth]
+        e = next_edge[depth]
         end = offsets[q + 1]
         while e < end and distance[heads[e]] >= 0:
             e += 1
         if e < end:
-            at[depth] = e
+            next_edge[depth] = e
             depth += 1
             stack[depth] = heads[e]
-            at[depth] = offsets[heads[e]]
+            next_edge[depth] = offsets[heads[e]]
             continue
-        _note(q, distance, _UNKNOWN, distance, above)
+
+        _look_up(q, distance, _LEAST, distance, above)
         depth -= 1
     return distance[p]
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _distance_before(u, enough, distance, above):
-    """Return the distance of an in-neighbor, which is at least ``enough``: the first sum of a label
+def _distance_before(u, least, distance, above):
+    """Return the distance of an in-neighbor, which is at least ``least``: the first sum of a label
     that is no more ends a pass over it.
     """
     if above is None:
         return distance[u]
     p = above.position[u]
     if above.is_label and distance[p] < 0:
-        _note(p, above.tentative, enough, distance, above)
+        _look_up(p, above.tentative, least, distance, above)
     return distance_at(u, distance, above)
 
 
@@ -165,8 +181,9 @@ def _length(weights, e, unit):
 
 @njit(cache=True, nogil=True)
 def nearer_edge(v, own, walks):
-    """Return the tight edge from the smallest in-neighbor that is nearer than ``own``, or
-    ``NO_EDGE``.
+    """Return the tight edge into v from the smallest in-neighbor that is nearer, or ``NO_EDGE``.
+
+    ``own`` is the distance of v. Edges are positions in the reversed graph.
     """
     offsets = walks.offsets
     sources = walks.sources
@@ -176,9 +193,9 @@ def nearer_edge(v, own, walks):
     above = walks.above
     for e in range(offsets[v], offsets[v + 1]):
         length = _length(weights, e, unit)
-        far = _distance_before(np.int64(sources[e]), own - length, distance, above)
-        # in the type of the sums
-        if 0 <= far < own and distance.dtype.type(far + length) == own:
+        d = _distance_before(np.int64(sources[e]), own - length, distance, above)
+        # Compared in the type of the distances, in which the search has added.
+        if 0 <= d < own and distance.dtype.type(d + length) == own:
             return np.int64(e)
     return np.int64(NO_EDGE)
 
@@ -187,21 +204,22 @@ def nearer_edge(v, own, walks):
 def along_level(v, source, own, size, walks):
     """Append the path from a vertex over edges of length zero to one that has a nearer predecessor.
 
-    It may end at the source instead. Of the vertices at this distance, a predecessor has fewer such
-    edges before it. A search back from v finds the nearest vertices that need none, and which
-    vertices lie on the way there. Return the number of vertices on the path, or ``NO_EDGE`` if none
-    is found.
+    It may end at the source instead. Of the vertices at this distance, ``own``, a predecessor has
+    fewer such edges before it. A search back from v finds the nearest vertices that need none, and
+    which vertices lie on the way there. ``size`` vertices are on the path before. Return how many
+    are on it then, or ``NO_EDGE`` if none is found.
     """
     depth, last = _search_level(v, source, own, walks)
     n_path = np.int64(NO_EDGE)
     if depth >= 0:
-        _leave_dead_ends(source, own, depth, last, walks)
+        _mark_dead_ends(source, own, depth, last, walks)
         n_path = size
-        at = v
-        while walks.level[at] < depth:
-            at = _next_of_level(at, own, walks)
-            walks.path[n_path] = at
+        x = v
+        while walks.level[x] < depth:
+            x = _next_of_level(x, own, walks)
+            walks.path[n_path] = x
             n_path += 1
+
     for i in range(last):
         walks.level[walks.queue[i]] = _UNSEEN
     return n_path
@@ -217,7 +235,7 @@ def _is_end(x, source, own, walks):
 
 @njit(cache=True, nogil=True)
 def _is_level(e, own, walks):
-    """Return whether an edge adds nothing to a distance, in the type of the sums."""
+    """Return whether an edge adds nothing to the distance ``own``, in the type of the distances."""
     distance = walks.distance
     return distance.dtype.type(own + _length(walks.weights, e, walks.unit)) == own
 
@@ -254,7 +272,11 @@ def _search_level(v, source, own, walks):
 
 @njit(cache=True, nogil=True)
 def _add_layer(x, own, depth, last, walks):
-    """Put the in-neighbors of x that are at its distance, and new, into a layer."""
+    """Put the in-neighbors of x that are at its distance ``own``, and in no layer yet, into the
+    layer ``depth``.
+
+    Return how many vertices are in the queue then.
+    """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
         if walks.level[u] != _UNSEEN or not _is_level(e, own, walks):
@@ -267,8 +289,10 @@ def _add_layer(x, own, depth, last, walks):
 
 
 @njit(cache=True, nogil=True)
-def _leave_dead_ends(source, own, depth, last, walks):
-    """Mark the vertices from which no path along the layers leads to an end."""
+def _mark_dead_ends(source, own, depth, last, walks):
+    """Mark the vertices of the queue from which no path along the layers leads to an end in the
+    layer ``depth``.
+    """
     level = walks.level
     for i in range(last - 1, -1, -1):
         x = np.int64(walks.queue[i])

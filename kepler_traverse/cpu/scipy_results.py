@@ -13,21 +13,22 @@ from .edges import Edges
 _NO_WEIGHTS = np.zeros(0, np.float32)
 
 
-def write_distances(found, unreached, rows, distances) -> None:
+def write_distances(group, unreached, rows, distances) -> None:
     """Write the distances of a group of sources as float64, with inf where there is no path.
 
-    ``found``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no
+    ``group``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no
     path. ``rows`` are the rows of the sources in ``distances``, which is written.
     """
-    threads.run(_write_distances, rows.size, found, unreached, rows, distances)
+    threads.run(_write_distances, rows.size, group, unreached, rows, distances)
 
 
 @njit(cache=True, nogil=True)
-def _write_distances(next_row, n_rows, found, unreached, rows, distances):
+def _write_distances(next_row, n_rows, group, unreached, rows, distances):
+    """Copy the rows of a group, with inf in place of ``unreached``; see ``write_distances``."""
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:
         row = distances[rows[i]]
-        values = found[i]
+        values = group[i]
         for v in range(row.size):
             value = values[v]
             row[v] = np.inf if value == unreached else value
@@ -49,6 +50,7 @@ def write_predecessors(offsets, targets, weights, sources, rows, distances, pred
 
 @njit(cache=True, nogil=True)
 def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, predecessors):
+    """Write the predecessors of one source after another; see ``write_predecessors``."""
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -57,35 +59,39 @@ def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, prede
     while i < n_rows:
         source = sources[i]
         distance = distances[rows[i]]
-        previous = predecessors[rows[i]]
-        previous[:] = NO_VERTEX
-        reached = 0
-        found = 0
+        predecessor = predecessors[rows[i]]
+        predecessor[:] = NO_VERTEX
+
+        # The nearest in-neighbor that explains a distance; the first of equally near ones is the
+        # smallest.
+        n_reached = 0
+        n_found = 0
         for u in range(distance.size):
-            at_u = distance[u]
-            if at_u == np.inf:
+            d = distance[u]
+            if d == np.inf:
                 continue
-            reached += 1
+            n_reached += 1
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
                 weight = np.float64(weights[e]) if weights.size else 1.0
-                at_v = distance[v]
-                if at_u + weight == at_v and at_u < at_v < np.inf:
-                    if previous[v] == NO_VERTEX:
-                        previous[v] = u
-                        found += 1
-                    elif at_u < distance[previous[v]]:
-                        previous[v] = u
-        if found + 1 < reached:
-            # The others end an edge that adds nothing. A vertex gets its predecessor after that one
-            # got its own, so no cycle of such edges becomes a cycle of predecessors.
+                if d + weight == distance[v] and d < distance[v] < np.inf:
+                    if predecessor[v] == NO_VERTEX:
+                        predecessor[v] = u
+                        n_found += 1
+                    elif d < distance[predecessor[v]]:
+                        predecessor[v] = u
+
+        # The others end an edge that adds nothing. A vertex gets its predecessor after that one
+        # got its own, so no cycle of such edges becomes a cycle of predecessors.
+        if n_found + 1 < n_reached:
             if queue.size == 0:
                 queue = np.empty(distance.size, np.int32)
             last = 0
             for u in range(distance.size):
-                if u == source or previous[u] != NO_VERTEX:
+                if u == source or predecessor[u] != NO_VERTEX:
                     queue[last] = u
                     last += 1
+
             first = 0
             while first < last:
                 u = queue[first]
@@ -95,10 +101,10 @@ def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, prede
                     weight = np.float64(weights[e]) if weights.size else 1.0
                     if (
                         v != source
-                        and previous[v] == NO_VERTEX
+                        and predecessor[v] == NO_VERTEX
                         and distance[u] + weight == distance[v] < np.inf
                     ):
-                        previous[v] = u
+                        predecessor[v] = u
                         queue[last] = v
                         last += 1
         i = atomic_add(next_row, 0, 1)

@@ -1,13 +1,15 @@
 """Searches that touch only what they reach, and what is computed of their results: rows of vertices
 and distances.
 
-Sources near each other are searched from together, in a table with a line per vertex that one of
-them reaches. A thread keeps an array over all vertices from search to search, with the places of
-vertices in such tables. A search sets the places of the vertices that it reaches and clears them
-again, so its time depends on what it reaches and not on the graph.
+Sources near each other are searched from together: they share a line, in which each has a lane. A
+vertex that one of them reaches gets a slot of a table, with one tentative distance per lane. A
+thread keeps an array ``place`` over all vertices from search to search, with the slot of each
+vertex, and 0 for vertices without one. A search sets the places of the vertices that it reaches and
+clears them again, so its time depends on what it reaches and not on the graph.
 
 A row is the vertices that one source reaches, in ascending order, with their distances.
-``search.sparse`` holds rows.
+``search.sparse`` holds rows. Functions of rows that run on several threads take ``next_item``, a
+counter from which each thread takes its next chunk of ``CHUNK`` rows, of ``n_items`` in all.
 """
 
 from __future__ import annotations
@@ -90,16 +92,17 @@ class CheckedRows(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Lines of vertices, with room for as many as searches of one line of sources are likely to
-    reach.
+    """The slots of vertices, as many as searches of one line of sources are likely to need.
+
+    Slot 0 is no vertex's: it has the limit of each lane.
     """
 
-    lines: np.ndarray  # of shape (capacity, sources)
-    met: np.ndarray  # the vertex of each line
-    due: np.ndarray  # the bucket in which it waits
+    lines: np.ndarray  # of shape (capacity, lanes): the tentative distances of each slot
+    met: np.ndarray  # the vertex of each slot
+    due: np.ndarray  # int64: the bucket in which each slot waits, _NEVER for slots that do not
     heads: np.ndarray  # int32 (_RING,): the first entry of each bucket of the ring, -1 without
-    entries: np.ndarray  # of shape (4 capacity, 2): entries of buckets, the next one and the line
-    seen: np.ndarray  # the lines of goals
+    entries: np.ndarray  # int32 (4 capacity, 2): entries of buckets, the next one and the slot
+    seen: np.ndarray  # int32: the slots of goals
 
 
 class _Line(NamedTuple):
@@ -109,7 +112,9 @@ class _Line(NamedTuple):
     limits: np.ndarray  # one per lane; below 0 for lanes without a search
     lists: np.ndarray  # vertex numbers of targets
     list_of: np.ndarray  # where in ``lists`` the targets of each source begin and end
-    next_target: np.ndarray  # one per lane: the first target that may not be settled
+    # One per lane: the first target that may not be settled. With goals there are no targets, and 1
+    # says that the lane has ended.
+    next_target: np.ndarray
 
 
 class _Ends(NamedTuple):
@@ -176,47 +181,67 @@ _EXPLAINED = 2
 
 @njit(cache=True, nogil=True)
 def near_each_other(offsets, targets, sources, place, mark):
-    """Return the positions of sources, which ascend, in an order in which as many as a line has
-    numbers are near each other.
+    """Order sources such that those that share a line are near each other.
 
-    Return also how many are near an earlier one. From one source on, a queue looks for others
-    nearby. ``place`` and ``mark`` are 0, before and after.
+    From one source on, a queue looks for others nearby, at ``LOOKS`` vertices for each one found.
+
+    Parameters
+    ----------
+    offsets, targets : integer arrays
+        Of the CSR.
+    sources : integer array of shape (k,)
+        Vertex numbers, which ascend.
+    place, mark : integer arrays of shape (n_vertices,)
+        Scratch memory: 0 in each place, before and after.
+
+    Returns
+    -------
+    order : int64 array of shape (k,)
+        Positions in ``sources``.
+    n_near : int
+        How many sources were found near an earlier one.
     """
     n = sources.size
-    side = 1 << len(LINE)
+    line_size = 1 << len(LINE)
     n_near = 0
     order = np.empty(n, np.int64)
     queue = np.empty(_LOOK, np.int64)
+    # Backward: of a source that is there several times, the first position remains.
     for i in range(n - 1, -1, -1):
         place[sources[i]] = i + 1
-    size = at = looks = 0
+
+    n_placed = first_unplaced = looks_left = 0
     start = np.int64(-1)
-    while size < n:
+    while n_placed < n:
+        # Begin at the source that did not fit into the last line, or at the next one without a
+        # line.
         if start < 0:
-            while place[sources[at]] == 0:
-                at += 1
-            start = sources[at]
+            while place[sources[first_unplaced]] == 0:
+                first_unplaced += 1
+            start = sources[first_unplaced]
         queue[0] = start
         mark[start] = 1
         head = 0
         tail = 1
-        full = (size // side + 1) * side
+        line_end = (n_placed // line_size + 1) * line_size
         start = np.int64(-1)
-        while head < tail and looks >= 0:
+
+        # Place the sources that the queue meets, and all that are equal to them.
+        while head < tail and looks_left >= 0:
             u = queue[head]
             head += 1
-            looks -= 1
+            looks_left -= 1
             i = place[u] - 1
             if i >= 0:
-                if size >= full:
+                if n_placed >= line_end:
                     start = u
                     break
                 place[u] = 0
-                looks += LOOKS
+                looks_left += LOOKS
                 n_near += head > 1
                 while i < n and sources[i] == u:
-                    order[size] = i
-                    size += 1
+                    order[n_placed] = i
+                    n_placed += 1
                     i += 1
             for e in range(offsets[u], min(offsets[u + 1], offsets[u] + _LOOK)):
                 v = targets[e]
@@ -224,7 +249,8 @@ def near_each_other(offsets, targets, sources, place, mark):
                     mark[v] = 1
                     queue[tail] = v
                     tail += 1
-        looks = max(looks, 0)
+
+        looks_left = max(looks_left, 0)
         for i in range(tail):
             mark[queue[i]] = 0
     return order, n_near
@@ -269,8 +295,8 @@ def search_sums(edges, wanted, capacity, place, doublings):
     sizes = np.zeros(k, np.int64)
     stops = limits.copy()
     vertices = np.empty(4 * side, vertex)
-    kept = np.empty(4 * side, limits.dtype)
-    ends = np.zeros(side, limits.dtype)
+    distances = np.empty(4 * side, limits.dtype)
+    lane_limits = np.zeros(side, limits.dtype)
     next_target = np.zeros(side, np.int64)
     cursors = np.zeros(side, np.int64)
     counts = np.zeros(side, np.int32)
@@ -278,61 +304,70 @@ def search_sums(edges, wanted, capacity, place, doublings):
     # begins again.
     table = _make_table(capacity, side, limits.dtype, vertex)
     # Of one type in each call: a function is compiled for each type of an argument.
-    first = walked = np.int64(0)
+    row_begin = n_edges = np.int64(0)
     for begin in range(0, k, side):
         end = min(begin + side, k)
         list_of = wanted.list_of[begin:end]
-        line = _Line(wanted.sources[begin:end], ends, wanted.lists, list_of, next_target)
+        line = _Line(wanted.sources[begin:end], lane_limits, wanted.lists, list_of, next_target)
+
+        # Search, with a table of twice the size until it has room for all that is reached.
         while True:
-            _set_limits(wanted, begin, end, ends)
-            size, looked, n_seen = _spread(
-                edges, line, wanted.most - walked, wanted.goals, table, place, doublings
+            _set_limits(wanted, begin, end, lane_limits)
+            size, n_looked, n_seen = _search_line(
+                edges, line, wanted.most - n_edges, wanted.goals, table, place, doublings
             )
-            walked += looked
+            n_edges += n_looked
             if size:
                 break
             capacity *= 2
             table = _make_table(capacity, side, limits.dtype, vertex)
-        _write_stops(wanted, begin, end, table, place, ends, stops)
+        _write_stops(wanted, begin, end, table, place, lane_limits, stops)
+
+        # Write the rows of the line side by side: each lane has a cursor in the arrays of all rows.
         if wanted.keeps != NOTHING:
-            while vertices.size <= first + side * size:
-                vertices = _longer(vertices, first)
-                kept = _longer(kept, first)
-            row = _reached_in_order(wanted.keeps, table, size, n_seen)
+            while vertices.size <= row_begin + side * size:
+                vertices = _lengthen(vertices, row_begin)
+                distances = _lengthen(distances, row_begin)
+            row = _sort_reached(wanted.keeps, table, size, n_seen)
             _count_per_lane(wanted.keeps, table, row.size, counts)
             for lane in range(side):
-                cursors[lane] = first
+                cursors[lane] = row_begin
                 if lane < end - begin:
                     sizes[begin + lane] = counts[lane]
-                    first += counts[lane] + 1
-            _write_rows(table, row, place, cursors, vertices, kept)
-        for at in range(1, size):
-            place[table.met[at]] = 0
-        if walked > wanted.most:
+                    row_begin += counts[lane] + 1
+            _write_rows(table, row, place, cursors, vertices, distances)
+
+        for slot in range(1, size):
+            place[table.met[slot]] = 0
+        if n_edges > wanted.most:
             break
-    return sizes, vertices, kept, stops, walked, capacity
+    return sizes, vertices, distances, stops, n_edges, capacity
 
 
 @njit(cache=True, nogil=True)
-def _set_limits(wanted, begin, end, ends):
-    """Set the limit of each lane: below 0 where no search is wanted."""
+def _set_limits(wanted, begin, end, lane_limits):
+    """Set the limit of each lane of the line of sources ``begin`` to ``end``: below 0 where no
+    search is wanted.
+    """
     needs_targets = wanted.at_targets.size > 0
-    for lane in range(ends.size):
+    for lane in range(lane_limits.size):
         i = begin + lane
-        ends[lane] = -1
+        lane_limits[lane] = -1
         if i >= end or (needs_targets and wanted.list_of[i, 0] == wanted.list_of[i, 1]):
             continue
         if wanted.limits[i] >= 0:
-            ends[lane] = wanted.limits[i]
+            lane_limits[lane] = wanted.limits[i]
 
 
 @njit(cache=True, nogil=True)
-def _write_stops(wanted, begin, end, table, place, ends, stops):
-    """Write where the search of each source has ended, and its distances at its targets."""
+def _write_stops(wanted, begin, end, table, place, lane_limits, stops):
+    """Write where the search of each source from ``begin`` to ``end`` has ended, into ``stops``,
+    and its distances at its targets, into ``wanted.at_targets``.
+    """
     unreached = wanted.limits.dtype.type(np.inf)
     for i in range(begin, end):
         lane = i - begin
-        if ends[lane] >= 0:
+        if lane_limits[lane] >= 0:
             stops[i] = table.lines[0, lane]
         if wanted.at_targets.size == 0:
             continue
@@ -346,8 +381,11 @@ def _write_stops(wanted, begin, end, table, place, ends, stops):
 
 
 @njit(cache=True, nogil=True)
-def _reached_in_order(keeps, table, size, n_seen):
-    """Return the vertices of a table that rows may hold, in ascending order."""
+def _sort_reached(keeps, table, size, n_seen):
+    """Return the vertices that rows may hold, in ascending order: all of a table, or its goals.
+
+    All of them are sorted in place, so that ``table.met`` no longer has the vertex of each slot.
+    """
     row = table.met[1:size]
     if keeps == GOALS:
         row = np.empty(n_seen, table.met.dtype)
@@ -374,7 +412,7 @@ def _count_per_lane(keeps, table, n_vertices, counts):
 
 
 @njit(cache=True, nogil=True)
-def _write_rows(table, row, place, cursors, vertices, kept):
+def _write_rows(table, row, place, cursors, vertices, distances):
     """Write the vertices that each source reaches, from its cursor on, with their distances."""
     lines = table.lines
     unreached = lines.dtype.type(np.inf)
@@ -385,12 +423,13 @@ def _write_rows(table, row, place, cursors, vertices, kept):
             to = cursors[lane]
             d = lines[slot, lane]
             vertices[to] = v
-            kept[to] = d
+            distances[to] = d
             cursors[lane] = to + ((d <= lines[0, lane]) & (d != unreached))
 
 
 @njit(cache=True, nogil=True)
 def _make_table(capacity, side, distance, vertex):
+    """Make a table of slots for lines of ``side`` lanes, of the types of distances and vertices."""
     lines = np.empty((capacity, side), distance)
     met = np.empty(capacity, vertex)
     due = np.empty(capacity, np.int64)
@@ -400,19 +439,19 @@ def _make_table(capacity, side, distance, vertex):
 
 
 @njit(cache=True, nogil=True)
-def _spread(edges, line, most, goals, table, place, doublings):
+def _search_line(edges, line, max_edges, goals, table, place, doublings):
     """Search from the sources of one line; a limit below 0 stands for none.
 
     Vertices whose slots were lowered wait in a ring of buckets by the least of their new distances.
     The search ends when none waits, when the targets or the goals of all sources are settled, when
-    it has looked at more edges than ``most``, or when the table is full.
+    it has looked at more edges than ``max_edges``, or when the table is full.
 
     Returns
     -------
     size : int
         1 more than the vertices reached, whose slots are set in ``place``. 0 if the table was full;
         all places are then clear.
-    walked : int
+    n_edges : int
         Edges that were looked at.
     n_seen : int
         Goals reached, whose slots are in ``table.seen``. Slot 0 has the limits, which are nearer
@@ -425,10 +464,10 @@ def _spread(edges, line, most, goals, table, place, doublings):
     most_needed = _largest(goals.needs)
     buckets_per_unit = edges.buckets_per_unit
     bucket = np.int64(0)
-    walked = 0
+    n_edges = 0
     fits = True
-    while fits and walked <= most:
-        # A distance in an earlier bucket is final. If no vertex waits, all distances are.
+    while fits and n_edges <= max_edges:
+        # A distance in a bucket before ``bound`` is final. If no vertex waits, all distances are.
         bound = _NEVER
         if counts.n_waiting:
             bound = bucket
@@ -440,26 +479,29 @@ def _spread(edges, line, most, goals, table, place, doublings):
             )
         if has_ended or counts.n_waiting == 0:
             break
+
         fits, counts, looked = _empty_bucket(edges, bucket, goals, table, place, counts, doublings)
-        walked += looked
+        n_edges += looked
         bucket += 1
+
     # The next search finds the ring empty, or the places clear and a larger table.
     if not fits:
         for at in range(1, counts.size):
             place[table.met[at]] = 0
-        return 0, walked, counts.n_seen
+        return 0, n_edges, counts.n_seen
     if counts.n_waiting:
         for at in range(_RING):  # the assignment of a slice would take seconds to compile
             table.heads[at] = -1
-    return counts.size, walked, counts.n_seen
+    return counts.size, n_edges, counts.n_seen
 
 
 @njit(cache=True, nogil=True)
 def _begin(line, goals, table, place, doublings):
     """Give each vertex that is a source a slot at distance 0, which waits in the first bucket.
 
-    Return 1 more than the slots, how many of them are goals, and whether a source without targets
-    is among them, so that settled targets alone do not end the search.
+    Slot 0 gets the limits. Return 1 more than the slots of sources, how many of these are goals,
+    and whether a source without targets is among them, so that settled targets alone do not end the
+    search.
     """
     heads = table.heads
     unreached = line.limits.dtype.type(np.inf)
@@ -474,7 +516,7 @@ def _begin(line, goals, table, place, doublings):
         is_endless |= line.list_of[lane, 0] == line.list_of[lane, 1]
         source = line.sources[lane]
         slot = place[source]
-        if slot == 0:
+        if slot == 0:  # else an earlier lane has the same source
             slot = size
             place[source] = slot
             table.met[slot] = source
@@ -520,6 +562,7 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
         last = line.list_of[lane, 1]
         if line.limits[lane] < 0 or line.next_target[lane] >= last:
             continue
+
         while line.next_target[lane] < last:
             slot = place[line.lists[line.next_target[lane]]]
             if slot == 0 or not _is_final(lines[slot, lane], unreached, buckets_per_unit, bound):
@@ -528,7 +571,9 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
         if line.next_target[lane] < last:
             are_settled = False
             continue
-        lines[0, lane] = 0
+
+        # The farthest target becomes the limit.
+        lines[0, lane] = 0  # the limit
         for j in range(first, last):
             lines[0, lane] = max(lines[0, lane], lines[place[line.lists[j]], lane])
     return are_settled
@@ -545,13 +590,14 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
     unreached = line.limits.dtype.type(np.inf)
     have_ended = True
     for lane in range(line.sources.size):
-        # there are no targets: 1 says "ended"
         if line.limits[lane] < 0 or line.next_target[lane] > 0:
             continue
         n_left = goals.needs.size
         farthest = line.limits.dtype.type(0)
         for g in range(goals.needs.size):
             left[g] = goals.needs[g]
+
+        # Count the settled goals off the needs of their groups.
         for at in range(n_seen):
             d = lines[table.seen[at], lane]
             if not _is_final(d, unreached, buckets_per_unit, bound):
@@ -561,6 +607,7 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
             for i in range(goals.first_group[v], goals.first_group[v + 1]):
                 left[goals.groups[i]] -= 1
                 n_left -= left[goals.groups[i]] == 0
+
         if n_left == 0:
             line.next_target[lane] = 1
             lines[0, lane] = farthest
@@ -573,6 +620,8 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
     """Relax the edges of all vertices that wait in a bucket.
 
     Return whether the table had room, the counts after it, and the edges that were looked at.
+    Fields are taken out of the tuples first: the loop is the hot one, and works on scalars and
+    arrays.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -589,9 +638,10 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
     n_waiting = counts.n_waiting
     n_seen = counts.n_seen
     unreached = lines.dtype.type(np.inf)
-    walked = 0
+    n_edges = 0
     ring = bucket & (_RING - 1)
     while heads[ring] >= 0:
+        # Take a slot out of the bucket.
         entry = heads[ring]
         slot = entries[entry, 1]
         heads[ring] = entries[entry, 0]
@@ -601,9 +651,11 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
         due[slot] = _NEVER
         begin = offsets[met[slot]]
         end = offsets[met[slot] + 1]
-        walked += end - begin
+        n_edges += end - begin
         if size + end - begin > met.size or n_entries + end - begin > len(entries):
-            return False, _Counts(size, n_entries, n_waiting, n_seen), walked
+            return False, _Counts(size, n_entries, n_waiting, n_seen), n_edges
+
+        # Lower the distances of its neighbors. A new slot remains if a lane has a distance there.
         for e in range(begin, end):
             v = targets[e]
             other = np.int64(place[v])
@@ -622,30 +674,35 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
                 if goals.needs.size and goals.first_group[v + 1] > goals.first_group[v]:
                     seen[n_seen] = other
                     n_seen += 1
-            # A slot may be looked at too early, never too late.
-            wanted = bucket + (_RING - 1)
-            if least * buckets_per_unit < wanted:
-                wanted = np.int64(least * buckets_per_unit)
-            if wanted < due[other]:
-                due[other] = wanted
-                entries[n_entries, 0] = heads[wanted & (_RING - 1)]
+
+            # Let the neighbor wait in the bucket of its least new distance, or, beyond the ring, in
+            # the last one: a slot may be looked at too early, never too late.
+            due_bucket = bucket + (_RING - 1)
+            if least * buckets_per_unit < due_bucket:
+                due_bucket = np.int64(least * buckets_per_unit)
+            if due_bucket < due[other]:
+                due[other] = due_bucket
+                entries[n_entries, 0] = heads[due_bucket & (_RING - 1)]
                 entries[n_entries, 1] = other
-                heads[wanted & (_RING - 1)] = n_entries
+                heads[due_bucket & (_RING - 1)] = n_entries
                 n_entries += 1
                 n_waiting += 1
-    return True, _Counts(size, n_entries, n_waiting, n_seen), walked
+    return True, _Counts(size, n_entries, n_waiting, n_seen), n_edges
 
 
 @njit(cache=True, nogil=True)
-def put_rows(found, kept, sizes, starts, vertices, distance):
-    """Copy rows of ``search_sums`` to where each one is to start."""
-    at = 0
+def put_rows(found, distances, sizes, starts, vertices, distance):
+    """Copy rows of ``search_sums``, ``found`` and ``distances``, to where each one is to start.
+
+    ``starts``, int64 of shape (k,), are positions in ``vertices`` and ``distance``, the output.
+    """
+    begin = 0
     for i in range(sizes.size):
         to = starts[i]
         for j in range(sizes[i]):
-            vertices[to + j] = found[at + j]
-            distance[to + j] = kept[at + j]
-        at += sizes[i] + 1
+            vertices[to + j] = found[begin + j]
+            distance[to + j] = distances[begin + j]
+        begin += sizes[i] + 1  # one place after each row is not used
 
 
 @njit(cache=True, nogil=True)
@@ -666,49 +723,53 @@ def search_hops(edges, wanted, is_target, stamp):
     sizes = np.zeros(k, np.int64)
     stops = limits.copy()
     vertices = np.empty(max(64, 4 * k), vertex)
-    kept = np.empty(max(64, 4 * k), stamp.dtype)
+    distances = np.empty(max(64, 4 * k), stamp.dtype)
     # Of one type in each call: a function is compiled for each type of an argument.
-    first = walked = np.int64(0)
+    row_begin = n_edges = np.int64(0)
     for i in range(k):
         targets = wanted.lists[wanted.list_of[i, 0] : wanted.list_of[i, 1]]
         if limits[i] < 0 or (wanted.at_targets.size and targets.size == 0):
-            first += 1
+            row_begin += 1
             continue
+
+        # Search, with arrays of twice the size until they have room for all that is found.
         while True:
             missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, ends.left)
             base = _next_base(stamp)
-            most = wanted.most - walked
+            most = wanted.most - n_edges
             search = _HopSearch(wanted.sources[i], limits[i], most, keeps == COUNTS)
             stamps = _Stamps(stamp, base, base)
-            last, looked, limit, n_levels = _bfs(
-                edges, search, vertices[first:], kept[first:], stamps, missing, ends
+            n_reached, n_looked, stop, n_levels = _bfs(
+                edges, search, vertices[row_begin:], distances[row_begin:], stamps, missing, ends
             )
             stamp[n] = base + n_levels
             for target in targets:
                 is_target[target] = 0
-            if last >= 0:
+            if n_reached >= 0:
                 break
-            vertices = _longer(vertices, first)
-            kept = _longer(kept, first)
-        walked += looked
+            vertices = _lengthen(vertices, row_begin)
+            distances = _lengthen(distances, row_begin)
+        n_edges += n_looked
+
+        # Write the hops at the targets, and the row; an older stamp is of a vertex not reached.
         if wanted.at_targets.size:
             for j in range(targets.size):
                 wanted.at_targets[wanted.answers[i] + j] = max(stamp[targets[j]] - base, -1)
         if keeps == GOALS:
-            last = _keep_goals(wanted.goals, vertices[first : first + last])
+            n_reached = _keep_goals(wanted.goals, vertices[row_begin : row_begin + n_reached])
         if keeps == COUNTS:
-            last = n_levels
+            n_reached = n_levels
         elif keeps != NOTHING:
-            _sort(vertices[first : first + last])
-            for at in range(first, first + last):
-                kept[at] = stamp[vertices[at]] - base
+            _sort(vertices[row_begin : row_begin + n_reached])
+            for at in range(row_begin, row_begin + n_reached):
+                distances[at] = stamp[vertices[at]] - base
         if keeps != NOTHING:
-            sizes[i] = last
-        stops[i] = limit
-        first += sizes[i] + 1
-        if walked > wanted.most:
+            sizes[i] = n_reached
+        stops[i] = stop
+        row_begin += sizes[i] + 1
+        if n_edges > wanted.most:
             break
-    return sizes, vertices, kept, stops, walked
+    return sizes, vertices, distances, stops, n_edges
 
 
 @njit(cache=True, nogil=True)
@@ -767,9 +828,9 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
 
     Returns
     -------
-    last : int
+    tail : int
         Vertices that are found, or -1 if there is no room for them.
-    walked : int
+    n_edges : int
         Edges that were looked at.
     limit : int
         The limit, which is nearer once all targets are settled.
@@ -781,42 +842,49 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
     base = stamps.base
     if queue.size < 2:
         return -1, 0, limit, 0
+
+    # Level 0 is the source.
     may_end = missing > 0
-    missing = _find(source, missing, ends)
+    missing = _count_off(source, missing, ends)
+
     if may_end and missing == 0:
         limit = 0
     queue[0] = source
     counts[0] = 1
     stamp[source] = base
-    at = walked = level = 0
-    last = end = 1
-    while at < end and level < limit and walked <= search.most:
+
+    # The frontier is the queue from ``head`` to ``level_end``; the next level grows from there on.
+    head = n_edges = level = 0
+    tail = level_end = 1
+    while head < level_end and level < limit and n_edges <= search.most:
         level += 1
         if level >= counts.size - 1:
             return -1, 0, limit, level
         if search.only_counts and missing == 0 and level == limit:
-            n_new, looked = _count_level(edges, queue[at:end], base, stamp)
-            walked += looked
+            n_new, n_looked = _count_level(edges, queue[head:level_end], base, stamp)
+            n_edges += n_looked
             counts[level] = n_new
             level -= n_new == 0
             break
         of_level = _Stamps(stamp, base, base + level)
-        last, looked, missing = _find_level(edges, queue, (at, end), of_level, missing, ends)
-        if last < 0:
+        tail, n_looked, missing = _find_level(
+            edges, queue, (head, level_end), of_level, missing, ends
+        )
+        if tail < 0:
             return -1, 0, limit, level
-        walked += looked
+        n_edges += n_looked
         if may_end and missing == 0:
             limit = level
-        counts[level] = last - end
-        level -= last == end
-        at = end
-        end = last
-    return last, walked, limit, level + 1
+        counts[level] = tail - level_end
+        level -= tail == level_end
+        head = level_end
+        level_end = tail
+    return tail, n_edges, limit, level + 1
 
 
 @njit(cache=True, nogil=True)
-def _find(v, missing, ends):
-    """Take a vertex that is found from what is missing, and return what is still missing."""
+def _count_off(v, missing, ends):
+    """Count a vertex that is found off what is missing, and return what is still missing."""
     is_target = ends.is_target
     goals = ends.goals
     left = ends.left
@@ -840,15 +908,15 @@ def _count_level(edges, frontier, base, stamp):
     offsets = edges.offsets
     targets = edges.targets
     n_new = 0
-    walked = 0
+    n_edges = 0
     for u in frontier:
-        walked += offsets[u + 1] - offsets[u]
+        n_edges += offsets[u + 1] - offsets[u]
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            known = stamp[v]
-            n_new += known < base
-            stamp[v] = max(known, base)
-    return n_new, walked
+            old_stamp = stamp[v]
+            n_new += old_stamp < base
+            stamp[v] = max(old_stamp, base)
+    return n_new, n_edges
 
 
 @njit(cache=True, nogil=True)
@@ -859,47 +927,51 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
     """
     offsets = edges.offsets
     targets = edges.targets
-    at, end = frontier
+    head, level_end = frontier
     stamp = stamps.of_vertices
     base = stamps.base
-    mark = stamps.level
+    new_stamp = stamps.level
     is_target = ends.is_target
     has_goals = ends.left.size > 0
-    last = end
-    walked = 0
-    while at < end:
-        u = queue[at]
-        at += 1
+    tail = level_end
+    n_edges = 0
+    while head < level_end:
+        u = queue[head]
+        head += 1
         first_edge = offsets[u]
         last_edge = offsets[u + 1]
         # Each of these loads misses the cache where few searches pass a vertex: they begin before
         # they are needed.
-        if at + _PREFETCH_DISTANCE < last:
-            prefetch_line(targets, offsets[queue[at + _PREFETCH_DISTANCE]], ALONE)
-        walked += last_edge - first_edge
-        if last + last_edge - first_edge >= queue.size - 1:
-            return -1, walked, missing
+        if head + _PREFETCH_DISTANCE < tail:
+            prefetch_line(targets, offsets[queue[head + _PREFETCH_DISTANCE]], ALONE)
+        n_edges += last_edge - first_edge
+        if tail + last_edge - first_edge >= queue.size - 1:
+            return -1, n_edges, missing
         for e in range(first_edge, last_edge):
             # Every neighbor is written to the queue, and stays there if it is new. A branch would
             # be predicted badly.
             v = targets[e]
-            known = stamp[v]
-            queue[last] = v
+            old_stamp = stamp[v]
+            queue[tail] = v
             prefetch_line(offsets, v, ALONE)
-            is_new = known < base
-            stamp[v] = mark if is_new else known
-            last += is_new
+            is_new = old_stamp < base
+            stamp[v] = new_stamp if is_new else old_stamp
+            tail += is_new
             if missing > 0 and is_target[v] == 1:
                 is_target[v] = 2
                 missing -= 1
             if is_new and has_goals:
-                missing = _find(v, missing, ends)
-    return last, walked, missing
+                missing = _count_off(v, missing, ends)
+    return tail, n_edges, missing
 
 
 @njit(cache=True, nogil=True)
 def has_overflow(offsets, targets, weights, vertices, first, last, distance):
-    """Return whether an edge leads to a vertex that is reached at no finite distance."""
+    """Return whether an edge leads to a vertex that is reached at no finite distance.
+
+    Only edges that leave ``vertices[first:last]`` are looked at; ``distance`` has an entry per
+    vertex of the graph.
+    """
     for i in range(first, last):
         for e in range(offsets[vertices[i]], offsets[vertices[i] + 1]):
             if np.isinf(distance[vertices[i]] + weights[e]) and np.isinf(distance[targets[e]]):
@@ -918,6 +990,7 @@ def _sort(row):
 
 @njit(cache=True, nogil=True)
 def _sort_by_insertion(row):
+    """Sort in place, which is fast for few vertices."""
     for i in range(1, row.size):
         v = row[i]
         j = i
@@ -929,11 +1002,14 @@ def _sort_by_insertion(row):
 
 @njit(cache=True, nogil=True)
 def _sort_by_digits(row):
-    """Sort by one digit after the other, the lowest one first. Each pass moves the numbers from one
-    of two arrays to the other, and keeps the order of those with equal digits.
+    """Sort in place by one digit after the other, the lowest one first (radix sort).
+
+    Each pass moves the numbers from one of two arrays to the other, and keeps the order of those
+    with equal digits. Digits are those of the difference to the lowest number, which may need
+    fewer.
     """
-    one = row
-    other = np.empty_like(row)
+    unsorted = row
+    sorted_by_digit = np.empty_like(row)
     shift = 0
     is_in_row = True
     low = row[0]
@@ -941,31 +1017,36 @@ def _sort_by_digits(row):
     for v in row:
         low = min(low, v)
         high = max(high, v)
+
     bits = _SHORT_DIGIT
     if row.size > _MAX_SHORT_DIGITS:
         bits = _LONG_DIGIT
     mask = (1 << bits) - 1
     while (high - low) >> shift:
-        # Where the numbers of each digit begin: first their counts, one place on, then sums of these.
+        # Where the numbers of each digit begin: first their counts, one place on, then sums of
+        # these.
         places = np.zeros(mask + 2, np.int64)
-        for v in one:
+        for v in unsorted:
             places[(((v - low) >> shift) & mask) + 1] += 1
         for digit in range(mask + 1):
             places[digit + 1] += places[digit]
-        for v in one:
+
+        for v in unsorted:
             digit = ((v - low) >> shift) & mask
-            other[places[digit]] = v
+            sorted_by_digit[places[digit]] = v
             places[digit] += 1
-        one, other = other, one
+        unsorted, sorted_by_digit = sorted_by_digit, unsorted
         shift += bits
         is_in_row = not is_in_row
+
     if not is_in_row:
         for at in range(row.size):
-            row[at] = one[at]
+            row[at] = unsorted[at]
 
 
 @njit(cache=True, nogil=True)
-def _longer(array, size):
+def _lengthen(array, size):
+    """Return an array of twice the length that begins with ``size`` values of the old one."""
     longer = np.empty(2 * array.size, array.dtype)
     for i in range(size):
         longer[i] = array[i]
@@ -974,8 +1055,11 @@ def _longer(array, size):
 
 @njit(cache=True, nogil=True)
 def _fold(places, values, size, n, scratch_places, scratch_values):
-    """Add values by halves, as rows of ``n`` numbers are folded that have 0.0 in all other places;
-    see ``distance_stats``.
+    """Return the sum of ``size`` values, in the order in which ``distance_stats`` adds all ``n``
+    places.
+
+    There a row of ``n`` numbers is added by halves, block by block, and then the sums of the
+    blocks. Places that are not listed hold 0.0, so that the sum has the same bits without them.
 
     ``places``, int64 and ascending, and ``values`` are overwritten; so are the scratch arrays, of
     ``PIECE`` numbers each.
@@ -1001,8 +1085,8 @@ def _fold(places, values, size, n, scratch_places, scratch_values):
 
 @njit(cache=True, nogil=True)
 def _fold_block(places, values, begin, end, scratch_places, scratch_values):
-    """Fold the values of one block: in each step those of its upper half are added to those of its
-    lower half.
+    """Return the sum of the values of one block: in each step those of its upper half are added to
+    those of its lower half.
 
     A value without a partner is added to 0.0, which matters for -0.0 alone: one such step at the
     end does for all.
@@ -1012,23 +1096,30 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
         upper = begin
         while upper < end and places[upper] % (2 * half) < half:
             upper += 1
+
+        # Merge both halves by their places in the lower half; ``half`` stands for an end.
         i = begin
         j = upper
-        size = 0
+        n_folded = 0
         while i < upper or j < end:
-            one = places[i] % half if i < upper else half
-            other = places[j] % half if j < end else half
-            scratch_places[size] = min(one, other)
-            scratch_values[size] = (values[i] if one <= other else 0.0) + (
-                values[j] if other <= one else 0.0
-            )
-            i += one <= other
-            j += other <= one
-            size += 1
-        for at in range(size):
+            lower_place = places[i] % half if i < upper else half
+            upper_place = places[j] % half if j < end else half
+            if lower_place < upper_place:
+                total = values[i]
+            elif upper_place < lower_place:
+                total = values[j]
+            else:
+                total = values[i] + values[j]
+            scratch_places[n_folded] = min(lower_place, upper_place)
+            scratch_values[n_folded] = total
+            i += lower_place <= upper_place
+            j += upper_place <= lower_place
+            n_folded += 1
+
+        for at in range(n_folded):
             places[begin + at] = scratch_places[at]
             values[begin + at] = scratch_values[at]
-        end = begin + size
+        end = begin + n_folded
         half //= 2
     return values[begin] + (values[begin + 1] if end - begin == 2 else 0.0) + 0.0
 
@@ -1037,8 +1128,21 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 def stats(next_item, n_items, rows, edges_before, n, limit, results):
     """Write the columns of ``DistanceStats`` of rows.
 
-    ``results`` has the numbers of vertices and edges, of shape (k, 2); the smallest and the largest
-    distance, (k, 2); and both sums, (2, k) or (0, k).
+    Parameters
+    ----------
+    next_item, n_items
+        As in the head of this module.
+    rows : Rows
+    edges_before : integer array of shape (n_vertices + 1,)
+        Edges that leave the vertices before each one.
+    n : int
+        Vertices of the graph.
+    limit : number
+        Farther vertices count for the edges alone.
+    results : tuple of three arrays, output
+        The numbers of vertices and edges, of shape (k, 2). The smallest and the largest distance,
+        of shape (k, 2). The sums of the distances and of 1 / distance, of shape (2, k), or (0, k)
+        if they are not wanted.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1059,9 +1163,11 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
                 places = np.empty(2 * (end - begin), np.int64)
                 values = np.empty((2, 2 * (end - begin)))
             size = np.int64(0)
+
+            # One pass for all that is exact; the numbers to be added are copied with their places.
             n_edges = 0
-            low = extremes.dtype.type(np.inf)
-            high = extremes.dtype.type(-np.inf)
+            nearest = extremes.dtype.type(np.inf)
+            farthest = extremes.dtype.type(-np.inf)
             for at in range(begin, end):
                 v = vertices[at]
                 d = distance[at]
@@ -1071,13 +1177,14 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
                         places[size] = v
                         values[0, size] = d
                         values[1, size] = 1.0 / values[0, size] if d > 0 else 0.0
-                    low = min(low, d)
-                    high = max(high, d)
+                    nearest = min(nearest, d)
+                    farthest = max(farthest, d)
                     size += 1
             counts[i, 0] = size
             counts[i, 1] = n_edges
-            extremes[i, 0] = low
-            extremes[i, 1] = high
+            extremes[i, 0] = nearest
+            extremes[i, 1] = farthest
+
             for s in range(len(sums)):
                 if s == 1:  # the first fold has overwritten the places
                     size = np.int64(0)
@@ -1090,9 +1197,11 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
-    """``cpu.opportunities.sums`` of rows, into arrays of shape (k, n_attributes, n_cutoffs).
+    """Write the sums of ``cpu.opportunities.sums`` of rows.
 
-    ``exact`` receives the sums of integers, and ``rounded`` those of floats.
+    ``wanted`` is as there, and ``n`` the number of vertices of the graph. Of shape (k,
+    n_attributes, n_cutoffs), ``exact`` receives the sums of integers, and ``rounded`` those of
+    floats.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1119,6 +1228,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
                 _sum_integers(reached, row, lowest, bounds, integers, within, exact[i])
             if len(floats) == 0:
                 continue
+
             if row.size > places.size:
                 places = np.empty(2 * row.size, np.int64)
                 values = np.empty(2 * row.size)
@@ -1128,6 +1238,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
                 for at in range(row.size):
                     if lowest <= row[at] and row[at] <= bounds[-1]:
                         weights[at] = weight_at(np.float64(row[at]), decay, wanted.parameters)
+
             for a in range(len(floats)):
                 for c in range(bounds.size):
                     size = _take_within(
@@ -1140,11 +1251,16 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
 
 @njit(cache=True, nogil=True)
 def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
-    """Add the attributes of each vertex to the smallest cutoff that holds it, and then upwards."""
+    """Write the sum of each attribute within each cutoff, of shape (n_attributes, n_cutoffs).
+
+    Each vertex adds to ``within`` at the smallest cutoff that holds it, or at a last one that is
+    for vertices out of the interval. The sums of the cutoffs follow from these.
+    """
     n_attributes = len(integers)
     for c in range(bounds.size + 1):
         for a in range(n_attributes):
             within[c, a] = 0
+
     for at in range(row.size):
         c = bounds.size
         if lowest <= row[at]:
@@ -1164,7 +1280,8 @@ def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
 def _take_within(reached, row, interval, attribute, weights, places, values):
     """Copy what is to be added up for one cutoff, and return how many values there are.
 
-    ``weights`` is of shape (0,) without a decay.
+    ``reached`` and ``row`` are the vertices and distances of a row, ``interval`` the least and the
+    largest distance that count, and ``weights`` those of the decay, of shape (0,) without one.
     """
     lowest, bound = interval
     size = np.int64(0)
@@ -1181,7 +1298,12 @@ def _take_within(reached, row, interval, attribute, weights, places, values):
 
 @njit(cache=True, nogil=True)
 def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
-    """``distance_stats.count_bins`` of rows."""
+    """Count the vertices up to ``limit`` in bins of distance, as ``distance_stats.count_bins``
+    does.
+
+    Row ``i`` has ``bins_per_unit[i]`` bins per unit of distance, the first of which is number
+    ``before[i]``. ``counts``, of shape (k, n_bins), is added to.
+    """
     row_offsets = rows.offsets
     distance = rows.distance
     while True:
@@ -1196,7 +1318,11 @@ def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
 
 @njit(cache=True, nogil=True)
 def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
-    """Count the vertices at each hop count up to ``limit``, and the edges of all vertices, of rows."""
+    """Count the vertices of rows at each number of hops up to ``limit``, and the edges that leave
+    the vertices of each row.
+
+    ``counts``, of shape (k, n_levels), and ``edges``, of shape (k,), are added to.
+    """
     row_offsets = rows.offsets
     vertices = rows.vertices
     distance = rows.distance
@@ -1217,8 +1343,9 @@ def point_back(edges, sources, rows, place, predecessor):
     """Set the predecessors of rows, and return how many vertices have none.
 
     Those without one lie on a cycle of edges of length 0. A predecessor is the smallest vertex with
-    an edge that explains the distance among those that are nearer, or that are as many edges of
-    length 0 closer to such a vertex. Weights are empty for hops; ``place`` is 0, before and after.
+    an edge that explains the distance (distance plus weight are equal to it) among those that are
+    nearer. If none is nearer, it is the smallest of those that are one edge of length 0 closer to a
+    vertex with a predecessor. Weights are empty for hops; ``place`` is 0, before and after.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1236,6 +1363,7 @@ def point_back(edges, sources, rows, place, predecessor):
             row[at] = distance[begin + at]
             predecessor[begin + at] = -1
             place[vertices[begin + at]] = at
+
         n_left = size - 1
         if place[sources[i]]:
             predecessor[begin + place[sources[i]]] = sources[i]
@@ -1244,6 +1372,7 @@ def point_back(edges, sources, rows, place, predecessor):
         if n_left:
             n_left -= _point_along_zeros(edges, vertices, begin, row[:size], place, predecessor)
         n_lost += n_left
+
         for at in range(1, size):
             place[vertices[begin + at]] = 0
     return n_lost
@@ -1251,7 +1380,11 @@ def point_back(edges, sources, rows, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
-    """Point vertices to the smallest nearer one that explains their distance; return how many."""
+    """Point vertices to the smallest nearer one that explains their distance; return how many.
+
+    ``row`` has the distance at each place of the row, and -1 at place 0; place 1 is at ``begin +
+    1`` in ``vertices`` and ``predecessor``.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -1264,7 +1397,7 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
         u = vertices[begin + at]
         d = row[at]
         if d >= farthest:
-            continue
+            continue  # no vertex of the row is farther
         for e in range(offsets[u], offsets[u + 1]):
             other = np.int64(place[targets[e]])
             further = d + (weights[e] if weights.size else one)
@@ -1288,12 +1421,14 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
     layer = np.empty(row.size, np.int32)
     queue = np.empty(row.size, np.int64)
     first = last = depth = 0
+    # All vertices are written to the queue; those with a predecessor stay there, as layer 0.
     for at in range(1, row.size):
         layer[at] = -1
         queue[last] = at
         if predecessor[begin + at] >= 0:
             layer[at] = 0
             last += 1
+
     n_pointed = 0
     while first < last:
         depth += 1
@@ -1319,10 +1454,11 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, sizes):
-    """Return the paths of rows to the targets in their lists, one after the other, and set the
-    vertices of each.
+    """Return the paths of rows to the targets in their lists, one after the other, from the source.
 
-    A target that is not in the row has no path. ``place`` is 0, before and after.
+    ``sizes``, of the shape of ``lists``, receives the number of vertices of each path: 0 for a
+    target that is not in the row. ``list_offsets`` says where the list of each row begins.
+    ``place`` is 0, before and after.
     """
     paths = np.empty(64, vertices.dtype)
     first = np.int64(0)
@@ -1330,7 +1466,9 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
         begin = row_offsets[i] - 1
         for at in range(row_offsets[i], row_offsets[i + 1]):
             place[vertices[at]] = at - begin
+
         for j in range(list_offsets[i], list_offsets[i + 1]):
+            # Walk back twice: to count the vertices, and to write them from the last place on.
             v = lists[j]
             before = np.int64(-1)
             size = np.int64(0)
@@ -1339,13 +1477,14 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
                 v = np.int64(predecessor[begin + place[v]])
                 size = size + 1
             while paths.size < first + size:
-                paths = _longer(paths, first)
+                paths = _lengthen(paths, first)
             first = first + size
             v = lists[j]
             sizes[j] = size
             for step in range(size):
                 paths[first - 1 - step] = v
                 v = np.int64(predecessor[begin + place[v]])
+
         for at in range(row_offsets[i], row_offsets[i + 1]):
             place[vertices[at]] = 0
     return paths[:first]
@@ -1387,6 +1526,7 @@ def check(edges, rows, place, findings, predecessor):
     for i in range(sources.size):
         if not _check_values(i, rows, edges.weights.size > 0, place.size, findings, predecessor):
             continue
+
         before = row_offsets[i] - 1
         size = row_offsets[i + 1] - before
         if size > row.size:
@@ -1399,9 +1539,12 @@ def check(edges, rows, place, findings, predecessor):
             row[at] = distance[before + at]
             place[vertices[before + at]] = at
         state[place[sources[i]]] = _EXPLAINED
+
         scratch = _RowScratch(row[:size], state, place)
         _check_edges(i, rows, edges, scratch, findings, predecessor)
         _explain_by_chains(edges, vertices, before, scratch, queue, predecessor)
+
+        # Note what is not explained, and clear the places.
         for at in range(1, size):
             v = vertices[before + at]
             if state[at] == _WAITS:
@@ -1461,6 +1604,7 @@ def _check_edges(i, rows, edges, scratch, findings, predecessor):
         d = row[at]
         if weights.size == 0 and d >= limit:
             continue  # one hop more is beyond the limit
+
         is_broken = False
         for e in range(offsets[u], offsets[u + 1]):  # branches would be predicted badly
             other = place[targets[e]]
@@ -1473,6 +1617,8 @@ def _check_edges(i, rows, edges, scratch, findings, predecessor):
             state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
         if not is_broken:
             continue
+
+        # An edge breaks C3, which is rare: a second pass finds which.
         for e in range(offsets[u], offsets[u + 1]):
             other = place[targets[e]]
             further = d + (weights[e] if weights.size else one)
@@ -1495,10 +1641,13 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
         n_waiting += state[at] == _WAITS
     if n_waiting == 0:
         return
+
+    # All vertices are written to the queue; those that are explained stay there.
     first = last = 0
     for at in range(1, row.size):
         queue[last] = at
         last += state[at] >= _EXPLAINED
+
     while first < last:
         at = queue[first]
         first += 1
@@ -1516,6 +1665,7 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
 
 @njit(cache=True, nogil=True)
 def note(findings, rule, i, v):
+    """Count a violation of a rule; the first one is the example, at source ``i`` and vertex ``v``."""
     if findings[rule, 0] == 0:
         findings[rule, 1] = i
         findings[rule, 2] = v

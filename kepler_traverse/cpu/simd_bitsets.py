@@ -2,8 +2,8 @@
 instruction per row.
 
 Numba has no vector values, and does not find by itself that a loop over the words of a row may be
-one instruction. Each function works on rows of two-dimensional uint64 arrays. The type of ``lanes``, a
-tuple that holds the bits in use, says how many words per row there are.
+one instruction. Each function works on rows of two-dimensional uint64 arrays. The type of
+``lanes``, a tuple that holds the bits in use, says how many words per row there are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ DIGITS = 8  # of a counter of ``count_row``, which so holds up to 255
 
 
 class _Rows:
-    """What the intrinsics below share while code is generated: arguments as vectors."""
+    """What the intrinsics below share while code is generated: rows of arguments as vectors.
+
+    Arrays and indices are given by the positions of their arguments; pointers and vectors are
+    values of the generated code.
+    """
 
     def __init__(self, context, builder, signature, args):
         self._context = context
@@ -29,31 +33,33 @@ class _Rows:
         self.vector = ir.VectorType(_WORD, len(signature.args[-1]))
 
     def place(self, array: int, index: int):
-        """Pointer to the row of an array, both given by the positions of their arguments."""
+        """Return a pointer to the row of an array at an index."""
         kind = self._signature.args[index]
-        return self._place(
-            array, self._context.cast(self._builder, self._args[index], kind, types.intp)
-        )
+        i = self._context.cast(self._builder, self._args[index], kind, types.intp)
+        return self._place(array, i)
 
-    def _place(self, array: int, at):
+    def _place(self, array: int, i):
         kind = self._signature.args[array]
         view = self._context.make_array(kind)(self._context, self._builder, self._args[array])
-        indices = [at, ir.Constant(_WORD, 0)]
+        indices = [i, ir.Constant(_WORD, 0)]
         pointer = cgutils.get_item_pointer(
             self._context, self._builder, kind, view, indices, wraparound=False
         )
         return self._builder.bitcast(pointer, self.vector.as_pointer())
 
     def place_of_constant(self, array: int, index: int):
+        """Return a pointer to a row whose index is known while code is generated."""
         return self._place(array, ir.Constant(_WORD, index))
 
     def load(self, place):
+        """Load a row; it is aligned as its words are, not as a vector."""
         return self._builder.load(place, align=8)
 
     def store(self, value, place):
         self._builder.store(value, place, align=8)
 
     def lanes(self):
+        """Return the bits in use, the last argument of each intrinsic, as a vector."""
         value = ir.Constant(self.vector, ir.Undefined)
         for i in range(self.vector.count):
             word = self._builder.extract_value(self._args[-1], i)
@@ -61,6 +67,7 @@ class _Rows:
         return value
 
     def is_zero(self, value):
+        """Return whether no bit of a vector is set."""
         name = f"llvm.vector.reduce.or.v{self.vector.count}i64"
         reduce = cgutils.get_or_insert_function(
             self._builder.module, ir.FunctionType(_WORD, [self.vector]), name
@@ -97,7 +104,7 @@ def copy_row(typing_context, into, i, rows, u, lanes):
 
 @intrinsic
 def is_full(typing_context, rows, i, lanes):
-    """Whether ``rows[i]`` holds all bits of ``lanes``."""
+    """Return whether ``rows[i]`` holds all bits of ``lanes``."""
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
@@ -112,13 +119,13 @@ def take_new(typing_context, found, seen, v, lanes):
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
-        found_at = row.place(0, 2)
-        seen_at = row.place(1, 2)
-        bits = row.load(found_at)
-        before = row.load(seen_at)
+        found_place = row.place(0, 2)
+        seen_place = row.place(1, 2)
+        bits = row.load(found_place)
+        before = row.load(seen_place)
         new = builder.and_(bits, builder.not_(before))
-        row.store(new, found_at)
-        row.store(builder.or_(bits, before), seen_at)
+        row.store(new, found_place)
+        row.store(builder.or_(bits, before), seen_place)
         return builder.not_(row.is_zero(new))
 
     return types.boolean(found, seen, v, lanes), generate
@@ -132,6 +139,8 @@ def count_row(typing_context, digits, rows, v, lanes):
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
+
+        # A ripple-carry adder, on all lanes at once.
         carry = row.load(row.place(1, 2))
         for digit in range(DIGITS):
             place = row.place_of_constant(0, digit)

@@ -18,16 +18,18 @@ from .simd_distances import broadcast
 SIXTEEN = 16
 
 
-def _bits(symbol: str):
+def _compare_sixteen(symbol: str):
+    """Return the generator of an intrinsic that compares by ``symbol``, such as "<"."""
+
     def generate(context, builder, signature, args):
-        kind, at_kind, _ = signature.args
+        kind, index_kind, _ = signature.args
         view = context.make_array(kind)(context, builder, args[0])
-        at = context.cast(builder, args[1], at_kind, types.intp)
-        place = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
+        index = context.cast(builder, args[1], index_kind, types.intp)
+        place = cgutils.get_item_pointer(context, builder, kind, view, [index], wraparound=False)
         vector = ir.VectorType(context.get_value_type(kind.dtype), SIXTEEN)
-        numbers = builder.load(
-            builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
-        )
+        pointer = builder.bitcast(place, vector.as_pointer())
+        numbers = builder.load(pointer, align=kind.dtype.bitwidth // 8)
+
         value = broadcast(builder, args[2], vector)
         if isinstance(kind.dtype, types.Float):
             matches = builder.fcmp_ordered(symbol, numbers, value)
@@ -35,6 +37,8 @@ def _bits(symbol: str):
             matches = builder.icmp_signed(symbol, numbers, value)
         else:
             matches = builder.icmp_unsigned(symbol, numbers, value)
+
+        # 16 comparisons of one bit are 16 bits of an integer.
         return builder.zext(builder.bitcast(matches, ir.IntType(SIXTEEN)), ir.IntType(64))
 
     return generate
@@ -42,13 +46,15 @@ def _bits(symbol: str):
 
 @intrinsic
 def are_equal(typing_context, array, at, value):
-    """A bit for each of ``array[at : at + 16]`` that is ``value``, a number of the array's type."""
-    return types.uint64(array, at, array.dtype), _bits("==")
+    """Return a bit for each of ``array[at : at + 16]`` that is ``value``, a number of the array's
+    type.
+    """
+    return types.uint64(array, at, array.dtype), _compare_sixteen("==")
 
 
 @intrinsic
 def are_less(typing_context, array, at, value):
-    """A bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the
+    """Return a bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the
     array's type.
     """
-    return types.uint64(array, at, array.dtype), _bits("<")
+    return types.uint64(array, at, array.dtype), _compare_sixteen("<")

@@ -1,5 +1,5 @@
-"""Lines of numbers inside Numba kernels: one number a source side by side, a line a vertex, and
-vector instructions on them.
+"""Lines of numbers inside Numba kernels: one line per vertex, with one number per source side by
+side, and vector instructions on them.
 
 How many numbers a line has is read off the type of ``doublings``: a tuple of 3 stands for 2^3, a
 short one to compile. Lines are the rows of a two-dimensional array in C order.
@@ -24,22 +24,18 @@ def prefetch(builder, place):
     """Generate code that begins to load what a pointer points to into the cache."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    builder.call(
-        function,
-        [
-            builder.bitcast(place, _BYTE.as_pointer()),
-            *(ir.Constant(_INT, value) for value in (0, 3, 1)),
-        ],
-    )
+    pointer = builder.bitcast(place, _BYTE.as_pointer())
+    # to read, to keep in all levels of the cache, of data
+    options = [ir.Constant(_INT, value) for value in (0, 3, 1)]
+    builder.call(function, [pointer, *options])
 
 
 def broadcast(builder, value, vector):
     """Generate a vector of a type with one value in all places."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(
-        first, undefined, ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count)
-    )
+    zeros = ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, zeros)
 
 
 class _Array:
@@ -57,7 +53,7 @@ class _Array:
         return self._builder.load(self._builder.gep(self.data, [at]))
 
     def index(self, at):
-        """An element as an index."""
+        """Return an element as an index."""
         return self._context.cast(self._builder, self.element(at), self.kind, types.intp)
 
 
@@ -82,12 +78,13 @@ class _Lines:
         self.is_float = isinstance(self.kind, types.Float)
 
     def integer(self, position: int):
+        """Return an argument as an index."""
         return self._context.cast(
             self._builder, self._args[position], self._signature.args[position], types.intp
         )
 
     def arrays(self, position: int) -> list[_Array]:
-        """The arrays of a named tuple, or one array that is an argument."""
+        """Return the arrays of a named tuple, or one array, that is an argument."""
         kind = self._signature.args[position]
         value = self._args[position]
         if isinstance(kind, types.Array):
@@ -98,10 +95,12 @@ class _Lines:
         ]
 
     def place(self, line):
+        """Return a pointer to the first number of a line."""
         first = self._builder.mul(line, ir.Constant(_WORD, self.count))
         return self._builder.gep(self._lines.data, [first])
 
     def load(self, line):
+        """Load a line; it is aligned as its numbers are, not as a vector."""
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
@@ -115,28 +114,34 @@ class _Lines:
     def broadcast(self, value):
         return broadcast(self._builder, value, self.vector)
 
-    def farthest(self):
+    def unreached(self):
+        """Return a line of the distance of what is not reached: infinity, or the largest unsigned
+        integer.
+        """
         if self.is_float:
             value = float("inf")
         else:
             value = 2**self.kind.bitwidth - 1
         return ir.Constant(self.vector, [value] * self.count)
 
-    def compared(self, symbol: str, left, right):
+    def compare(self, symbol: str, left, right):
+        """Return whether each number of a line is, say, "<" that of another: one bit per lane."""
         if self.is_float:
             return self._builder.fcmp_ordered(symbol, left, right)
         return self._builder.icmp_unsigned(symbol, left, right)
 
-    def smaller(self, left, right):
-        return self._builder.select(self.compared("<", left, right), left, right)
+    def minimum(self, left, right):
+        """Return the smaller of two numbers in each lane."""
+        return self._builder.select(self.compare("<", left, right), left, right)
 
-    def bits(self, of_lanes):
+    def bits_of(self, of_lanes):
+        """Return what ``compare`` does as bits of one integer."""
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
     def neighbors(self, v, offsets: _Array, heads: _Array):
-        """Generate a loop over the adjacency list of a vertex.
+        """Generate a loop over the adjacency list of a vertex, whose body the caller generates.
 
-        Yield the place of an edge, and the line of its head.
+        Yield the place of an edge, and the line of its head. Lines of later edges are prefetched.
         """
         builder = self._builder
         one = ir.Constant(_WORD, 1)
@@ -152,8 +157,8 @@ class _Lines:
 
 @intrinsic
 def differing_hops(typing_context, lines, v, edges, limit, doublings):
-    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its
-    neighbors.
+    """Return a bit for each source whose hop count of ``v`` is not one more than the smallest of
+    its neighbors.
 
     ``edges`` begins with offsets and neighbors. Hop counts are unsigned; the unreached have the
     largest number, and what is beyond the limit counts as unreached.
@@ -163,23 +168,25 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, *_ = line.arrays(2)
         here = line.integer(1)
-        best = cgutils.alloca_once_value(builder, line.farthest())
+        best = cgutils.alloca_once_value(builder, line.unreached())
         for _, near in line.neighbors(here, offsets, neighbors):
-            builder.store(line.smaller(builder.load(best), near), best)
+            builder.store(line.minimum(builder.load(best), near), best)
+
         nearest = builder.load(best)
-        # one more is within the limit
-        is_near = line.compared("<", nearest, line.broadcast(args[3]))
+        # below the limit, so that one more is within it
+        is_near = line.compare("<", nearest, line.broadcast(args[3]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
-        hops = builder.select(is_near, hops, line.farthest())
-        return line.bits(line.compared("!=", hops, line.load(here)))
+        hops = builder.select(is_near, hops, line.unreached())
+        return line.bits_of(line.compare("!=", hops, line.load(here)))
 
     return types.uint64(lines, v, edges, lines.dtype, doublings), generate
 
 
 @intrinsic
 def differing_sums(typing_context, lines, v, edges, limit, doublings):
-    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly
-    nearer neighbors alone.
+    """Return two words of bits: of the sources whose distance of ``v`` is not the smallest sum over
+    its edges, and of those where it is not the smallest sum over edges from strictly nearer
+    neighbors.
 
     ``edges`` has offsets, neighbors and weights. The unreached are at an infinite distance, and
     what is beyond the limit counts as unreached.
@@ -189,17 +196,19 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, weights = line.arrays(2)
         here = line.load(line.integer(1))
-        best = cgutils.alloca_once_value(builder, line.farthest())
-        nearer = cgutils.alloca_once_value(builder, line.farthest())
+        best = cgutils.alloca_once_value(builder, line.unreached())
+        nearer = cgutils.alloca_once_value(builder, line.unreached())
         for edge, near in line.neighbors(line.integer(1), offsets, neighbors):
             through = builder.fadd(near, line.broadcast(weights.element(edge)))
-            builder.store(line.smaller(through, builder.load(best)), best)
-            through = builder.select(line.compared("<", near, here), through, line.farthest())
-            builder.store(line.smaller(through, builder.load(nearer)), nearer)
-        within = line.compared("<=", builder.load(best), line.broadcast(args[3]))
-        nearest = builder.select(within, builder.load(best), line.farthest())
+            builder.store(line.minimum(through, builder.load(best)), best)
+            through = builder.select(line.compare("<", near, here), through, line.unreached())
+            builder.store(line.minimum(through, builder.load(nearer)), nearer)
+
+        within = line.compare("<=", builder.load(best), line.broadcast(args[3]))
+        nearest = builder.select(within, builder.load(best), line.unreached())
         bits = [
-            line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))
+            line.bits_of(line.compare("!=", here, value))
+            for value in (nearest, builder.load(nearer))
         ]
         return context.make_tuple(builder, signature.return_type, bits)
 
@@ -219,19 +228,22 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
         here = line.load(line.integer(1))
         near = line.load(line.integer(2))
         limits = line.load(ir.Constant(_WORD, 0))
+
         if line.is_float:
             through = builder.fadd(near, line.broadcast(args[3]))
-            is_within = line.compared("<=", through, limits)
+            is_within = line.compare("<=", through, limits)
         else:
             through = builder.add(near, line.broadcast(args[3]))
             # one more is within the limit, and no overflow
-            is_within = line.compared("<", near, limits)
-        is_new = builder.and_(is_within, line.compared("<", through, here))
+            is_within = line.compare("<", near, limits)
+
+        is_new = builder.and_(is_within, line.compare("<", through, here))
         line.store(builder.select(is_new, through, here), line.integer(1))
-        bits = ir.IntType(line.kind.bitwidth)  # those of floats of 0 or more are in their order
-        new = builder.bitcast(
-            builder.select(is_new, through, line.farthest()), ir.VectorType(bits, line.count)
-        )
+
+        # The minimum is that of unsigned integers: bits of floats of 0 or more are in their order.
+        bits = ir.IntType(line.kind.bitwidth)
+        lowered = builder.select(is_new, through, line.unreached())
+        new = builder.bitcast(lowered, ir.VectorType(bits, line.count))
         name = f"llvm.vector.reduce.umin.v{line.count}i{line.kind.bitwidth}"
         least = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(bits, [new.type]), name
@@ -252,37 +264,40 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
         view = context.make_array(kind)(context, builder, args[3])
         first = line.integer(2)
         column = line.integer(1)
-        squares = []
+        square = []
         for j in range(side):
-            at = [builder.add(first, ir.Constant(_WORD, j)), column]
-            place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
-            vector = ir.VectorType(context.get_value_type(kind.dtype), side)
-            part = builder.load(
-                builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
+            indices = [builder.add(first, ir.Constant(_WORD, j)), column]
+            place = cgutils.get_item_pointer(
+                context, builder, kind, view, indices, wraparound=False
             )
-            squares.append(part)
-        half = side // 2
+            vector = ir.VectorType(context.get_value_type(kind.dtype), side)
+            pointer = builder.bitcast(place, vector.as_pointer())
+            square.append(builder.load(pointer, align=kind.dtype.bitwidth // 8))
+
         # Vectors that are half the square apart are zipped: each pair becomes two vectors, which
         # hold their numbers by turns. After log2(side) times, rows are columns.
+        half = side // 2
         halves = []
         for first_of_half in (0, half):
             order = [i // 2 + side * (i % 2) + first_of_half for i in range(side)]
             halves.append(ir.Constant(ir.VectorType(_INT, side), order))
         for _ in range(side.bit_length() - 1):
-            squares = [
-                builder.shuffle_vector(squares[i // 2], squares[i // 2 + half], halves[i % 2])
+            square = [
+                builder.shuffle_vector(square[i // 2], square[i // 2 + half], halves[i % 2])
                 for i in range(side)
             ]
-        for i, part in enumerate(squares):
+
+        for i, part in enumerate(square):
             place = builder.gep(line.place(builder.add(column, ir.Constant(_WORD, i))), [first])
-            builder.store(
-                part, builder.bitcast(place, part.type.as_pointer()), align=line.kind.bitwidth // 8
-            )
+            pointer = builder.bitcast(place, part.type.as_pointer())
+            builder.store(part, pointer, align=line.kind.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(lines, v, lane, rows, doublings), generate
 
 
 def square_side(count: int) -> int:
-    """Rows and columns of the square that ``lay_out`` turns, for lines of so many numbers."""
+    """Return the rows and columns of the square that ``lay_out`` turns, for lines of ``count``
+    numbers.
+    """
     return min(count, 16)

@@ -17,13 +17,14 @@ WIDTH = 16  # distances of a vector
 PIECE = 1024  # distances of a reduction block; the kernels', too
 _INT = ir.IntType(32)
 _WORD = ir.IntType(64)
-# a step adds the vectors ``step + _STEPS * i`` of a block; the product is PIECE / WIDTH
+# Step s adds the vectors s + _STEPS * i of a block, for i below _TOGETHER. The product of both is
+# PIECE / WIDTH.
 _STEPS = 16
 _TOGETHER = 4
 
 
-def _tree(builder, values):
-    """Add values by halves: value i and value i + half of them."""
+def _add_by_halves(builder, values):
+    """Generate the sum of values, by halves: value i and value i + half of them."""
     while len(values) > 1:
         half = len(values) // 2
         values = [builder.fadd(values[i], values[i + half]) for i in range(half)]
@@ -52,15 +53,18 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         first = context.cast(builder, args[1], signature.args[1], types.intp)
         ends = context.make_array(signature.args[4])(context, builder, args[4]).data
 
-        def vector_at(data, at):
-            return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
+        def vector_at(data, index):
+            """Generate a pointer to the vector that begins at an index."""
+            return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
         def lower_or_raise(extreme, sign, values, are_counted):
+            """Generate the update of an extreme per lane; ``sign`` says which values are better."""
             best = builder.load(extreme)
             is_better = builder.and_(are_counted, builder.fcmp_ordered(sign, values, best))
             builder.store(builder.select(is_better, values, best), extreme)
 
         def count(counter, mask):
+            """Generate the addition of the lanes that are set to a counter."""
             n = builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
             builder.store(builder.add(builder.load(counter), n), counter)
 
@@ -74,7 +78,8 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         far = cgutils.alloca_once_value(builder, builder.load(farthest_at, align=align))
         n_within = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
         n_finite = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
-        # Each step leaves one vector of sums.
+
+        # Each step reads some vectors, and leaves one vector of sums and one of reciprocals.
         step_sums = cgutils.alloca_once(builder, wide, size=_STEPS)
         step_reciprocals = cgutils.alloca_once(builder, wide, size=_STEPS)
         with cgutils.for_range(builder, ir.Constant(_WORD, _STEPS)) as loop:
@@ -82,8 +87,8 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
             reciprocals = []
             for i in range(_TOGETHER):
                 place = builder.add(loop.index, ir.Constant(_WORD, _STEPS * i))
-                at = builder.add(first, builder.mul(place, ir.Constant(_WORD, WIDTH)))
-                here = builder.load(vector_at(block, at), align=align)
+                index = builder.add(first, builder.mul(place, ir.Constant(_WORD, WIDTH)))
+                here = builder.load(vector_at(block, index), align=align)
                 are_within = builder.fcmp_ordered("<=", here, limit)
                 count(n_within, are_within)
                 count(n_finite, builder.fcmp_ordered("<=", here, largest))
@@ -95,17 +100,21 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
                 sums.append(builder.select(are_within, double, zeros))
                 are_positive = builder.and_(are_within, builder.fcmp_ordered(">", double, zeros))
                 reciprocals.append(builder.select(are_positive, builder.fdiv(ones, double), zeros))
-            builder.store(_tree(builder, sums), builder.gep(step_sums, [loop.index]))
-            builder.store(_tree(builder, reciprocals), builder.gep(step_reciprocals, [loop.index]))
+            builder.store(_add_by_halves(builder, sums), builder.gep(step_sums, [loop.index]))
+            builder.store(
+                _add_by_halves(builder, reciprocals), builder.gep(step_reciprocals, [loop.index])
+            )
         builder.store(builder.load(near), smallest_at, align=align)
         builder.store(builder.load(far), farthest_at, align=align)
 
         def fold(vectors):
             """Add the vectors of all steps, and then the numbers of the one that is left."""
             steps = [ir.Constant(_WORD, i) for i in range(_STEPS)]
-            folded = _tree(builder, [builder.load(builder.gep(vectors, [i])) for i in steps])
+            folded = _add_by_halves(
+                builder, [builder.load(builder.gep(vectors, [i])) for i in steps]
+            )
             lanes = [ir.Constant(_INT, i) for i in range(WIDTH)]
-            return _tree(builder, [builder.extract_element(folded, i) for i in lanes])
+            return _add_by_halves(builder, [builder.extract_element(folded, i) for i in lanes])
 
         statistics = [
             fold(step_sums),

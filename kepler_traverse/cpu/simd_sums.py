@@ -48,12 +48,15 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
         line = _Lines(context, builder, signature, args)
         offsets, heads, weights = line.arrays(3)
         nothing = line.broadcast(args[4])
-        flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
+        is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
-        best = cgutils.alloca_once_value(builder, builder.select(flag, line.load(here), nothing))
+        best = cgutils.alloca_once_value(
+            builder, builder.select(is_line_set, line.load(here), nothing)
+        )
+
         for edge, near in line.neighbors(here, offsets, heads):
             through = builder.add(near, line.broadcast(weights.element(edge)))
-            builder.store(line.smaller(through, builder.load(best)), best)
+            builder.store(line.minimum(through, builder.load(best)), best)
         line.store(builder.load(best), here)
         return context.get_dummy_value()
 
@@ -63,8 +66,9 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
 @intrinsic
 def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, doublings):
     """Lower the line of a vertex as ``lower_line`` does, and take the sums of the first edge that
-    lowers it most. Return a bit for each number that an edge ties with.
+    lowers it most.
 
+    Return a bit for each number that is, as it was before, also the sum over an edge: a tie.
     ``lines`` are ``LinesWithSums``, ``edges`` ``EdgesWithSums``.
     """
 
@@ -76,15 +80,17 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
         width = sums.kind.bitwidth // 8
 
         def sums_at(place):
+            """Generate a pointer to the sums of the line at a place."""
             first = builder.gep(sums.data, [builder.mul(place, ir.Constant(_WORD, line.count))])
             return builder.bitcast(first, vector.as_pointer())
 
         nothing = line.broadcast(args[4])
-        flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
+        is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
-        held = builder.select(flag, line.load(here), nothing)
-        kept = builder.bitcast(held_line.data, line.vector.as_pointer())
-        builder.store(held, kept, align=line.kind.bitwidth // 8)
+        held = builder.select(is_line_set, line.load(here), nothing)
+        held_place = builder.bitcast(held_line.data, line.vector.as_pointer())
+        builder.store(held, held_place, align=line.kind.bitwidth // 8)
+
         best = cgutils.alloca_once_value(builder, held)
         total = cgutils.alloca_once_value(builder, builder.load(sums_at(here), align=width))
         none = ir.Constant(line.vector, [0] * line.count)
@@ -95,19 +101,22 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
             prefetch(builder, sums_at(heads.index(later)))
+
             there = heads.index(edge)
             through = builder.add(near, line.broadcast(weights.element(edge)))
             adds = broadcast(builder, added.element(edge), vector)
             summed = builder.add(builder.load(sums_at(there), align=width), adds)
+
             is_less = builder.icmp_signed("<", through, builder.load(best))
             is_tie = builder.icmp_signed("==", through, held)
             of_edge = builder.sext(is_tie, line.vector)
             builder.store(builder.or_(builder.load(ties), of_edge), ties)
             builder.store(builder.select(is_less, through, builder.load(best)), best)
             builder.store(builder.select(is_less, summed, builder.load(total)), total)
+
         line.store(builder.load(best), here)
         builder.store(builder.load(total), sums_at(here), align=width)
-        return line.bits(builder.icmp_unsigned("!=", builder.load(ties), none))
+        return line.bits_of(builder.icmp_unsigned("!=", builder.load(ties), none))
 
     number = lines[0].dtype
     return types.uint64(lines, v, is_set, edges, number, doublings), generate
@@ -115,16 +124,16 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
 
 @intrinsic
 def compare_line(typing_context, lines, v, u, weight, doublings):
-    """Return a bit for each number of the line of ``v`` that is that of ``u`` plus a weight, and above
-    those a bit for each that is larger.
+    """Return a bit for each number of the line of ``v`` that is that of ``u`` plus a weight, and
+    above those a bit for each that is larger.
     """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        own = line.load(line.integer(1))
+        numbers = line.load(line.integer(1))
         through = builder.add(line.load(line.integer(2)), line.broadcast(args[3]))
-        equal = line.bits(builder.icmp_signed("==", own, through))
-        larger = line.bits(builder.icmp_signed(">", own, through))
+        equal = line.bits_of(builder.icmp_signed("==", numbers, through))
+        larger = line.bits_of(builder.icmp_signed(">", numbers, through))
         return builder.or_(equal, builder.shl(larger, ir.Constant(_WORD, line.count)))
 
     return types.uint64(lines, v, u, lines.dtype, doublings), generate
@@ -156,16 +165,17 @@ def prefetch_line(typing_context, lines, v, doublings):
 
 @intrinsic
 def prefetch_entry(typing_context, array, i):
-    """Begin to load an element of an array of one dimension, unless it is None. Nothing is read:
-    ``i`` may be any number.
+    """Begin to load an element of an array of one dimension, unless it is None.
+
+    Nothing is read: ``i`` may be any number.
     """
 
     def generate(context, builder, signature, args):
         if signature.args[0] == types.none:
             return context.get_dummy_value()
-        at = context.cast(builder, args[1], signature.args[1], types.intp)
+        index = context.cast(builder, args[1], signature.args[1], types.intp)
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        prefetch(builder, builder.gep(data, [at]))
+        prefetch(builder, builder.gep(data, [index]))
         return context.get_dummy_value()
 
     return types.void(array, i), generate
@@ -188,38 +198,49 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
         infinite = ir.Constant(vector, [float("inf")] * line.count)
         nothing = line.broadcast(args[2])
         unit = broadcast(builder, args[3], vector)
+
         square = []
         for i in range(line.count):
             integers = line.load(places.index(ir.Constant(_WORD, i)))
             is_reached = builder.icmp_signed("<", integers, nothing)
             floats = builder.fmul(builder.sitofp(integers, vector), unit)
             square.append(builder.select(is_reached, floats, infinite))
+
         _transpose(builder, square)
         for j, part in enumerate(square):
-            at = [ir.Constant(_WORD, j), ir.Constant(_WORD, 0)]
-            place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
-            builder.store(
-                part, builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
+            indices = [ir.Constant(_WORD, j), ir.Constant(_WORD, 0)]
+            place = cgutils.get_item_pointer(
+                context, builder, kind, view, indices, wraparound=False
             )
+            pointer = builder.bitcast(place, vector.as_pointer())
+            builder.store(part, pointer, align=kind.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(lines, places, lines.dtype, rows.dtype, rows, doublings), generate
 
 
 def _transpose(builder, square):
-    """Generate the transpose of as many vectors as each has numbers, in their place."""
+    """Generate the transpose of as many vectors as each has numbers, in their place.
+
+    Each pass exchanges the blocks off the diagonal of each square of twice the stride. In the
+    orders of a shuffle, numbers from ``count`` on stand for the second vector.
+    """
     count = len(square)
     stride = 1
-    # exchange the blocks off the diagonal of each square of twice the stride
     while stride < count:
-        of_low = [j if not j & stride else count + j - stride for j in range(count)]
-        of_high = [j + stride if not j & stride else count + j for j in range(count)]
-        low = ir.Constant(ir.VectorType(_INT, count), of_low)
-        high = ir.Constant(ir.VectorType(_INT, count), of_high)
+        upper_order = list(range(count))
+        lower_order = list(range(count, 2 * count))
+        for j in range(count):
+            if j & stride:
+                upper_order[j] = count + j - stride
+            else:
+                lower_order[j] = j + stride
+        to_upper = ir.Constant(ir.VectorType(_INT, count), upper_order)
+        to_lower = ir.Constant(ir.VectorType(_INT, count), lower_order)
         for i in range(count):
             if not i & stride:
                 upper = square[i]
                 lower = square[i + stride]
-                square[i] = builder.shuffle_vector(upper, lower, low)
-                square[i + stride] = builder.shuffle_vector(upper, lower, high)
+                square[i] = builder.shuffle_vector(upper, lower, to_upper)
+                square[i + stride] = builder.shuffle_vector(upper, lower, to_lower)
         stride *= 2

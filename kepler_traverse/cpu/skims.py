@@ -1,7 +1,7 @@
 """Sums of columns of the edges along canonical paths, from a source to some targets.
 
-Each target is walked back, by ``path_walk``, to the first vertex whose sums are known, and the sums of
-the vertices on the way are then added up from there. So each vertex of the union of the paths is
+Each target is walked back, by ``path_walk``, to the first vertex whose sums are known, and the sums
+of the vertices on the way are then added up from there. So each vertex of the union of the paths is
 visited once per source, and floats are added in the order of the path.
 """
 
@@ -29,7 +29,8 @@ class SumTree(NamedTuple):
     integers: np.ndarray  # int64 (n, n_columns): the sums
     floats: np.ndarray  # float64 (n, n_columns)
     hops: np.ndarray  # int32 (n,): edges of the path
-    # vertex, edge: (n,): scratch: the way back that is walked, and the edge that leads to each vertex
+    # vertex, edge: (n,): scratch: the way back that is walked, and the edge that leads to each
+    # vertex
     vertex: np.ndarray
     edge: np.ndarray
     # known, n_known: int32 (n,) and int64 (1,): the vertices whose sums are known
@@ -53,8 +54,8 @@ def new_sum_tree(n: int, columns: EdgeColumns) -> SumTree:
 
 
 @njit(cache=True, nogil=True)
-def _begin(source, stamp, tree):
-    """Let the sums of a source be known, which are 0."""
+def _begin_at_source(source, stamp, tree):
+    """Make the sums of a source known, which are 0."""
     tree.stamp[source] = stamp
     tree.hops[source] = 0
     tree.integers[source] = 0
@@ -64,8 +65,10 @@ def _begin(source, stamp, tree):
 
 
 @njit(cache=True, nogil=True)
-def _add_up(depth, stamp, sources, columns, tree):
-    """Make the sums of the vertices of a way known, from its last one, whose predecessor is known."""
+def _add_along_way(depth, stamp, sources, columns, tree):
+    """Make the sums of the first ``depth`` vertices of the way known, from the last one on, whose
+    predecessor is known.
+    """
     for i in range(depth - 1, -1, -1):
         v = np.int64(tree.vertex[i])
         e = tree.edge[i]
@@ -96,18 +99,23 @@ def edge_between(u, v, offsets, sources):
 
 @njit(cache=True, nogil=True)
 def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
-    """Make the sums of all targets within a limit known. Return a vertex whose distance no edge
+    """Make the sums of all targets within a limit known.
+
+    ``stamp`` is a number of the source that no earlier search had; ``walks``, ``columns`` and
+    ``tree`` are ``Walks``, ``EdgeColumns`` and ``SumTree``. Return a vertex whose distance no edge
     explains, or ``NO_EDGE``.
     """
     offsets = walks.offsets
     sources = walks.sources
     distance = walks.distance
     tree.n_known[0] = 0
-    _begin(source, stamp, tree)
+    _begin_at_source(source, stamp, tree)
     for i in range(targets.size):
         v = np.int64(targets[i])
         if not 0 <= distance[v] <= limit:
             continue
+
+        # Walk back to a vertex whose sums are known.
         depth = 0
         while tree.stamp[v] != stamp:
             own = distance[v]
@@ -118,6 +126,8 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
                 depth += 1
                 v = np.int64(sources[edge])
                 continue
+
+            # Edges of length zero come before it; the path along them may meet a known vertex.
             size = along_level(v, source, own, np.int64(0), walks)
             if size == NO_EDGE:
                 return v
@@ -129,7 +139,8 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
                 tree.edge[depth] = edge_between(u, v, offsets, sources)
                 depth += 1
                 v = u
-        _add_up(depth, stamp, sources, columns, tree)
+
+        _add_along_way(depth, stamp, sources, columns, tree)
     return np.int64(NO_EDGE)
 
 
@@ -148,17 +159,18 @@ def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
         while tree.stamp[v] != 0:
             u = np.int64(predecessor[v])
             if u == root:
-                _begin(v, 0, tree)
+                _begin_at_source(v, 0, tree)
                 break
             tree.vertex[depth] = v
             tree.edge[depth] = edge_between(u, v, offsets, sources)
             depth += 1
             v = u
-        _add_up(depth, 0, sources, columns, tree)
+        _add_along_way(depth, 0, sources, columns, tree)
 
 
 @njit(cache=True, nogil=True)
 def _edge_length(weights, e):
+    """Return the length of an edge: its weight, or one hop without weights."""
     if weights is None:
         return np.int64(1)
     return weights[e]
@@ -166,8 +178,8 @@ def _edge_length(weights, e):
 
 @njit(cache=True, nogil=True)
 def violation(source, stamp, walks, columns, tree):
-    """Return a vertex whose sums are not those of its canonical predecessor and the edge from there,
-    or -1.
+    """Return a vertex whose sums are not those of its canonical predecessor and the edge from
+    there, or -1.
 
     Of in-neighbors that explain its distance and are nearer to the source, the smallest counts.
     Behind edges of length zero there may be none; then the sums are those of some in-neighbor at
@@ -187,6 +199,7 @@ def violation(source, stamp, walks, columns, tree):
                 continue
             if kind(distance[u] + _edge_length(walks.weights, e)) != own:
                 continue
+
             is_nearer = distance[u] < own
             is_equal = tree.stamp[u] == stamp
             for c in range(columns.integers.shape[1]):
@@ -195,6 +208,7 @@ def violation(source, stamp, walks, columns, tree):
             for c in range(columns.floats.shape[1]):
                 total_of_floats = tree.floats[u, c] + columns.floats[e, c]
                 is_equal = is_equal and tree.floats[v, c] == total_of_floats
+
             if is_nearer:
                 is_right = is_equal
                 break

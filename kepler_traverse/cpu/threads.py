@@ -53,14 +53,14 @@ def run(
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
+    def work(thread: int) -> None:
+        rows_of_thread = [rows[thread] for rows in own]
+        kernel(next_item, n_items, *args, *rows_of_thread)
+
     def stop() -> None:
         next_item[0] = n_items
 
-    on_each(
-        lambda thread: kernel(next_item, n_items, *args, *(rows[thread] for rows in own)),
-        n_items,
-        stop,
-    )
+    on_each(work, n_items, stop)
 
 
 def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:
@@ -74,7 +74,7 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
 
     ``thread`` is below ``max_threads()``, and no two calls at a time have the same one.
     """
-    items = iter(range(n_items))  # ``next`` of it is one step under the GIL
+    items = iter(range(n_items))  # ``next`` of it is one step under the GIL, so it needs no lock
 
     def take(thread: int) -> None:
         for item in items:
@@ -88,12 +88,12 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
 
 
 def on_each(
-    function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None
+    function: Callable[[int], object], n_threads: int, stop: Callable[[], object] = lambda: None
 ) -> None:
-    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others, as
+    """Call ``function(thread)`` on the calling thread and on up to ``n_threads - 1`` others, as
     ``Pool.call`` does.
     """
-    others = min(count(), n_most) - 1
+    others = min(count(), n_threads) - 1
     if others < 1:
         function(0)
     else:

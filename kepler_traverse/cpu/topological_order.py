@@ -24,8 +24,10 @@ def topological_order(graph) -> np.ndarray | None:
 
 @njit(cache=True, nogil=True)
 def _find_order(neighbors, order):
-    """Search in depth from each vertex; a vertex is done after all that it leads to. Return whether
-    there is an order: the search ends at the first cycle.
+    """Search in depth from each vertex, and write the vertices in the reverse order of being done.
+
+    A vertex is done after all that it leads to. Return whether there is an order: the search ends
+    at the first cycle, an edge to a vertex of the path.
     """
     offsets = neighbors.offsets
     targets = neighbors.targets
@@ -41,6 +43,7 @@ def _find_order(neighbors, order):
         path[0] = root
         next_edge[0] = offsets[root]
         state[root] = _OPEN
+
         while depth >= 0:
             u = path[depth]
             if next_edge[depth] == offsets[u + 1]:
@@ -49,6 +52,7 @@ def _find_order(neighbors, order):
                 order[first_done] = u
                 depth -= 1
                 continue
+
             v = targets[next_edge[depth]]
             next_edge[depth] += 1
             if state[v] == _OPEN:

@@ -25,11 +25,12 @@ _NOWHERE = -1
 _UNKNOWN = -2  # an edge that is not found yet
 EDGES, VERTICES, PAIRS = range(3)  # what carries the loads, in the order of ``kinds.loads.CELLS``
 _UNMARKED, _USES, _USES_NONE = range(3)
-# entries before one is looked at, what it needs is prefetched
+# How many entries before one is looked at, its offset, its edges and the distances of its first
+# in-neighbors are prefetched.
 _OFFSETS = 24
 _EDGES = 16
 _DISTANCES = 8
-_NEAR = 3  # in-neighbors whose distances are prefetched
+_PREFETCHED_NEIGHBORS = 3
 
 
 class Served(NamedTuple):
@@ -42,10 +43,10 @@ class Served(NamedTuple):
     # of the type of the distances: the largest one that is served; an unreached vertex is at -1 or
     # beyond it
     limit: Any
-    # lost, sent: of bool, output: which are not reached, and which take something on a path that
-    # counts
-    lost: np.ndarray
-    sent: np.ndarray
+    # is_lost, is_sent: of bool, output: which are not reached, and which take something on a path
+    # that counts
+    is_lost: np.ndarray
+    is_sent: np.ndarray
 
 
 class Decay(NamedTuple):
@@ -77,6 +78,7 @@ class Tree(NamedTuple):
 
 
 def new_tree(n: int) -> Tree:
+    """Return the scratch of one thread for ``n`` vertices."""
     place, vertex, parent = np.empty((3, n), np.int32)
     place.fill(_NOWHERE)
     waits, low, high, mark = (
@@ -86,26 +88,28 @@ def new_tree(n: int) -> Tree:
 
 
 @njit(cache=True, nogil=True)
-def _mark(count, named, tree):
-    """Mark which entries have a named edge on their paths: up to one that is marked or has one, and
-    down again.
+def _mark_entries(count, named, tree):
+    """Mark which entries have a named edge on their paths.
+
+    From each entry, walk up to one that is marked or has such an edge, and mark all on the way
+    alike.
     """
     edge = tree.edge
     parent = tree.parent
     mark = tree.mark
     mark[0] = _USES_NONE  # the source
     for first in range(1, count):
-        i = np.int64(first)
-        while mark[i] == _UNMARKED and not named[edge[i]]:
-            i = np.int64(parent[i])
-        last = i
-        use = mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
-        i = np.int64(first)
-        while mark[i] == _UNMARKED:
-            mark[i] = use
-            if i == last:
+        entry = np.int64(first)
+        while mark[entry] == _UNMARKED and not named[edge[entry]]:
+            entry = np.int64(parent[entry])
+        top = entry
+        mark_of_way = mark[entry] if mark[entry] != _UNMARKED else np.uint8(_USES)
+        entry = np.int64(first)
+        while mark[entry] == _UNMARKED:
+            mark[entry] = mark_of_way
+            if entry == top:
                 break
-            i = np.int64(parent[i])
+            entry = np.int64(parent[entry])
 
 
 @njit(cache=True, nogil=True)
@@ -139,118 +143,136 @@ def carry(source, served, walks, tree, named, of, sums):
     distance = walks.distance
     path = walks.path
     targets = served.vertices
-    taken_low = served.low
-    taken_high = served.high
+    target_low = served.low
+    target_high = served.high
     limit = served.limit
-    lost = served.lost
-    sent = served.sent
+    is_lost = served.is_lost
+    is_sent = served.is_sent
     place = tree.place
     vertex = tree.vertex
     edge = tree.edge
     parent = tree.parent
     waits = tree.waits
-    own_low = tree.low
-    own_high = tree.high
+    entry_low = tree.low
+    entry_high = tree.high
     mark = tree.mark
     low, high = sums
+
+    # The source and the targets that take something are the first entries.
     place[source] = 0
     vertex[0] = source
     edge[0] = NO_EDGE
-    count = np.int64(1)
+    n_entries = np.int64(1)
     for i in range(targets.size):
         v = np.int64(targets[i])
-        lost[i] = not 0 <= distance[v] <= limit
-        sent[i] = not lost[i] and not (taken_low[i] == 0 and taken_high[i] == 0)
-        if not sent[i]:
+        is_lost[i] = not 0 <= distance[v] <= limit
+        is_sent[i] = not is_lost[i] and not (target_low[i] == 0 and target_high[i] == 0)
+        if not is_sent[i]:
             continue
         if place[v] == _NOWHERE:
-            place[v] = count
-            vertex[count] = v
-            edge[count] = _UNKNOWN
-            count += 1
-        add(own_low, own_high, place[v], taken_low[i], taken_high[i])
-    wrong = np.int64(NO_EDGE)
+            place[v] = n_entries
+            vertex[n_entries] = v
+            edge[n_entries] = _UNKNOWN
+            n_entries += 1
+        add(entry_low, entry_high, place[v], target_low[i], target_high[i])
+
+    # Find the edge of the tree into each entry; the queue grows by the vertices before.
+    unexplained = np.int64(NO_EDGE)
     entry = np.int64(1)
-    while entry < count:
-        if entry + _OFFSETS < count:
+    while entry < n_entries:
+        if entry + _OFFSETS < n_entries:
             prefetch_entry(offsets, vertex[entry + _OFFSETS])
-        if entry + _EDGES < count:
+        if entry + _EDGES < n_entries:
             begin = offsets[vertex[entry + _EDGES]]
             prefetch_entry(sources, begin)
             prefetch_entry(weights, begin)
-        if entry + _DISTANCES < count:
+        if entry + _DISTANCES < n_entries:
             v = np.int64(vertex[entry + _DISTANCES])
-            for e in range(offsets[v], min(offsets[v] + _NEAR, offsets[v + 1])):
+            for e in range(offsets[v], min(offsets[v] + _PREFETCHED_NEIGHBORS, offsets[v + 1])):
                 prefetch_entry(distance, sources[e])
+
         v = np.int64(vertex[entry])
         if edge[entry] == _UNKNOWN:
-            own = distance[v]
-            edge[entry] = nearer_edge(v, own, walks)
+            own_distance = distance[v]
+            edge[entry] = nearer_edge(v, own_distance, walks)
             if edge[entry] == NO_EDGE:
                 # Edges of length zero: each step of the way is to the smallest in-neighbor on a
                 # shortest one.
-                size = along_level(v, source, own, np.int64(0), walks)
+                size = along_level(v, source, own_distance, np.int64(0), walks)
                 if size == NO_EDGE:
-                    wrong = v
+                    unexplained = v
                     break
-                at = entry
+                step = entry
                 for j in range(size):
                     u = path[j]
                     e = offsets[v]
                     while sources[e] != u:
                         e += 1
-                    edge[at] = e
+                    edge[step] = e
                     if j == size - 1 or place[u] != _NOWHERE:
                         break
-                    place[u] = count
-                    vertex[count] = u
-                    at = count
+                    place[u] = n_entries
+                    vertex[n_entries] = u
+                    step = n_entries
                     v = np.int64(u)
-                    count += 1
+                    n_entries += 1
+
         u = sources[edge[entry]]
         if place[u] == _NOWHERE:
-            place[u] = count
-            vertex[count] = u
-            edge[count] = _UNKNOWN
-            count += 1
+            place[u] = n_entries
+            vertex[n_entries] = u
+            edge[n_entries] = _UNKNOWN
+            n_entries += 1
         parent[entry] = place[u]
         waits[place[u]] += 1
         entry += 1
-    if wrong == NO_EDGE and named.size:
-        _mark(count, named, tree)
+
+    # Take away what entries carry whose paths use no named edge.
+    if unexplained == NO_EDGE and named.size:
+        _mark_entries(n_entries, named, tree)
         for i in range(targets.size):
-            sent[i] = sent[i] and mark[place[targets[i]]] == _USES
-        for i in range(count):
+            is_sent[i] = is_sent[i] and mark[place[targets[i]]] == _USES
+        for i in range(n_entries):
             if mark[i] != _USES:
-                own_low[i] = 0
-                own_high[i] = 0
+                entry_low[i] = 0
+                entry_high[i] = 0
             mark[i] = _UNMARKED
-    if wrong == NO_EDGE and of != PAIRS:
-        for first in range(1, count):
+
+    # Hand on from each entry that waits for no other, and on from there as far as that goes.
+    if unexplained == NO_EDGE and of != PAIRS:
+        for first in range(1, n_entries):
             i = np.int64(first)
             while i > 0 and waits[i] == 0:
                 waits[i] = _NOWHERE
                 cell = edge[i] if of == EDGES else np.int64(vertex[i])
                 prefetch_entry(low, cell)
                 prefetch_entry(high, cell)
-                p = np.int64(parent[i])
-                add(own_low, own_high, p, own_low[i], own_high[i])
-                waits[p] -= 1
-                i = p
-    for i in range(count):
-        if wrong == NO_EDGE and (of == VERTICES or (of == EDGES and i > 0)):
-            add(low, high, edge[i] if of == EDGES else np.int64(vertex[i]), own_low[i], own_high[i])
+                parent_entry = np.int64(parent[i])
+                add(entry_low, entry_high, parent_entry, entry_low[i], entry_high[i])
+                waits[parent_entry] -= 1
+                i = parent_entry
+
+    # Add what entries carry to the sums, and clear the tree.
+    for i in range(n_entries):
+        if unexplained == NO_EDGE and (of == VERTICES or (of == EDGES and i > 0)):
+            add(
+                low,
+                high,
+                edge[i] if of == EDGES else np.int64(vertex[i]),
+                entry_low[i],
+                entry_high[i],
+            )
         place[vertex[i]] = _NOWHERE
-        own_low[i] = 0
-        own_high[i] = 0
+        entry_low[i] = 0
+        entry_high[i] = 0
         waits[i] = 0
-    return wrong
+    return unexplained
 
 
 @njit(cache=True, nogil=True)
 def volumes_at(distance, targets, amounts, factor, decay):
-    """Return what each target takes: its amount times a factor of the source times the decay of its
-    distance.
+    """Return what each target takes, as ``exact_sums`` has it, uint64 and int64: its amount times a
+    factor of the source times the decay of its distance.
 
     Amounts are int64 for sums of integers, and else float64. Without a path no volume decays.
     """
@@ -261,8 +283,8 @@ def volumes_at(distance, targets, amounts, factor, decay):
         if decay.exponent == 0:
             low[i] = np.uint64(np.int64(volume))
             continue
-        far = distance[targets[i]]
-        if decay.kind != NO_DECAY and 0 <= far <= decay.limit:
-            volume *= weight_at(np.float64(far), decay.kind, decay.parameters)
+        d = distance[targets[i]]
+        if decay.kind != NO_DECAY and 0 <= d <= decay.limit:
+            volume *= weight_at(np.float64(d), decay.kind, decay.parameters)
         low[i], high[i] = split(np.float64(volume), decay.exponent)
     return low, high

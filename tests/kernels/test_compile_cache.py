@@ -100,7 +100,7 @@ def test_a_folder_that_others_can_write_to_is_not_taken(monkeypatch, tmp_path):
     theirs = tmp_path / f"kepler_traverse-{os.getuid()}"
     theirs.mkdir()
     theirs.chmod(0o777)
-    taken = numba_cache._own_folder()
+    taken = numba_cache._private_temporary_folder()
     assert taken != theirs
     assert taken.stat().st_mode & 0o077 == 0
 
@@ -109,8 +109,8 @@ def test_a_link_in_its_place_is_not_followed(monkeypatch, tmp_path):
     monkeypatch.setattr(numba_cache.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / f"kepler_traverse-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    assert numba_cache._own_folder().name.startswith("kepler_traverse-")
-    assert numba_cache._own_folder().resolve() != tmp_path / "elsewhere"
+    assert numba_cache._private_temporary_folder().name.startswith("kepler_traverse-")
+    assert numba_cache._private_temporary_folder().resolve() != tmp_path / "elsewhere"
 
 
 def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tmp_path):

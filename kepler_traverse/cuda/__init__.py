@@ -15,12 +15,12 @@ except ImportError:  # a machine without a GPU imports everything and runs on th
     cp = None
 
 
-_has_answered = False  # in this process, or in the one that it was forked from
-_is_lost = False
+_has_answered = False  # a GPU, in this process or in the one that it was forked from
+_is_lost = False  # whether a fork has lost it
 
 
 def available() -> bool:
-    """Whether CuPy is installed and finds a GPU.
+    """Return whether CuPy is installed and finds a GPU.
 
     Raises
     ------
@@ -50,9 +50,10 @@ def refuse_after_fork() -> None:
 
 
 def _after_fork() -> None:
+    """Have each use of a GPU in a forked child raise ForkError, if its parent had used one."""
     global _is_lost
     _is_lost = _has_answered
-    # kernels that the parent has made
+    # Kernels that the parent has made raise it when they are launched.
     if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):
         loader.Kernel.function = property(lambda _: refuse_after_fork())
 

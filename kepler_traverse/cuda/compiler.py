@@ -95,9 +95,8 @@ def header_digest(folders: tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
     for folder in folders:
         for header in sorted(folder.rglob("*.cuh")):
-            digest.update(
-                header.relative_to(folder).as_posix().encode() + b"\0" + header.read_bytes() + b"\0"
-            )
+            name = header.relative_to(folder).as_posix().encode()
+            digest.update(name + b"\0" + header.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -122,7 +121,9 @@ class Request(NamedTuple):
     def reading(
         cls, distances: np.dtype, entry: Entry, vertex_t: Any = np.int32, **constants: Any
     ) -> Request:
-        """Return the kernel that reads hops of their width, or weighted distances of their type."""
+        """Return a request for the kernel that reads hops of their width, or weighted distances of
+        their type.
+        """
         of_hops = is_hops(distances)
         variant = entry.variant(HOP_BYTES=distances.itemsize if of_hops else 0, **constants)
         return cls(variant, vertex_t, np.float32 if of_hops else distances)
@@ -145,6 +146,7 @@ class Compilation:
 
     @property
     def is_done(self) -> bool:
+        """Whether all are compiled, or have failed."""
         return all(promise.is_given for promise in self._promises)
 
     def wait(self) -> None:
@@ -171,11 +173,16 @@ def start_compiling(requests: Iterable[Request]) -> Compilation:
 
 
 def compile_times() -> CompileTimes:
-    """What compiling has taken so far in this process; a caller takes the difference of two calls."""
+    """Return what compiling has taken so far in this process; a caller takes the difference of two
+    calls.
+    """
     return _module.times()
 
 
 def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple[Any, ...]:
+    """Return what one compiled module is kept under: its file, its options, whether it is
+    cooperative.
+    """
     return entry.file, options(entry, types), entry.is_cooperative
 
 
@@ -194,10 +201,12 @@ class _Modules:
         self._times = CompileTimes(0, 0.0, 0.0)
 
     def times(self) -> CompileTimes:
+        """Return what compiling has taken so far."""
         with self._lock:
             return self._times
 
     def __call__(self, file: Path, compiler_options: tuple[str, ...], is_cooperative: bool) -> Any:
+        """Return a module, compiled now unless it is; a call counts the time that it waits."""
         key = file, compiler_options, is_cooperative
         promise = self._promises.get(key)
         if promise is not None and promise.is_given and promise.error is None:
@@ -219,7 +228,9 @@ class _Modules:
         return promises
 
     def _promise(self, key: tuple[Any, ...]) -> Promise[Any]:
-        """The result of a compilation for the current device; one that failed is made again."""
+        """Return the result of a compilation for the current device, as a promise; one that failed
+        is made again.
+        """
         compiled = functools.partial(self._compile, key, cp.cuda.runtime.getDevice())
         with self._lock:
             promise = self._promises.get(key)
@@ -228,6 +239,7 @@ class _Modules:
             return promise
 
     def _compile(self, key: tuple[Any, ...], device: int) -> Any:
+        """Compile a module for a device, or load it from CuPy's cache."""
         file, compiler_options, is_cooperative = key
         began = time.perf_counter()
         try:
@@ -243,6 +255,7 @@ class _Modules:
             self._add(modules=1, compiling=time.perf_counter() - began)
 
     def _add(self, modules: int = 0, compiling: float = 0.0, waiting: float = 0.0) -> None:
+        """Add to the times."""
         with self._lock:
             before = self._times
             self._times = CompileTimes(

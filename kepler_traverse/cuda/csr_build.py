@@ -34,8 +34,8 @@ from .launch import launch
 from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
 
 BLOCK = 256
-PIECES = 16
-MIN_PIECE = 1 << 16  # edges; below it launches cost more than sorting
+PIECES = 16  # parts of the edges, which are sorted one after the other
+MIN_PIECE = 1 << 16  # edges of a part; below it launches cost more than sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
@@ -59,17 +59,22 @@ _FIND_STARTS = _entry("csr_find_starts")
 _MARK_TARGETS = _entry("csr_mark_targets")
 _COUNT_ISOLATED = _entry("csr_count_isolated", optional="is_target")
 ENTRIES = (
-    *(
-        _COUNT_DEGREES,
-        _SCATTER,
-        _COUNT_TARGETS,
-        _SCATTER_REVERSE,
-        _SORT_KEYS,
-        _LOWER_WEIGHTS,
-        _DECODE_WEIGHTS,
-    ),
-    *(_CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),
-    *(_MARK_TARGETS, _COUNT_ISOLATED),
+    _COUNT_DEGREES,
+    _SCATTER,
+    _COUNT_TARGETS,
+    _SCATTER_REVERSE,
+    _SORT_KEYS,
+    _LOWER_WEIGHTS,
+    _DECODE_WEIGHTS,
+    _CARRY,
+    _COUNT_SETS,
+    _FLAG_SETS,
+    _TAKE_SETS,
+    _REORDER,
+    _STORE_TARGETS,
+    _FIND_STARTS,
+    _MARK_TARGETS,
+    _COUNT_ISOLATED,
 )
 
 
@@ -84,16 +89,16 @@ def assemble(
     types = _types(src, weight)
     n_edges = np.int64(src.size)
     ways = np.int32(both_ways)
+
+    # Count the edges of each vertex; the first counter has the self-loops, which are left out.
     offsets = cp.zeros(n_vertices + 1, np.int64)
     counters = cp.zeros(2, np.int64)
     launch(kernel(_COUNT_DEGREES, *types), src.size, (src, dst, n_edges, ways, offsets, counters))
-    _sum_up(offsets)
+    _degrees_to_offsets(offsets)
     total = int(offsets[-1])
+
     targets = cp.empty(total, src.dtype)
-    if weight is None:
-        weights = None
-    else:
-        weights = cp.empty(total, weight.dtype)
+    weights = None if weight is None else cp.empty(total, weight.dtype)
     scattered = {
         "src": src,
         "dst": dst,
@@ -105,7 +110,9 @@ def assemble(
         "weights": weights,
     }
     launch(kernel(_SCATTER, *types), src.size, scattered)
-    _set_back(offsets)
+    _restore_offsets(offsets)
+
+    # Sorting merges parallel edges, which leaves arrays that are too long.
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = copy_array(targets[:stored])
@@ -115,7 +122,7 @@ def assemble(
 
 
 def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
-    """As ``cpu.csr.count_isolated``."""
+    """As ``cpu.csr_build.count_isolated``."""
     n_vertices = offsets.size - 1
     index = targets.dtype
     is_target = None
@@ -147,12 +154,10 @@ def transpose(
         targets.size,
         (targets, np.int64(targets.size), reverse_offsets),
     )
-    _sum_up(reverse_offsets)
+    _degrees_to_offsets(reverse_offsets)
+
     sources = cp.empty_like(targets)
-    if weights is None:
-        reverse_weights = None
-    else:
-        reverse_weights = cp.empty_like(weights)
+    reverse_weights = None if weights is None else cp.empty_like(weights)
     reversed_edges = {
         "offsets": offsets,
         "targets": targets,
@@ -163,17 +168,22 @@ def transpose(
         "reverse_weights": reverse_weights,
     }
     launch(kernel(_SCATTER_REVERSE, *types), n_vertices, reversed_edges)
-    _set_back(reverse_offsets)
+    _restore_offsets(reverse_offsets)
     _sort_lists(reverse_offsets, sources, reverse_weights)
     return reverse_offsets, sources, reverse_weights
 
 
 def _types(vertices: Array, weights: Array | None) -> tuple[np.dtype, np.dtype]:
+    """Return the types of vertices and weights for which kernels are compiled; without weights any."""
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
 
 
-def _sum_up(counts: Array) -> None:
-    """Turn degrees into offsets, in place. CuPy's cumsum would allocate a second array."""
+def _degrees_to_offsets(counts: Array) -> None:
+    """Turn degrees into offsets, in place, part by part: each begins with the last sum of the one
+    before.
+
+    CuPy's cumsum would allocate a second array.
+    """
     for first in range(0, counts.size, SHIFTED_AT_ONCE):
         part = counts[first : first + SHIFTED_AT_ONCE]
         if first:
@@ -181,8 +191,9 @@ def _sum_up(counts: Array) -> None:
         copy_into(part, cp.cumsum(part))
 
 
-def _set_back(offsets: Array) -> None:
+def _restore_offsets(offsets: Array) -> None:
     """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
+    # From behind, so that no part is overwritten before it is moved.
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
         copy_into(offsets[first + 1 : last + 1], copy_array(offsets[first:last]))
@@ -201,13 +212,13 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     types = _types(targets, weights)
     target_bits = max(1, (n_vertices - 1).bit_length())
     find_starts = kernel(_FIND_STARTS, *types)
+    max_vertices = 1 << (63 - target_bits)
     stored = 0
-    for first_vertex, last_vertex, first, last in _pieces(
-        offsets, targets, 1 << (63 - target_bits)
-    ):
+    for first_vertex, last_vertex, first, last in _iter_parts(offsets, targets, max_vertices):
+        # A key has the vertex of an edge, counted in the part, above its target.
         n_listed = last_vertex - first_vertex
         keys = cp.empty(last - first, np.int64)
-        keyed = {
+        key_args = {
             "offsets": offsets,
             "targets": targets,
             "first_vertex": np.int64(first_vertex),
@@ -216,41 +227,40 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
             "target_bits": np.int32(target_bits),
             "keys": keys,
         }
-        launch(kernel(_SORT_KEYS, *types), n_listed, keyed)
-        if weights is None:
-            part_weights = None
-        else:
-            part_weights = weights[first:last]
+        launch(kernel(_SORT_KEYS, *types), n_listed, key_args)
+
+        part_weights = None if weights is None else weights[first:last]
         if keys.size and weights is None:
             keys.sort()
         elif keys.size:
-            keys, part_weights = _sorted_with(keys, part_weights)
-        keys, part_weights = _merge(keys, part_weights)
+            keys, part_weights = _sort_with_weights(keys, part_weights)
+        keys, part_weights = _merge_equal_keys(keys, part_weights)
         if stored != first or keys.size < last - first:
-            to_search = (
+            start_args = (
                 np.int64(keys.size),
                 np.int64(n_listed),
                 np.int32(target_bits),
                 np.int64(stored),
             )
-            launch(find_starts, n_listed, (keys, *to_search, offsets[first_vertex:last_vertex]))
+            launch(find_starts, n_listed, (keys, *start_args, offsets[first_vertex:last_vertex]))
+
         # The edges of this part are in keys now. Merged edges of the parts before it take no more
         # space than they did.
-        kept = slice(stored, stored + keys.size)
+        place = slice(stored, stored + keys.size)
         launch(
             kernel(_STORE_TARGETS, *types),
             keys.size,
-            (keys, np.int64(keys.size), np.int32(target_bits), targets[kept]),
+            (keys, np.int64(keys.size), np.int32(target_bits), targets[place]),
         )
         if weights is not None:
-            copy_into(weights[kept], part_weights)
+            copy_into(weights[place], part_weights)
         stored += keys.size
     copy_into(offsets[n_vertices:], cp.asarray(np.array([stored], np.int64)))
     return stored
 
 
-def _sorted_with(keys: Array, weights: Array) -> tuple[Any, ...]:
-    """Sort keys, and their weights with them."""
+def _sort_with_weights(keys: Array, weights: Array) -> tuple[Any, ...]:
+    """Return keys in ascending order, and their weights in the same order."""
     order = cp.argsort(keys)
     sorted_keys = cp.empty(keys.size, np.int64)
     sorted_weights = cp.empty(keys.size, weights.dtype)
@@ -259,8 +269,8 @@ def _sorted_with(keys: Array, weights: Array) -> tuple[Any, ...]:
     return sorted_keys, sorted_weights
 
 
-def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
-    """Keep one edge of each run of equal keys, with the smallest weight of the run."""
+def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
+    """Return one key of each run of equal ones, and the smallest weight of the run."""
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     size = np.int64(keys.size)
     counter = cp.zeros(1, np.int64)
@@ -268,29 +278,34 @@ def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
     n_sets = int(counter.get()[0])
     if n_sets == keys.size:
         return keys, weights
+
+    # The number of a run, counted from 1, is the sum of the flags of first keys up to there.
     flags = cp.empty(keys.size, np.int64)
     launch(kernel(_FLAG_SETS, *types), keys.size, (keys, size, flags))
     sets = cp.cumsum(flags)
     del flags
-    kept = cp.empty(n_sets, np.int64)
-    if weights is None:
-        lowest = None
-    else:
+    distinct = cp.empty(n_sets, np.int64)
+    lowest = None
+    if weights is not None:
         lowest = cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
-    launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, kept, lowest))
+    launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, distinct, lowest))
     if weights is not None:
         lower_weights(sets, weights, 1, lowest)
-        weights = decoded_weights(lowest, weights.dtype)
-    return kept, weights
+        weights = decode_weights(lowest, weights.dtype)
+    return distinct, weights
 
 
 def lower_weights(edges: Array, weights: Array, first: int, lowest: Array) -> None:
-    """Lower those of ``edges - first`` to the keys of these weights; a negative number is no edge."""
+    """Lower entries of ``lowest`` to the keys of some weights, if these are smaller.
+
+    The weight of row i counts for the entry ``edges[i] - first``; below 0 it counts for none. Keys
+    are integers of the same order, as ``kt::to_ordered`` makes them.
+    """
     args = (edges, weights, np.int64(edges.size), np.int64(first), lowest)
     launch(kernel(_LOWER_WEIGHTS, np.int32, weights.dtype), edges.size, args)
 
 
-def decoded_weights(lowest: Array, dtype: np.dtype) -> Array:
+def decode_weights(lowest: Array, dtype: np.dtype) -> Array:
     """Return weights of a type from integers of the same order, as ``kt::to_ordered`` makes them."""
     weights = cp.empty(lowest.size, dtype)
     launch(
@@ -301,7 +316,7 @@ def decoded_weights(lowest: Array, dtype: np.dtype) -> Array:
     return weights
 
 
-def _pieces(
+def _iter_parts(
     offsets: Array, targets: Array, max_vertices: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the
@@ -309,11 +324,11 @@ def _pieces(
     """
     n_vertices = offsets.size - 1
     n_edges = targets.size
-    size = max(MIN_PIECE, -(-n_edges // PIECES))
-    first_edges = np.arange(size, n_edges, size)
+    part_size = max(MIN_PIECE, -(-n_edges // PIECES))
+    first_edges = np.arange(part_size, n_edges, part_size)
     # the vertices whose lists contain these edges; each begins a part
-    cuts, _ = edges_at(offsets, targets, first_edges)
-    vertices = sorted({0, n_vertices, *cuts.tolist(), *range(0, n_vertices, max_vertices)})
+    sources, _ = edges_at(offsets, targets, first_edges)
+    vertices = sorted({0, n_vertices, *sources.tolist(), *range(0, n_vertices, max_vertices)})
     edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]  # few
     for i in range(len(vertices) - 1):
         yield vertices[i], vertices[i + 1], edges[i], edges[i + 1]

@@ -31,10 +31,12 @@ from .launch import launch, launch_blocks, max_grid
 BLOCK = 256
 PIECE = 1024  # values of a reduction block; as many as on a CPU, so that sums have the same bits
 BINS = 128  # of a histogram at most
-STRETCH = 1 << 14  # distances that a block counts before it adds its counts to global memory
+TILE = 1 << 14  # distances that a block counts before it adds its counts to global memory
 LEVELS = 2048  # levels that are counted in shared memory
 LEVELS_AT_ONCE = 1 << 23  # levels of all sources that are counted at once: 64 MiB of counts
-_WORDS = 6  # of a record
+# of a record of a source or a part of one: the sums of distances and of 1 / distance, vertices, the
+# keys of the smallest and of the largest distance, edges
+_WORDS = 6
 _N_STATISTICS = 4  # per source
 
 _FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
@@ -42,14 +44,14 @@ _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
 _CONSTANTS = (
     ("REDUCTION_BLOCK", PIECE),
     ("BINS", BINS),
-    ("TILE", STRETCH),
+    ("TILE", TILE),
     ("RECORD_WORDS", _WORDS),
 )
 
 
 _SIZES = (
     ("REDUCTION_BLOCK", PIECE),
-    ("TILE", STRETCH),
+    ("TILE", TILE),
     ("LEVELS", LEVELS),
     ("N_STATISTICS", _N_STATISTICS),
 )
@@ -67,7 +69,7 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
+    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     k, n = distance.shape
     kind = distance.dtype
     size = _n_reduction_blocks(n)
@@ -91,17 +93,20 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
         )
         records = folded
         size = _n_reduction_blocks(size)
-    columns = np.ascontiguousarray(records.get()[:, 0].T)
-    total, harmonic = columns[:2].view(np.float64)
-    lowest, farthest = (keys_to_distances(keys, kind).astype(np.float64) for keys in columns[3:5])
-    none = columns[2] == 0
+
+    total, harmonic, n_vertices, low_keys, high_keys, n_edges = np.ascontiguousarray(
+        records.get()[:, 0].T
+    )
+    lowest = keys_to_distances(low_keys, kind).astype(np.float64)
+    farthest = keys_to_distances(high_keys, kind).astype(np.float64)
+    is_empty = n_vertices == 0
     return (
-        columns[2],
-        np.where(none, np.inf, lowest),
-        np.where(none, -np.inf, farthest),
-        total,
-        harmonic,
-        columns[5],
+        n_vertices,
+        np.where(is_empty, np.inf, lowest),
+        np.where(is_empty, -np.inf, farthest),
+        total.view(np.float64),
+        harmonic.view(np.float64),
+        n_edges,
     )
 
 
@@ -112,7 +117,7 @@ def bins(
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
-    blocks = min(k * -(-n // STRETCH), max_grid(BLOCK))
+    blocks = min(k * -(-n // TILE), max_grid(BLOCK))
     args = {**_distances(distance, limit), "scales": scales, "bins": counts}
     launch_blocks(_kernel(_BINS, distance.dtype), blocks, args)
     return counts.get()[:, :n_bins]
@@ -129,16 +134,19 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
         k * _n_reduction_blocks(n),
         (*_to_hops(distance), offsets, per_source),
     )
+
+    # All sources have as many levels as the deepest search, up to the limit.
     farthest, edges = per_source.get().T
     deepest = farthest.max()
     if limit is not None:
         deepest = min(deepest, limit)
     n_levels = int(deepest) + 1
+
     at_once = max(1, LEVELS_AT_ONCE // n_levels)
     for first in range(0, k, at_once):
         some_sources = distance[first : first + at_once]
         counts = cp.zeros((len(some_sources), n_levels), np.int64)
-        blocks = min(len(some_sources) * -(-n // STRETCH), max_grid(BLOCK))
+        blocks = min(len(some_sources) * -(-n // TILE), max_grid(BLOCK))
         launch_blocks(
             _kernel(_LEVELS, distance.dtype),
             blocks,
@@ -168,24 +176,28 @@ def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     """
     if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
-    pieces = _n_reduction_blocks(n_vertices)
-    return 8 * n_sources * (_WORDS * (pieces + _n_reduction_blocks(pieces)) + BINS)
+    blocks = _n_reduction_blocks(n_vertices)
+    return 8 * n_sources * (_WORDS * (blocks + _n_reduction_blocks(blocks)) + BINS)
 
 
 def likely_kernels(hops: bool, weight_t: DTypeLike) -> list[Request]:
-    """Kernels for statistics of distances that are not known yet."""
+    """Return requests for kernels for statistics of distances that are not known yet."""
     if hops:
         return [Request(_OF_LEVELS.variant(COUNT_BYTES=4)), Request(_OF_LEVELS)]
-    return [Request(_REDUCE.variant(TILE=STRETCH), np.int32, weight_t)]
+    return [Request(_REDUCE.variant(TILE=TILE), np.int32, weight_t)]
 
 
 def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
+    """Return a kernel for distances of a type; all take the same constants, so that one file
+    serves.
+    """
     if kind.kind == "f":
-        return kernel(entry.variant(TILE=STRETCH), np.int32, kind)
-    return kernel(entry.variant(TILE=STRETCH, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
+        return kernel(entry.variant(TILE=TILE), np.int32, kind)
+    return kernel(entry.variant(TILE=TILE, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
 
 
 def _distances(distance: Array, limit: Any) -> dict[str, Any]:
+    """Return arguments of kernels that read weighted distances."""
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
     return {
@@ -198,9 +210,11 @@ def _distances(distance: Array, limit: Any) -> dict[str, Any]:
 
 
 def _to_hops(distance: Array) -> tuple[Any, ...]:
+    """Return the first arguments of kernels that read hops, or counts of levels."""
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 
 
 def _n_reduction_blocks(size: int) -> int:
+    """Return how many reduction blocks so many values have."""
     return -(-size // PIECE)

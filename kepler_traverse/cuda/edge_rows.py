@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import Array
 from . import cp
 from .compiler import kernel
-from .csr_build import decoded_weights, lower_weights
+from .csr_build import decode_weights, lower_weights
 from .kernel_spec import make_entries
 from .launch import launch
 
@@ -50,12 +50,12 @@ def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np
 
 def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Array:
     """See ``cpu.edge_rows.lowest_weights``."""
-    ordered = np.dtype(f"i{weights.dtype.itemsize}")
-    lowest = cp.full(n_edges, np.iinfo(ordered).max, ordered)
+    key_dtype = np.dtype(f"i{weights.dtype.itemsize}")
+    lowest = cp.full(n_edges, np.iinfo(key_dtype).max, key_dtype)
     weights = cp.ascontiguousarray(weights)
-    for _, rows, part in _parts(edges):
+    for _, rows, part in _iter_parts(edges):
         lower_weights(part, weights[rows], 0, lowest)
-    return decoded_weights(lowest, weights.dtype)
+    return decode_weights(lowest, weights.dtype)
 
 
 def rows_that_count(
@@ -66,18 +66,15 @@ def rows_that_count(
     if weights is not None:
         weights = cp.ascontiguousarray(weights)
     entry = kernel(_FIRST, np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
-    for first, rows, part in _parts(edges):
-        given = None if weights is None else weights[rows]
-        launch(
-            entry,
-            part.size,
-            (part, given, stored, np.int64(part.size), np.int64(first), rows_of_edges),
-        )
+    for first, rows, part in _iter_parts(edges):
+        weights_of_rows = None if weights is None else weights[rows]
+        sizes = np.int64(part.size), np.int64(first)
+        launch(entry, part.size, (part, weights_of_rows, stored, *sizes, rows_of_edges))
     return rows_of_edges.astype(dtype)
 
 
-def _parts(edges: Iterable[Array]) -> Iterator[Any]:
-    """Yield the first row, the slice and the int64 edges of parts of all arrays."""
+def _iter_parts(edges: Iterable[Array]) -> Iterator[Any]:
+    """Yield parts of all arrays: the first row, the slice of rows, and their edges as int64."""
     for positions in edges:
         for first in range(0, positions.size, ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)

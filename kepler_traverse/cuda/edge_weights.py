@@ -32,23 +32,26 @@ ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOP
 
 
 def from_integers(integers: Array, dtype: np.dtype) -> Array:
-    """Integers that a type holds exactly, in that type; below 2^63 in absolute value."""
+    """Return integers that a type holds exactly, in that type; they are below 2^63 in absolute
+    value.
+    """
     if integers.dtype == dtype:
         return copy_array(cp.ascontiguousarray(integers))
     integers = cp.ascontiguousarray(integers)
     weights = cp.empty(integers.size, dtype)
-    kind = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)
+    # as any_integer.cuh names it
+    type_code = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)
     launch(
         kernel(_FROM_INTEGERS, np.int32, np.dtype(dtype)),
         integers.size,
-        (integers.view(np.uint8), np.int64(integers.size), kind, weights),
+        (integers.view(np.uint8), np.int64(integers.size), type_code, weights),
     )
     return weights
 
 
 def check(weights: Array) -> tuple[int, int, int]:
-    """Count numbers that are not finite, the position of the first of them, and negative zeros; of
-    float weights.
+    """Return the number of float weights that are not finite, the position of the first of them,
+    and the number of negative zeros.
     """
     findings = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
     launch(
@@ -61,7 +64,7 @@ def check(weights: Array) -> tuple[int, int, int]:
 
 
 def without_negative_zeros(weights: Array) -> Array:
-    """A copy of float weights in which each -0.0 is 0.0."""
+    """Return a copy of float weights in which each -0.0 is 0.0."""
     cleared = cp.empty(weights.size, weights.dtype)
     args = (weights, np.int64(weights.size), cleared)
     launch(kernel(_WITHOUT_NEGATIVE_ZEROS, np.int32, weights.dtype), weights.size, args)
@@ -69,7 +72,7 @@ def without_negative_zeros(weights: Array) -> Array:
 
 
 def count_negative_loops(src: Array, dst: Array, weights: Array) -> int:
-    """Edges from a vertex to itself with a weight below zero."""
+    """Return the number of edges from a vertex to itself with a weight below zero."""
     counter = cp.zeros(1, np.int64)
     src, dst, weights = (cp.ascontiguousarray(column) for column in (src, dst, weights))
     args = (src, dst, weights, np.int64(weights.size), counter)
@@ -78,7 +81,7 @@ def count_negative_loops(src: Array, dst: Array, weights: Array) -> int:
 
 
 def total(weights: Array) -> float:
-    """The sum in float64, the same in every run; infinite where float64 cannot hold it."""
+    """Return the sum in float64, the same in every run; infinite where float64 cannot hold it."""
     sums = cp.empty(min(SUMS, weights.size), np.float64)
     args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
     launch(kernel(_SUM, np.int32, weights.dtype), sums.size, args)
@@ -89,7 +92,7 @@ def total(weights: Array) -> float:
 
 
 def sample(weights: Array, step: int) -> np.ndarray:
-    """Every ``step``-th weight, NumPy."""
+    """Return every ``step``-th weight, NumPy."""
     samples = cp.empty(-(-weights.size // step), weights.dtype)
     args = (weights, np.int64(step), np.int64(samples.size), samples)
     launch(kernel(_SAMPLE, np.int32, weights.dtype), samples.size, args)

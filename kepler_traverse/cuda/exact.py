@@ -23,7 +23,7 @@ def any_beyond(distance: Array, bound: int) -> bool:
     """As ``kepler_traverse.search.exact.any_beyond``."""
     values = cp.ascontiguousarray(distance).ravel()
     kind = distance.dtype
-    found = cp.zeros(1, np.int32)
-    args = (values, np.int64(values.size), kind.type(bound), found)
+    is_beyond = cp.zeros(1, np.int32)
+    args = (values, np.int64(values.size), kind.type(bound), is_beyond)
     launch(kernel(_ANY_BEYOND, np.int32, kind), -(-values.size // _PER_THREAD), args)
-    return bool(found.get()[0])
+    return bool(is_beyond.get()[0])

@@ -33,6 +33,7 @@ class Frontier:
         )
 
     def start(self, source: int) -> None:
+        """Make one vertex the frontier."""
         self.queue[0] = source
         self.size = 1
 
@@ -47,6 +48,7 @@ class Frontier:
         }
 
     def clear_counters(self) -> None:
+        """Set the counters to 0, on the current stream."""
         self.counters.data.memset_async(0, self.counters.nbytes)
 
     def read_counters(self) -> list[int]:
@@ -62,13 +64,13 @@ class Frontier:
         FrontierOverflowError
             More vertices were queued than the capacity.
         """
-        size, other, *_ = self.read_counters()
+        size, second_counter, *_ = self.read_counters()
         if size > self.capacity:
             raise FrontierOverflowError(
                 f"the frontier holds {size} vertices, its queue {self.capacity}"
             )
         self.swap(size)
-        return other
+        return second_counter
 
     def swap(self, size: int) -> None:
         """Swap the queues; the one that becomes current holds that many vertices."""

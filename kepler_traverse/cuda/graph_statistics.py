@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import Array, flatten_distances
+from .._arrays import Array, flatten_distances, positions_in_groups
 from . import cp
 from .compiler import kernel
 from .kernel_spec import make_entries
@@ -40,7 +40,7 @@ ENTRIES = (
 
 
 def degrees(offsets: Array) -> Array:
-    """Out-degree of every vertex, int64."""
+    """Return the out-degree of every vertex, int64."""
     n_vertices = offsets.size - 1
     counts = cp.empty(n_vertices, np.int64)
     launch(kernel(_DEGREES, np.int32), n_vertices, (offsets, np.int64(n_vertices), counts))
@@ -48,7 +48,7 @@ def degrees(offsets: Array) -> Array:
 
 
 def degree_statistics(offsets: Array) -> tuple[float, float, int]:
-    """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
+    """Return the mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
     n_vertices = offsets.size - 1
     if not n_vertices:
         return 0.0, 0.0, 0
@@ -62,7 +62,7 @@ def degree_statistics(offsets: Array) -> tuple[float, float, int]:
 
 
 def hub(offsets: Array) -> int:
-    """The first vertex of the highest degree."""
+    """Return the first vertex of the highest degree."""
     n_vertices = offsets.size - 1
     _, _, largest = degree_statistics(offsets)
     first = cp.asarray(np.full(1, n_vertices, np.int64))
@@ -75,7 +75,7 @@ def hub(offsets: Array) -> int:
 
 
 def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
-    """Out-degrees of some vertices, NumPy."""
+    """Return the out-degrees of some vertices, NumPy."""
     counts = cp.empty(vertices.size, np.int64)
     sampled = (cp.asarray(vertices, np.int64), np.int64(vertices.size))
     launch(kernel(_DEGREES_AT, np.int32), vertices.size, (offsets, *sampled, counts))
@@ -85,7 +85,9 @@ def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
 def edges_at(
     offsets: Array, targets: Array, positions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The vertices that some edges leave and those that they enter, NumPy."""
+    """Return the vertices that some edges leave and those that they enter, NumPy; edges are
+    positions.
+    """
     sources = cp.empty(positions.size, np.int64)
     ends = cp.empty(positions.size, np.int64)
     sampled = (
@@ -102,7 +104,9 @@ def edges_at(
 
 
 def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int, int]:
-    """Vertices that a search reached, their edges, and vertices at no more than ``half`` hops."""
+    """Return the number of vertices that a search reached, of their edges, and of vertices at no
+    more than ``half`` hops.
+    """
     n_vertices = offsets.size - 1
     counts = cp.zeros(3, np.uint64)
     args = (offsets, cp.ascontiguousarray(distance), np.int64(n_vertices), np.int32(half), counts)
@@ -112,8 +116,8 @@ def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int,
 
 
 def max_hops(rows: Array) -> int:
-    """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart
-    than they are long.
+    """Return the largest of hop counts of shape (k, n), -1 if all are unreached; rows may be
+    farther apart than they are long.
     """
     memory, pitch = flatten_distances(rows)
     largest = cp.asarray(np.full(1, -1, np.int32))
@@ -122,20 +126,21 @@ def max_hops(rows: Array) -> int:
     return int(largest.get()[0])
 
 
-def hubs(offsets: Array, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices of at least ``least`` edges, ascending, and their degrees, NumPy."""
+def hubs(offsets: Array, min_degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices of at least ``min_degree`` edges, ascending, and their degrees, NumPy."""
     n_vertices = offsets.size - 1
     n_edges = int(offsets[-1:].get()[0])
-    pairs = cp.empty(2 * (n_edges // least), np.int64)
+    # (vertex, degree) in any order; no more vertices have so many edges
+    pairs = cp.empty(2 * (n_edges // min_degree), np.int64)
     counter = cp.zeros(1, np.int64)
     launch(
         kernel(_LIST_HUBS, np.int32),
         n_vertices,
-        (offsets, np.int64(n_vertices), np.int64(least), pairs, counter),
+        (offsets, np.int64(n_vertices), np.int64(min_degree), pairs, counter),
     )
-    listed = pairs[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
-    listed = listed[np.argsort(listed[:, 0])]
-    return listed[:, 0], listed[:, 1]
+    rows = pairs[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
+    rows = rows[np.argsort(rows[:, 0])]
+    return rows[:, 0], rows[:, 1]
 
 
 def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
@@ -144,7 +149,6 @@ def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
     """
     vertices, lengths = hubs(offsets, chunk)
     n_chunks = -(-lengths // chunk)
-    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    return cp.asarray(
-        index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64)
-    )
+    indexes = positions_in_groups(n_chunks).astype(np.uint64)
+    vertex_of_chunk = np.repeat(vertices, n_chunks).astype(np.uint64)
+    return cp.asarray(indexes << np.uint64(32) | vertex_of_chunk)

@@ -1,5 +1,5 @@
-"""Arrays in pinned host memory that kernels read over the bus: the edges of a graph that a GPU does not
-hold.
+"""Arrays in pinned host memory that kernels read over the bus: the edges of a graph that a GPU does
+not hold.
 
 Such an array is one of CuPy: any kernel may read it, at the speed of the bus. ``HostPages`` is also
 an array of NumPy, whose slices are copied to the device without a detour.
@@ -20,8 +20,8 @@ _AT_ONCE = 1 << 26  # elements that are copied at once from elsewhere
 
 @functools.cache
 def _pages_class(memory: Any) -> type:
-    """Return the class of pinned memory as CuPy takes it. It is made here, because a machine without a
-    GPU has no CuPy.
+    """Return the class of pinned memory as CuPy takes it. It is made here, because a machine
+    without a GPU has no CuPy.
     """
 
     class HostPages(memory):
@@ -43,16 +43,19 @@ def pin(array: Array) -> Array:
     """
     if is_pinned(array):
         return array
+
     # CuPy's pool would round the size up to a power of two.
     pages = cp.cuda.PinnedMemory(max(array.nbytes, 1))
     host = np.frombuffer(cp.cuda.PinnedMemoryPointer(pages, 0), array.dtype, array.size)
-    values = array.reshape(-1)  # the edges of rows have a line per direction
+    flat = array.reshape(-1)  # the edges of rows have a line per direction
     for first in range(0, array.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         if get_device(array) == "cuda":
-            values[part].get(out=host[part])
+            flat[part].get(out=host[part])
         else:
-            host[part] = values[part]
+            host[part] = flat[part]
+
+    # The array of CuPy shows the same memory, and keeps it alive.
     address = host.ctypes.data
     device = cp.cuda.runtime.getDevice()
     memory = _pages_class(cp.cuda.UnownedMemory)(address, max(array.nbytes, 1), pages, device)

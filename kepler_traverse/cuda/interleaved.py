@@ -25,7 +25,7 @@ from .kernel_spec import WARP, Entry, make_entries
 from .launch import Named, launch, launch_blocks, max_grid, resident_threads
 
 BLOCK = 256
-TILE = 256
+TILE = 256  # words of a column of lines that a block turns into rows at once
 UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
 _CONSTANTS = (
@@ -53,7 +53,7 @@ def words_per_thread(lanes: int, kind: np.dtype) -> int:
     warps read whole lines.
     """
     words = lanes * kind.itemsize // 4 // WARP
-    return next(width for width in (4, 2, 1) if words % width == 0 and width * 4 >= kind.itemsize)
+    return math.gcd(words, 4)  # of int64, words are even, so that a thread reads whole sums
 
 
 def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
@@ -137,16 +137,13 @@ class InterleavedDistances:
 
         ``columns``: the vertex number of each column, an int64 array; by default all in order.
         """
-        if columns is None:
-            n_columns = self.shape[1]
-        else:
-            n_columns = columns.size
-        if out is None:
+        n_columns = self.shape[1] if columns is None else columns.size
+        rows = out
+        if rows is None:
             rows = cp.empty((len(self), n_columns), self.dtype)
-        else:
-            rows = out
         if not rows.size:
             return rows
+
         args = self._arguments() | {
             "columns": columns,
             "n_columns": np.int64(n_columns),
@@ -158,16 +155,16 @@ class InterleavedDistances:
         return rows
 
     def any_beyond(self, bound: int) -> bool:
-        """Whether a distance has an absolute value of ``bound`` or more."""
+        """Return whether a distance has an absolute value of ``bound`` or more."""
         return bool(self.highest * self.unit >= bound)
 
     def bins(
         self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
         """As ``search.distance_stats.count_bins``."""
-        bound = min(
-            as_distance(math.inf if limit is None else limit, self.dtype), np.finfo(self.dtype).max
-        )
+        if limit is None:
+            limit = math.inf
+        bound = min(as_distance(limit, self.dtype), np.finfo(self.dtype).max)
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 
     def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
@@ -175,11 +172,10 @@ class InterleavedDistances:
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
+        largest = min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)
         args = self._arguments() | {
             "n_vertices": np.int64(n),
-            "limit": self.lines.dtype.type(
-                min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)
-            ),
+            "limit": self.lines.dtype.type(largest),
             "offsets": offsets,
             "records": records,
         }
@@ -214,17 +210,20 @@ class InterleavedDistances:
         return not int(violations.get()[0])
 
     def _arguments(self) -> Named:
-        own = {
-            "lines": self.lines,
-            "pitch": np.int64(self.lines.shape[1]),
-            "first": np.int64(self.first),
-            "n_sources": np.int64(len(self)),
-            "bound": self.lines.dtype.type(self.bound),
-            "unit": np.float64(self.unit),
-        }
-        return ChainMap(own)
+        """Return what all kernels of this module take, by name."""
+        return ChainMap(
+            {
+                "lines": self.lines,
+                "pitch": np.int64(self.lines.shape[1]),
+                "first": np.int64(self.first),
+                "n_sources": np.int64(len(self)),
+                "bound": self.lines.dtype.type(self.bound),
+                "unit": np.float64(self.unit),
+            }
+        )
 
     def _kernel(self, entry: Entry, **constants: Any) -> Any:
+        """Return a kernel for the types of the distances and of the lines."""
         return kernel(
             entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants),
             np.int32,
@@ -266,7 +265,7 @@ def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
 
 
 def likely_kernels(kind: np.dtype, dtype: np.dtype) -> list[Request]:
-    """Kernels of a plan whose lines have integers of a type."""
+    """Return requests for the kernels of a plan whose lines have integers of a type."""
     return [
         Request(_TO_ROWS.variant(FLOAT_BYTES=np.dtype(dtype).itemsize), np.int32, as_wide_as(kind))
     ]

@@ -35,13 +35,13 @@ def require_private_cache() -> None:
         return
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = folder.stat()
+        status = folder.stat()
     except OSError as error:
         raise DeviceError(
             f"{folder}: the folder of compiled kernels cannot be used: "
             f"{error.strerror}; set CUPY_CACHE_DIR to another"
         ) from None
-    if facts.st_uid not in (0, os.geteuid()) or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise DeviceError(
             f"{folder}: others can write to the folder of compiled kernels, and so run code on the GPU as you; "
             f"chmod 700 it, set CUPY_CACHE_DIR to a folder of your own, or CUPY_CACHE_IN_MEMORY=1"

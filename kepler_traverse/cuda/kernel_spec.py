@@ -43,7 +43,7 @@ class Argument:
     is_optional: bool  # an array that may be None, for which the kernel gets a null pointer
 
     def dtype(self, types: dict[str, np.dtype]) -> np.dtype:
-        """The type of this argument once the open types are chosen."""
+        """Return the type of this argument once the open types are chosen."""
         if self.kind == "ordered_t":
             return np.dtype(f"i{types['weight_t'].itemsize}")
         if self.kind in OPEN_TYPES:
@@ -92,14 +92,17 @@ class Entry:
         return _read_kernel(self.file, self.name, self.optional)[0]
 
     def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
-        """The argument struct as a structured dtype of the C layout; None if the kernel takes its
-        arguments one by one.
+        """Return the argument struct as a structured dtype of the C layout; None if the kernel
+        takes its arguments one by one.
         """
         if not self.argument_struct:
             return None
-        fields = [
-            (a.name, np.dtype(np.uint64) if a.is_array else a.dtype(types)) for a in self.arguments
-        ]
+        fields = []
+        for argument in self.arguments:
+            dtype = argument.dtype(types)
+            if argument.is_array:
+                dtype = np.dtype(np.uint64)  # an address
+            fields.append((argument.name, dtype))
         return np.dtype(fields, align=True)
 
     def variant(
@@ -133,26 +136,28 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
     if kernel is None:
         raise ValueError(f"{file.name} has no kernel {name}")
     parameters = re.sub(r"\s+", " ", kernel[1])
+
+    # A struct may be a template, whose type the kernel names.
     if struct := _STRUCT.fullmatch(parameters):
-        template = re.search(rf"template <typename (\w+)>\nstruct {struct['name']} ", text)
-        if template:
-            types = {template[1]: _classify(struct["type"], False, {})}
-        else:
-            types = {}
+        types = {}
+        if template := re.search(rf"template <typename (\w+)>\nstruct {struct['name']} ", text):
+            types[template[1]] = _classify(struct["type"], False, {})
         return struct["text"], tuple(_list_fields(file, text, struct["name"], types))
+
     where = f"{file.name}: not a parameter of {name}"
-    declared = [
-        _read_argument(_PARAMETER, each, where, {}) for each in parameters.split(", ") if each
-    ]
-    arguments = tuple(replace(each, is_optional=each.name in optional.split()) for each in declared)
-    if unknown := set(optional.split()) - {each.name for each in arguments if each.is_array}:
+    optional_names = set(optional.split())
+    arguments = []
+    for parameter in parameters.split(", ") if parameters else ():
+        argument = _read_argument(_PARAMETER, parameter, where, {})
+        arguments.append(replace(argument, is_optional=argument.name in optional_names))
+    if unknown := optional_names - {each.name for each in arguments if each.is_array}:
         raise ValueError(f"{file.name}: {name} has no pointer {min(unknown)}")
-    return "", arguments
+    return "", tuple(arguments)
 
 
 @functools.cache
 def struct_layout(file: Path, struct: str) -> np.dtype:
-    """The C layout of a struct that a kernel writes and the host reads or allocates, as a
+    """Return the C layout of a struct that a kernel writes and the host reads or allocates, as a
     structured dtype.
 
     Its fields are numbers, one per line. Member functions may follow them.
@@ -163,9 +168,8 @@ def struct_layout(file: Path, struct: str) -> np.dtype:
         The file has no such struct, or a line before the first member function declares anything
         but one number.
     """
-    fields = list(
-        _list_fields(file, file.read_text(encoding="utf-8"), struct, {}, has_functions=True)
-    )
+    text = file.read_text(encoding="utf-8")
+    fields = list(_list_fields(file, text, struct, {}, has_functions=True))
     if any(field.is_array for field in fields):
         raise ValueError(f"{file.name}: {struct} has a pointer")
     return np.dtype([(field.name, np.dtype(field.kind)) for field in fields], align=True)
@@ -174,6 +178,12 @@ def struct_layout(file: Path, struct: str) -> np.dtype:
 def _list_fields(
     file: Path, text: str, struct: str, types: dict[str, str], has_functions: bool = False
 ) -> Iterator[Argument]:
+    """Yield the fields of a struct, one per line; with ``has_functions``, those before the first
+    function.
+
+    ``types`` has the type that a parameter of its template stands for, by the name of the
+    parameter.
+    """
     body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
     if body is None:
         raise ValueError(f"{file.name} has no struct {struct}")
@@ -188,26 +198,30 @@ def _list_fields(
 def _read_argument(
     pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]
 ) -> Argument:
+    """Return an argument from the text that declares it; ``where`` begins the error for another
+    text.
+    """
     value = pattern.fullmatch(text)
-    if value:
-        kind = _classify(value["type"], bool(value["pointer"]), types)
-    else:
-        kind = ""
+    kind = _classify(value["type"], bool(value["pointer"]), types) if value else ""
     if value is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
         raise ValueError(f"{where} that the host can read: {text}")
-    return Argument(
-        value["name"], kind, bool(value["pointer"]), bool(value.groupdict().get("nullable"))
-    )
+    is_nullable = bool(value.groupdict().get("nullable"))
+    return Argument(value["name"], kind, bool(value["pointer"]), is_nullable)
 
 
 def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:
+    """Return the kind of an argument by its C++ type: a NumPy name, an open type, or "int64" for a
+    pointer to structs, which the host allocates as words.
+    """
     if is_pointer and name[0].isupper():
         return "int64"
     return types.get(name, _NUMPY_NAMES.get(name, name))
 
 
 def chosen_types(vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> dict[str, np.dtype]:
-    """The open types for a graph; ``weight_t`` does not matter to kernels that touch no weight."""
+    """Return the open types for a graph; ``weight_t`` does not matter to kernels that touch no
+    weight.
+    """
     return {
         "vertex_t": np.dtype(vertex_t),
         "offset_t": np.dtype(np.int64),

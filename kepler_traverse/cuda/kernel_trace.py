@@ -67,9 +67,9 @@ def iterations(trace: np.ndarray) -> list[Iteration]:
     """Return the iterations of the last search from a copy of that array; times count from the
     first.
     """
-    table = trace[1 : words(int(trace[0]))].reshape(-1, _FIELDS)
-    began = np.asarray(table[:, 0] - table[:1, 0])
+    n_iterations = int(trace[0])
+    table = trace[1 : words(n_iterations)].reshape(-1, _FIELDS).tolist()
     return [
-        Iteration(int(at), ITERATIONS[record[1]], *record[2:])
-        for at, record in zip(began, table.tolist(), strict=True)
+        Iteration(began - table[0][0], ITERATIONS[kind], level, vertices, edges)
+        for began, kind, level, vertices, edges in table
     ]

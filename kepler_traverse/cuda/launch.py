@@ -60,13 +60,13 @@ def launch(
     TypeError
         An argument is missing, or is not what the entry point declares.
     """
-    values = checked(kernel, args)
+    values = check_arguments(kernel, args)
     _run(kernel, blocks_for(kernel.entry, work_items), values, shared_bytes)
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes: int = 0) -> None:
     """Run a kernel as ``launch`` does, with that many blocks."""
-    _run(kernel, blocks, checked(kernel, args), shared_bytes)
+    _run(kernel, blocks, check_arguments(kernel, args), shared_bytes)
 
 
 def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
@@ -76,7 +76,7 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
     ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those
     of ``args``, whose arrays must stay where they are.
     """
-    values = checked(kernel, args)
+    values = check_arguments(kernel, args)
     dtypes = _dtypes_by_name(kernel)
 
     def run(**changed: np.generic) -> None:
@@ -87,6 +87,7 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
 
 
 def _dtypes_by_name(kernel: Kernel) -> dict[str, np.dtype]:
+    """Return the types that a kernel declares, by the names of its arguments."""
     return dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
 
 
@@ -146,22 +147,24 @@ class PackedLaunches:
         """
         if key not in self._packed:
             taken = {name: value for name, value in pack().items() if name in self._dtypes}
-            values = checked(self._kernel, taken | changed)
+            values = check_arguments(self._kernel, taken | changed)
             self._packed[key] = values, {name: values[0].fields[name] for name in changed}
         values, fields = self._packed[key]
         _change(self._kernel, self._dtypes, fields, changed)
         _run(self._kernel, blocks, values, self._shared_bytes)
 
 
-def named(run: Any, graph: Any, **own: Any) -> Named:
+def named(run: Any, graph: Any, **named_args: Any) -> Named:
     """Return what kernels that take a struct may take, by name, of which each takes what its struct
     declares.
 
-    These are ``own``; the attributes of a run; the number of its ``target_vertices``; and the
-    arrays of a graph.
+    These are ``named_args``; the attributes of a run; the number of its ``target_vertices``; and
+    the arrays of a graph.
     """
     of_graph = {**graph_arguments(graph), "weights": graph.weights}
-    return ChainMap(own, vars(run), target_arguments(vars(run).get("target_vertices")), of_graph)
+    return ChainMap(
+        named_args, vars(run), target_arguments(vars(run).get("target_vertices")), of_graph
+    )
 
 
 def graph_arguments(graph: Any) -> dict[str, Any]:
@@ -188,18 +191,21 @@ def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
     the current device.
     """
     processors, _ = _device_size(cp.cuda.runtime.getDevice())
-    of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
-    _allow(kernel, shared_bytes)
-    return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, shared_bytes)
+    _allow_shared_memory(kernel, shared_bytes)
+    return processors * cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        kernel.function.kernel.ptr, kernel.entry.block, shared_bytes
+    )
 
 
-def _allow(kernel: Kernel, shared_bytes: int) -> None:
+def _allow_shared_memory(kernel: Kernel, shared_bytes: int) -> None:
+    """Set the attribute that a kernel needs for more dynamic shared memory than is free to all."""
     if shared_bytes > _FREE_SHARED_BYTES:
         kernel.function.max_dynamic_shared_size_bytes = shared_bytes
 
 
 def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int) -> None:
-    _allow(kernel, shared_bytes)
+    """Launch a kernel with checked arguments, unless there is no block."""
+    _allow_shared_memory(kernel, shared_bytes)
     if blocks:
         kernel.function(
             (blocks,),
@@ -209,7 +215,7 @@ def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int
         )
 
 
-def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
+def check_arguments(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
     """Return the arguments as CuPy takes them, after their types are checked."""
     declared = kernel.entry.arguments
     if isinstance(args, ChainMap):
@@ -218,6 +224,7 @@ def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
         args = _in_order(kernel.entry, args)
     if len(args) != len(declared):
         raise TypeError(f"{kernel.entry.name} takes {len(declared)} arguments, not {len(args)}")
+
     values = []
     for argument, dtype, value in zip(declared, kernel.dtypes, args, strict=True):
         where = f"{argument.name} of {kernel.entry.name}"
@@ -242,23 +249,22 @@ def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
 def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
     """Return named arguments in the order of the declaration."""
     names = _list_names(entry)
-    if len(args) != len(names) or not args.keys() >= set(names):
-        for wrong, says in (
-            (set(names) - args.keys(), "lacks"),
-            (args.keys() - set(names), "has no argument"),
-        ):
-            if wrong:
-                raise TypeError(f"{entry.name} {says} {min(wrong)}")
-    return tuple(map(args.__getitem__, names))
+    if args.keys() != set(names):
+        missing = set(names) - args.keys()
+        if missing:
+            raise TypeError(f"{entry.name} lacks {min(missing)}")
+        raise TypeError(f"{entry.name} has no argument {min(args.keys() - set(names))}")
+    return tuple(args[name] for name in names)
 
 
 @functools.cache
 def _list_names(entry: Entry) -> tuple[str, ...]:
+    """Return the names of the arguments of a kernel, in their order."""
     return tuple(argument.name for argument in entry.arguments)
 
 
 def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
-    """One struct of these values, with the addresses of those that are arrays."""
+    """Return a struct of these values, with the addresses of those that are arrays."""
     arrays = tuple(
         (i, value) for i, value in enumerate(values) if not isinstance(value, np.generic)
     )
@@ -276,8 +282,8 @@ def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
 
 @functools.cache
 def _packer(layout: np.dtype) -> struct.Struct:
-    """Packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes are the
-    largest alignment.
+    """Return what packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes
+    are the largest alignment.
     """
     return struct.Struct("@" + "".join(layout[name].char for name in layout.names or ()) + "0q")
 
@@ -333,10 +339,10 @@ def threads_per_multiprocessor() -> int:
 
 @functools.cache
 def _shared_memory(device: int) -> tuple[int, int]:
+    """Return what ``shared_memory`` does, of a device by its number."""
     attributes = cp.cuda.Device(device).attributes
-    return attributes["MaxSharedMemoryPerBlockOptin"], attributes[
-        "MaxSharedMemoryPerMultiprocessor"
-    ]
+    per_block = attributes["MaxSharedMemoryPerBlockOptin"]
+    return per_block, attributes["MaxSharedMemoryPerMultiprocessor"]
 
 
 @functools.cache

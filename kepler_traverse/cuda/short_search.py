@@ -27,8 +27,9 @@ ENTRIES = (_SEARCH, _GATHER)
 MAX_TABLE_BYTES = 1 << 29  # of all tables in global memory
 _TABLE_IS_FULL = -1
 _NO_CAPACITY = -2
-_LARGEST = 30  # logarithm of the slots of the largest table
+_MAX_LOG_CAPACITY = 30  # of the largest table
 _VERTICES = 64  # vertices per source, before a search has shown how many there are
+_SMALL_LOG_CAPACITY = 17  # of the first table in global memory, which most searches fit into
 
 
 class Tier(NamedTuple):
@@ -67,22 +68,22 @@ class ShortSearches:
         self._edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": weights}
         self._n_vertices = graph.n_vertices
         self._kind = kind
-        names = "first_group", "groups", "needs"
-        self._goals = {
-            name: cp.asarray(each) if goals[-1].size else None
-            for name, each in zip(names, goals, strict=True)
-        }
-        self._goals["n_groups"] = np.int32(goals[-1].size)
-        self._ordered = np.dtype(f"i{self._kind.itemsize}")
-        largest = min(
-            max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length()), _LARGEST
-        )
-        of_all = [
-            Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})
-        ]
-        self._tiers = [*IN_SHARED, *of_all]
-        self._first = 0  # of the tiers that are tried
-        self._per_source = float(_VERTICES)  # vertices
+        n_groups = goals[-1].size
+        self._goals: dict[str, Any] = {"n_groups": np.int32(n_groups)}
+        for name, array in zip(("first_group", "groups", "needs"), goals, strict=True):
+            self._goals[name] = cp.asarray(array) if n_groups else None
+        # Distances are compared as integers of their width: their order is the same.
+        self._key_dtype = np.dtype(f"i{self._kind.itemsize}")
+
+        # The last table has two slots per vertex of the graph, or as many as may be.
+        last_in_shared = IN_SHARED[-1]
+        log_capacity = (2 * graph.n_vertices - 1).bit_length()
+        largest = min(max(last_in_shared.log_capacity + 1, log_capacity), _MAX_LOG_CAPACITY)
+        self._tiers = list(IN_SHARED)
+        for log_capacity in sorted({min(_SMALL_LOG_CAPACITY, largest), largest}):
+            self._tiers.append(Tier(last_in_shared.block, log_capacity, False))
+        self._first_tier = 0  # the one that the next search begins with
+        self._vertices_per_source = float(_VERTICES)
 
     def rows(
         self,
@@ -106,74 +107,91 @@ class ShortSearches:
         k = sources.size
         sizes = np.zeros(k, np.int64)
         stops = limits.copy()
-        left = np.arange(k)
+        positions_left = np.arange(k)
         parts = []
+
+        # The kernel takes no infinite limit; where it has stopped at the largest number, the limit
+        # is that of the caller.
         if self._kind.kind == "i":
             finite = np.iinfo(self._kind).max
         else:
             finite = np.finfo(self._kind).max
-        asked = {
+        per_source = {
             "sources": sources,
-            "limits": np.minimum(limits, finite).view(self._ordered),
+            "limits": np.minimum(limits, finite).view(self._key_dtype),
             "list_of": list_of,
         }
         targets = cp.asarray(lists) if lists.size else None
-        for number in range(self._first, len(self._tiers[:tiers])):
-            left, of_tier = self._tried(self._tiers[number], asked, targets, left)
-            parts += of_tier
-            for positions, part in of_tier:
-                sizes[positions] = _on_host(part["sizes"])
-                ends = _on_host(part["stops"])
+
+        for number in range(self._first_tier, len(self._tiers[:tiers])):
+            positions_left, searched = self._search_tier(
+                self._tiers[number], per_source, targets, positions_left
+            )
+            parts += searched
+            for positions, part in searched:
+                sizes[positions] = _copy_to_host(part["sizes"])
+                stop_keys = _copy_to_host(part["stops"])
                 stops[positions] = np.where(
-                    ends < asked["limits"][positions], ends.view(self._kind), limits[positions]
+                    stop_keys < per_source["limits"][positions],
+                    stop_keys.view(self._kind),
+                    limits[positions],
                 )
-            if not left.size:
+            if not positions_left.size:
                 break
-            self._first = number + (2 * left.size > k)  # for the next sources
-        if left.size and tiers is None:
+            self._first_tier = number + (2 * positions_left.size > k)  # for the next sources
+        if positions_left.size and tiers is None:
             raise CapacityError(
                 "a short search on a GPU holds fewer than 2^30 vertices; leave strategy='auto'"
             )
-        if left.size:
+        if positions_left.size:
             return None
         if k:
-            self._per_source = max(float(sizes.mean()), 1.0)
-        return self._ordered_rows(sizes, stops, parts)
+            self._vertices_per_source = max(float(sizes.mean()), 1.0)
+        return self._gather_rows(sizes, stops, parts)
 
-    def _tried(
-        self, tier: Tier, asked: dict[str, np.ndarray], targets: Array | None, left: np.ndarray
+    def _search_tier(
+        self,
+        tier: Tier,
+        per_source: dict[str, np.ndarray],
+        targets: Array | None,
+        positions: np.ndarray,
     ) -> tuple[np.ndarray, list[Any]]:
-        """Search from what is left. Return those whose table is full, and the arrays of the others
-        with their positions.
+        """Search from the sources at some positions with tables of one tier.
+
+        Return the positions whose table was full; and for the others, launch by launch, their
+        positions and the arrays of ``_launch``. Launches are repeated while there is too little
+        memory for all rows.
         """
         full: list[np.ndarray] = []
         searched: list[Any] = []
-        capacity = int(1.25 * self._per_source * left.size) + 1024
-        while left.size:
-            of_left = {name: cp.asarray(each[left]) for name, each in asked.items()}
-            part = self._launch(tier, of_left, targets, capacity)
-            begins = _on_host(part["begins"])
+        capacity = int(1.25 * self._vertices_per_source * positions.size) + 1024
+        while positions.size:
+            arguments = {name: cp.asarray(each[positions]) for name, each in per_source.items()}
+            part = self._launch(tier, arguments, targets, capacity)
+            begins = _copy_to_host(part["begins"])
             if begins.min() >= 0:
-                return np.concatenate([*full, left[:0]]), [*searched, (left, part)]
-            there = np.flatnonzero(begins >= 0)
-            chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes", "stops")}
-            searched.append((left[there], part | chosen))
-            full.append(left[begins == _TABLE_IS_FULL])
-            left = left[begins == _NO_CAPACITY]
+                return np.concatenate([*full, positions[:0]]), [*searched, (positions, part)]
+            searched_here = np.flatnonzero(begins >= 0)
+            chosen = {
+                name: part[name][cp.asarray(searched_here)] for name in ("begins", "sizes", "stops")
+            }
+            searched.append((positions[searched_here], part | chosen))
+            full.append(positions[begins == _TABLE_IS_FULL])
+            positions = positions[begins == _NO_CAPACITY]
             capacity = int(part["used"].get()[0])
-        return np.concatenate([*full, left]), searched
+        return np.concatenate([*full, positions]), searched
 
     def _launch(
-        self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int
+        self, tier: Tier, per_source: dict[str, Array], targets: Array | None, capacity: int
     ) -> dict[str, Any]:
         """Search from some sources, and return the arguments of the kernel with what it writes.
 
         That is, per source, ``begins`` and ``sizes`` of its rows int64, and where it stopped,
-        ``stops``; of all rows ``vertices`` int32 and ``distances``, ``capacity`` each; and ``used``,
-        how many of them were needed.
+        ``stops``; of all rows ``vertices`` int32 and ``distances``, ``capacity`` each; and
+        ``used``, how many of them were needed.
         """
         search = self._kernel(_SEARCH, tier)
-        k = asked["sources"].size
+        k = per_source["sources"].size
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         blocks = min(k, blocks_at_once(search, shared))
@@ -182,11 +200,11 @@ class ShortSearches:
         args = {
             **self._edges,
             **self._goals,
-            **asked,
+            **per_source,
             "lists": targets,
             "n_sources": np.int64(k),
             "taken": cp.zeros(1, np.int64),
-            "stops": cp.empty(k, self._ordered),
+            "stops": cp.empty(k, self._key_dtype),
             "log_capacity": np.int32(tier.log_capacity),
             "tables": None if tier.in_shared else cp.empty(blocks * table_bytes, np.uint8),
             "table_bytes": np.int64(table_bytes),
@@ -195,44 +213,49 @@ class ShortSearches:
             "max_vertices": np.int64(capacity),
             "used": cp.zeros(1, np.int64),
             "vertices": cp.empty(capacity, np.int32),
-            "distances": cp.empty(capacity, self._ordered),
+            "distances": cp.empty(capacity, self._key_dtype),
         }
         launch_blocks(search, blocks, args, shared_bytes=shared)
         return args
 
     def _table_bytes(self, tier: Tier) -> int:
-        """Bytes of a table: what a slot takes, and two marks of each."""
+        """Return the bytes of a table: what a slot takes, and two marks of each."""
         capacity = 1 << tier.log_capacity
-        size = (
-            capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared)
-            + 8 * (-(-capacity // 32))
-            + 4
-        )
-        return -(-size // 8) * 8
+        marks = 8 * (-(-capacity // 32))
+        size = capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared) + marks + 4
+        return -(-size // 8) * 8  # so that the next table is aligned
 
-    def _ordered_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
-        """Copy rows into the order of the sources, and to host memory."""
+    def _gather_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
+        """Copy rows into the order of the sources, and to host memory.
+
+        ``parts`` are positions of sources, and the arrays of ``_launch`` with their rows.
+        """
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if ends.size else 0
         vertices = cp.empty(total, np.int32)
-        distances = cp.empty(total, self._ordered)
-        for positions, part in parts:
+        distances = cp.empty(total, self._key_dtype)
+        for positions, arrays in parts:
             rows = (
-                part["begins"],
-                part["sizes"],
+                arrays["begins"],
+                arrays["sizes"],
                 cp.asarray((ends - sizes)[positions]),
                 np.int64(positions.size),
             )
-            args = *rows, part["vertices"], part["distances"], vertices, distances
+            args = *rows, arrays["vertices"], arrays["distances"], vertices, distances
             launch(self._kernel(_GATHER, IN_SHARED[0]), positions.size, args)
-        return Rows(sizes, stops, _on_host(vertices), _on_host(distances).view(self._kind))
+        return Rows(
+            sizes, stops, _copy_to_host(vertices), _copy_to_host(distances).view(self._kind)
+        )
 
     def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
+        """Return a kernel for the type of distances."""
         return kernel(*_request(entry, tier, self._kind))
 
 
 def bytes_per_slot(width: int, in_shared: bool) -> int:
-    """Bytes of a distance of this width, of a vertex, and of a place in three lists of slots."""
+    """Return the bytes of a distance of this width, of a vertex, and of a place in three lists of
+    slots.
+    """
     return width + 4 + 3 * (2 if in_shared else 4)
 
 
@@ -244,12 +267,13 @@ def likely_kernels(kind: np.dtype) -> list[Request]:
 
 
 def _request(entry: Entry, tier: Tier, kind: np.dtype) -> Request:
+    """Return a request for a kernel of a tier."""
     hops = int(kind.kind == "i")
     variant = entry.variant(block=tier.block, IN_SHARED=int(tier.in_shared), HOPS=hops)
     return Request(variant, np.int32, np.float32 if hops else kind)
 
 
-def _on_host(array: Array) -> np.ndarray:
+def _copy_to_host(array: Array) -> np.ndarray:
     """Copy to memory that the device writes directly.
 
     CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few

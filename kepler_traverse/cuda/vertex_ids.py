@@ -36,16 +36,16 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
     occupied = [column for column in columns if column.size]
     if not occupied:
         return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
-    lows, highs = zip(*(extent(column) for column in occupied), strict=True)
-    lowest = min(lows)
-    span = max(highs) - lowest + 1
-    if (
-        span <= 4 * sum(column.size for column in columns) + 1024
-        and lowest + span <= np.iinfo(np.int64).max
-    ):
+    extents = [extent(column) for column in occupied]
+    lowest = min(low for low, _ in extents)
+    span = max(high for _, high in extents) - lowest + 1
+
+    # Few gaps between the ids: a table over all numbers in their range is the fastest.
+    n_ids = sum(column.size for column in columns)
+    if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         return _renumber_by_table(columns, dtype, kind, lowest, span)
-    ids = _unique(_joined([_unique(column) for column in occupied]))
-    return ids, [_searched(column, ids, dtype) for column in columns]
+    ids = _sort_distinct(_concatenate([_sort_distinct(column) for column in occupied]))
+    return ids, [_number_by_search(column, ids, dtype) for column in columns]
 
 
 def _renumber_by_table(
@@ -56,46 +56,52 @@ def _renumber_by_table(
     counter = cp.zeros(1, np.int64)
     first = np.int64(lowest)
     for column in columns:
-        launch(kernel(_MARK, dtype), column.size, (*_ids(column), first, present))
+        launch(kernel(_MARK, dtype), column.size, (*_id_arguments(column), first, present))
     launch(kernel(_COUNT, dtype), span, (present, np.int64(span), counter))
     n_ids = int(counter.get()[0])
+
+    # The rank of an id is its number, counted from 1; without gaps it follows from the id.
     ranks = None
     if n_ids < span:
         flags = cp.empty(span, dtype)
         launch(kernel(_FLAGS, dtype), span, (present, np.int64(span), flags))
         ranks = cp.cumsum(flags, dtype=dtype)
         del flags
+
     ids = cp.empty(n_ids, kind)
-    listed = (present, ranks, np.int64(span), first, _code(kind), ids.view(np.uint8))
-    launch(kernel(_LIST, dtype), span, listed)
+    list_args = (present, ranks, np.int64(span), first, _type_code(kind), ids.view(np.uint8))
+    launch(kernel(_LIST, dtype), span, list_args)
     if ranks is None and lowest == 0 and kind == dtype:  # numbers already: no copy of the edge list
         return ids, columns
-    return ids, [_numbered(column, first, ranks, dtype) for column in columns]
+    return ids, [_number_by_table(column, first, ranks, dtype) for column in columns]
 
 
-def _numbered(column: Array, lowest: np.int64, ranks: Array, dtype: np.dtype) -> Array:
+def _number_by_table(column: Array, lowest: np.int64, ranks: Array, dtype: np.dtype) -> Array:
+    """Return the vertex numbers of ids, from the rank of each number from the lowest on, or by the
+    id alone if all are there.
+    """
     numbers = cp.empty(column.size, dtype)
-    launch(kernel(_NUMBER, dtype), column.size, (*_ids(column), lowest, ranks, numbers))
+    launch(kernel(_NUMBER, dtype), column.size, (*_id_arguments(column), lowest, ranks, numbers))
     return numbers
 
 
-def _searched(column: Array, ids: Array, dtype: np.dtype) -> Array:
-    """Positions of ids in a sorted array that holds all of them."""
+def _number_by_search(column: Array, ids: Array, dtype: np.dtype) -> Array:
+    """Return the vertex numbers of ids: their positions in a sorted array that holds all of them."""
     numbers = cp.empty(column.size, dtype)
     table = (ids.view(np.uint8), np.int64(ids.size))
-    launch(kernel(_SEARCH, dtype), column.size, (*_ids(column), *table, numbers))
+    launch(kernel(_SEARCH, dtype), column.size, (*_id_arguments(column), *table, numbers))
     return numbers
 
 
-def _unique(values: Array) -> Array:
-    """Ascending, without duplicates; not empty."""
+def _sort_distinct(values: Array) -> Array:
+    """Return values in ascending order, without duplicates; there is at least one."""
     ordered = cp.sort(values)
     flags = cp.empty(ordered.size, np.int64)
-    launch(kernel(_FLAG_FIRST, np.int32), ordered.size, (*_ids(ordered), flags))
+    launch(kernel(_FLAG_FIRST, np.int32), ordered.size, (*_id_arguments(ordered), flags))
     places = cp.cumsum(flags)
     del flags
     distinct = cp.empty(int(places[-1:].get()[0]), values.dtype)
-    memory, size, kind = _ids(ordered)
+    memory, size, kind = _id_arguments(ordered)
     launch(
         kernel(_TAKE_FIRST, np.int32),
         ordered.size,
@@ -104,20 +110,23 @@ def _unique(values: Array) -> Array:
     return distinct
 
 
-def _joined(arrays: list[Array]) -> Array:
+def _concatenate(arrays: list[Array]) -> Array:
+    """Return arrays of one type, one after the other."""
     joined = cp.empty(sum(array.size for array in arrays), arrays[0].dtype)
-    at = 0
+    begin = 0
     for array in arrays:
-        copy_into(joined[at : at + array.size], array)
-        at += array.size
+        copy_into(joined[begin : begin + array.size], array)
+        begin += array.size
     return joined
 
 
-def _ids(column: Array) -> tuple[Any, ...]:
-    """An array of any integer type as kernels take it."""
-    return column.view(np.uint8), np.int64(column.size), _code(column.dtype)
+def _id_arguments(column: Array) -> tuple[Any, ...]:
+    """Return an array of any integer type as kernels take it: its bytes, its size and the code of
+    its type.
+    """
+    return column.view(np.uint8), np.int64(column.size), _type_code(column.dtype)
 
 
-def _code(kind: np.dtype) -> np.int32:
-    """The type as any_integer.cuh names it."""
+def _type_code(kind: np.dtype) -> np.int32:
+    """Return the type as any_integer.cuh names it: its size in bytes, negative if it is signed."""
     return np.int32(-kind.itemsize if kind.kind == "i" else kind.itemsize)

@@ -97,7 +97,7 @@ def test_right_arguments_arrive_as_they_are(kernel, monkeypatch):
 def test_an_array_that_may_be_missing_becomes_a_null_pointer(kernel):
     args = good()
     args[1] = None
-    pointer = launching.checked(kernel, tuple(args))[1]
+    pointer = launching.check_arguments(kernel, tuple(args))[1]
     assert pointer == 0
     assert pointer.dtype.itemsize == 8
 

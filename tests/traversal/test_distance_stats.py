@@ -117,7 +117,7 @@ def test_statistics_of_a_source_do_not_depend_on_its_group(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", SIZES)
 def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, mode):
-    monkeypatch.setattr(on_gpu, "STRETCH", 512)
+    monkeypatch.setattr(on_gpu, "TILE", 512)
     rows, offsets = make_rows(n, kind), offsets_of(n)
     for limit in (None, 50.0):
         expected, histograms = counted(rows, offsets, limit)
@@ -148,7 +148,7 @@ def test_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
 @pytest.mark.parametrize("limit", [None, 7])
 def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mode):
-    monkeypatch.setattr(on_gpu, "STRETCH", 512)
+    monkeypatch.setattr(on_gpu, "TILE", 512)
     monkeypatch.setattr(on_gpu, "LEVELS", 64)  # others are counted in global memory
     # so that sources are processed one after another
     monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)

@@ -8,6 +8,7 @@
 
 namespace kt {
 
+// The i-th of some integers.
 KT_DEVICE int64 load_integer(const uint8* values, int64 i, int32 kind) {
   switch (kind) {
     case -1:
@@ -27,6 +28,7 @@ KT_DEVICE int64 load_integer(const uint8* values, int64 i, int32 kind) {
   }
 }
 
+// Stores the i-th of some integers, of which only the lower bytes remain.
 KT_DEVICE void store_integer(uint8* values, int64 i, int32 kind, int64 value) {
   switch (kind < 0 ? -kind : kind) {
     case 1:

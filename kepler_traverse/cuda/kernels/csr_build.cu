@@ -38,6 +38,7 @@ struct ScatterArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter(const ScatterArgs args) {
+  // The cursor of a vertex is where the next edge of its list goes.
   for (int64 i = kt::thread_id(); i < args.n_edges; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(args.src + i), v = kt::load_constant(args.dst + i);
     if (u == v) continue;
@@ -53,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter(const ScatterArg
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_count_targets(const vertex_t* targets, int64 n_edges, int64* counts) {
+  // counts[v + 1] counts the edges into v.
   for (int64 e = kt::thread_id(); e < n_edges; e += kt::n_threads())
     kt::atomic_add(counts + kt::load_constant(targets + e) + 1, 1);
 }
@@ -68,6 +70,7 @@ struct ReverseArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter_reverse_warp(const ReverseArgs args) {
+  // Each edge goes to the next place in the list of its target, as an edge from there to u.
   const kt::Range vertices = {0, args.n_vertices};
   kt::edges_by_warp({args.offsets, args.targets}, vertices, [&](vertex_t u, offset_t e, vertex_t v) {
     const int64 at = kt::atomic_add(args.cursor + v, 1);
@@ -131,6 +134,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_reorder(const int64* order, const int64* keys, const weight_t* weights, int64 n_keys, int64* sorted_keys,
                 weight_t* sorted_weights) {
+  // order has the position of each key before the sort.
   for (int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads()) {
     const int64 from = kt::load_constant(order + i);
     sorted_keys[i] = kt::load_constant(keys + from);
@@ -140,6 +144,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_store_targets(const int64* keys, int64 n_keys, int32 target_bits, vertex_t* targets) {
+  // The lower bits of a key are the target.
   const int64 mask = (1ll << target_bits) - 1;
   for (int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads())
     targets[i] = static_cast<vertex_t>(kt::load_constant(keys + i) & mask);
@@ -149,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_find_starts(const int64* keys, int64 n_keys, int64 n_rows, int32 target_bits, int64 first, offset_t* starts) {
   for (int64 row = kt::thread_id(); row < n_rows; row += kt::n_threads()) {
+    // The least key that a vertex can have.
     const int64 first_key = row << target_bits;
     starts[row] = first + kt::first_where(0, n_keys, [=](int64 i) { return kt::load_constant(keys + i) >= first_key; });
   }

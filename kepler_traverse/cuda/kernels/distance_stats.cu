@@ -59,6 +59,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
   const int64 n_reduction_blocks = kt::reduction_blocks_of(args.n_vertices);
   const ordered_t limit_key = kt::to_ordered(args.limit);
   for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    // Lane i loads the values i, i + 32, ... of the block; what is beyond the last vertex counts as
+    // unreached.
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK,
                 end = kt::lesser(first + REDUCTION_BLOCK, args.n_vertices);
     const weight_t* const distances = args.distance + i / n_reduction_blocks * args.pitch;
@@ -68,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
       const int64 v = first + j * WARP + kt::lane();
       values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::INFINITE);
     }
+
+    // Vertices within the limit, and which of them have a distance at all: bit j for value j.
     uint32 bits = 0;
     int32 reached = 0;
     ordered_t lowest = kt::Key<weight_t>::LOWEST_BITS, highest = -lowest - 1;
@@ -81,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
       if (key < lowest) lowest = key;
       if (key > highest) highest = key;
     }
+
     const kt::DistanceSums sums = kt::folded<kt::DistanceSums>([&](int32 j) -> kt::DistanceSums {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key) || key > limit_key) return {0.0, 0.0};
@@ -130,14 +135,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
   const ordered_t limit_key = kt::to_ordered(limit);
   for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
+    // Clear the counts of the block, which hold one source and tile at a time.
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
+
     const int64 source = i / n_tiles, first = i % n_tiles * TILE;
     const int64 end = kt::lesser(first + TILE, n_vertices);
     const double bins_per_unit = kt::float_of(kt::load_constant(&scales[source].bins_per_unit));
     const int64 before = kt::load_constant(&scales[source].first_bin);
     int64 last = 0;
     uint32 equal = 0;
+
+    // Equal bins in a row are counted in a register.
     const auto take = [&](weight_t value) {
       const ordered_t key = kt::to_ordered(value);
       if (!kt::is_finite<weight_t>(key) || key > limit_key) return;
@@ -151,9 +160,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       last = bin;
       ++equal;
     };
+
     kt::walk(distance + source * pitch, first, end, kt::float_of(kt::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
+
+    // Add the counts to those of the source.
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
       if (counts[bin]) kt::atomic_add(bins + source * BINS + bin, static_cast<int64>(counts[bin]));
     kt::block_barrier();

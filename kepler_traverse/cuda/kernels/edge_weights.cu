@@ -30,6 +30,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) weights_check(const weight_t
 extern "C" __global__ void __launch_bounds__(BLOCK)
     weights_without_negative_zeros(const weight_t* weights, int64 n, weight_t* cleared) {
   for (int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
+    // Of -0.0 only the sign bit is set: the inverse of LOWEST_BITS.
     const ordered_t bits = kt::bits_of(kt::load_constant(weights + i));
     cleared[i] = kt::of_bits<weight_t>(bits == ~kt::Key<weight_t>::LOWEST_BITS ? 0 : bits);
   }

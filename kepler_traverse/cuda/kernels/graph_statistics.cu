@@ -24,6 +24,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     low += lower * lower & 0xffffffffull;
     high += (lower * lower >> 32) + 2 * upper * lower + (upper * upper << 32);
   }
+  // Each warp adds its numbers once.
   largest = kt::largest_of_all(largest);
   low = kt::sum_of_all(low);
   high = kt::sum_of_all(high);
@@ -73,6 +74,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     edges += static_cast<uint64>(kt::degree_of(offsets, v));
     early += hops <= half;
   }
+
+  // Each warp adds its numbers once.
   vertices = kt::sum_of_all(vertices);
   edges = kt::sum_of_all(edges);
   early = kt::sum_of_all(early);

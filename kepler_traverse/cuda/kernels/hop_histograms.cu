@@ -44,6 +44,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const int64 v = first + j * WARP + kt::lane();
       hops[j] = v < end ? kt::load_constant(distances + v) : kt::UNREACHED;
     }
+
+    // Bit j says whether value j is reached.
     uint32 bits = 0;
     int32 max_hops = kt::UNREACHED;
 #pragma unroll
@@ -51,6 +53,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       if (hops[j] != kt::UNREACHED) bits |= 1u << j;
       if (hops[j] > max_hops) max_hops = hops[j];
     }
+
     const int64 edges = kt::sum_of_all(kt::edges_of_reduction_block(offsets, first, end, bits));
     max_hops = kt::reduce_max(ALL_LANES, max_hops);
     if (kt::lane() != 0 || max_hops == kt::UNREACHED) continue;
@@ -66,19 +69,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   KT_SHARED(uint32, counts, [LEVELS]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE, n_shared = kt::lesser(n_levels, LEVELS);
   for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
+    // Clear the counts of the block, which hold one source and tile at a time.
     for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
     kt::block_barrier();
+
     const int64 first = i % n_tiles * TILE, end = kt::lesser(first + TILE, n_vertices);
     const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_tiles * pitch;
     int64* const mine = levels + i / n_tiles * n_levels;
     int32 last = 0;
     uint32 equal = 0;
+
+    // Adds the vertices in a row that are at the same level, which are counted in a register.
     const auto add = [&] {
       if (equal && last < LEVELS)
         kt::atomic_add(counts + last, equal);
       else if (equal)
         kt::atomic_add(mine + last, int64{equal});
     };
+
     kt::walk(distances, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
       if (hops == kt::UNREACHED || hops >= n_levels) return;
       if (hops != last) {
@@ -90,6 +98,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     });
     add();
     kt::block_barrier();
+
+    // Add the counts to those of the source.
     for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK)
       if (counts[level]) kt::atomic_add(mine + level, int64{counts[level]});
     kt::block_barrier();
@@ -105,6 +115,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::block_id(); i < n_sources; i += kt::n_blocks()) {
     if (kt::thread_in_block() < 3) found[kt::thread_in_block()] = 0;
     kt::block_barrier();
+
     const count_t* const of_source = reinterpret_cast<const count_t*>(counts) + i * pitch;
     int64 vertices = 0, total = 0, max_hops = 0;
     for (int64 level = kt::thread_in_block(); level < n_levels; level += BLOCK) {
@@ -114,6 +125,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       total += count * level;
       if (count > 0) max_hops = level;
     }
+
     vertices = kt::sum_of_all(vertices);
     total = kt::sum_of_all(total);
     max_hops = kt::largest_of_all(max_hops);
@@ -123,12 +135,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       kt::atomic_max(found + 2, max_hops);
     }
     kt::block_barrier();
+
+    // Sum the reciprocals by halves in place.
     for (int64 size = found[2] + 1, half; size > 1; size = half) {
       half = (size + 1) / 2;
       for (int64 at = kt::thread_in_block(); at < size - half; at += BLOCK)
         mine[at] = kt::add_rounded(mine[at], mine[at + half]);  // which is never joined with the product above
       kt::block_barrier();
     }
+
     if (kt::thread_in_block() == 0) {
       double* const of_source_stats = statistics + i * N_STATISTICS;
       of_source_stats[0] = static_cast<double>(found[0]);

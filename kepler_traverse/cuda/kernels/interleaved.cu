@@ -59,6 +59,7 @@ struct RowsArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const RowsArgs args) {
+  // A tile has a row per source; one word more per row keeps its columns in different banks.
   constexpr int32 COLUMNS = TILE * 4 / sizeof(ordered_t);
   KT_SHARED(ordered_t, tile, [WARP * (COLUMNS + 1)]);
   real_t* const rows = reinterpret_cast<real_t*>(args.rows);
@@ -71,6 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const Ro
     const int32 n_here = static_cast<int32>(args.n_columns - column < COLUMNS ? args.n_columns - column : COLUMNS);
     const int32 n_lanes = static_cast<int32>(args.n_sources - source < WARP ? args.n_sources - source : WARP);
     const ordered_t* const lines = args.lines + args.first + source + kt::lane();
+
     kt::block_barrier();
     if (kt::lane() < n_lanes) {
 #pragma unroll 8
@@ -79,6 +81,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const Ro
         tile[kt::lane() * (COLUMNS + 1) + j] = kt::load_streaming(lines + line * args.pitch);
       }
     }
+
     kt::block_barrier();
     // A warp writes a row, so that its stores are adjacent.
     for (int32 row = kt::warp_in_block(); row < n_lanes; row += BLOCK / WARP) {
@@ -121,12 +124,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
   const int64 n_blocks = kt::reduction_blocks_of(args.n_vertices);
   const int64 n_chunks = (args.n_sources + BLOCK - 1) / BLOCK;
   for (int64 i = kt::block_id(); i < n_blocks * n_chunks; i += kt::n_blocks()) {
+    // One reduction block, and one source per thread.
     const int64 first = i / n_chunks * REDUCTION_BLOCK;
     const int32 n_here =
         static_cast<int32>(args.n_vertices - first < REDUCTION_BLOCK ? args.n_vertices - first : REDUCTION_BLOCK);
     const int64 source = i % n_chunks * BLOCK + kt::thread_in_block();
     if (source >= args.n_sources) continue;
     const ordered_t* const lines = args.lines + first * args.pitch + args.first + source;
+
+    // pending[b] is the sum of 2^b groups that waits for the next such sum.
     kt::DistanceSums pending[5], all = {0.0, 0.0};
     int32 reached = 0, beyond = 0;
     ordered_t lowest = UNREACHED, highest = 0;
@@ -153,6 +159,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
         const double value = static_cast<double>(values[j]) * args.unit;
         return {value, values[j] > 0 ? 1.0 / value : 0.0};
       });
+
+      // Group t completes as many sums as t ends in bits that are set.
       bool is_pending = false;
 #pragma unroll
       for (int32 bit = 0; bit < 5; ++bit) {
@@ -224,9 +232,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_check_warp(const
     uint32 words[WORDS];
     ordered_t sums[SUMS];
   };
+  // Each source is at 0.
   int64 violations = 0;
   for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
     if (kt::load_constant(args.lines + kt::load_constant(args.sources + i) * args.pitch + i) != 0) ++violations;
+
+  // Each sum is the smallest over the edges into the vertex; a warp takes a share of the line of one vertex.
   const int64 n_shares = args.pitch / (WARP * SUMS) / args.chunks_per_item;
   for (int64 item = kt::warp_id(); item < args.n_vertices * n_shares; item += kt::n_warps()) {
     const int64 v = item / n_shares;
@@ -239,6 +250,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_check_warp(const
       near_vertices[j] = j < n_edges ? kt::load_constant(args.neighbors + begin + j) : static_cast<vertex_t>(0);
       weights[j] = j < n_edges ? kt::load_constant(args.weights + begin + j) : static_cast<ordered_t>(0);
     }
+
     int64 first = (item % n_shares * args.chunks_per_item * WARP + kt::lane()) * SUMS;
     for (int32 chunk = 0; chunk < args.chunks_per_item; ++chunk, first += WARP * SUMS) {
       const auto load = [&](int64 of, Vector& line) {
@@ -252,6 +264,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_check_warp(const
           if (through < static_cast<unsigned_t>(best.sums[i])) best.sums[i] = static_cast<ordered_t>(through);
         }
       };
+
+      // Load the lines of the first neighbors together, and then of one after another.
       Vector here, best, near[IN_FLIGHT];
       load(v, here);
 #pragma unroll
@@ -266,6 +280,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_check_warp(const
         load(kt::load_constant(args.neighbors + begin + j), near[0]);
         relax(best, near[0], kt::load_constant(args.weights + begin + j));
       }
+
+      // Compare, but for lanes beyond the last source; what is beyond the limit need not be equal.
 #pragma unroll
       for (int32 i = 0; i < SUMS; ++i) {
         const ordered_t mine = here.sums[i] < args.bound ? here.sums[i] : UNREACHED;

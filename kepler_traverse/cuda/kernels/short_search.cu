@@ -172,6 +172,7 @@ struct Table {
       lists[parity * capacity() + kt::atomic_add(size, 1)] = static_cast<slot_t>(slot);
   }
   KT_DEVICE int32 take(int32 i, int32 parity) const {
+    // The i-th slot that is listed for the round of this parity; it may be listed again.
     const int32 slot = lists[parity * capacity() + i];
     kt::atomic_and(queued + parity * words() + slot / 32, ~(1u << (slot % 32)));
     return slot;
@@ -202,6 +203,7 @@ struct Table {
 KT_DEVICE void end_at_list(const ShortSearchArgs& args, const Table& table, int64 i) {
   Counters* const counters = table.counters;
   const int64 begin = args.list_of[2 * i], end = args.list_of[2 * i + 1];
+  // Return unless all are reached; `waiting` skips what is known to be.
   for (int64 first = counters->waiting; first < end; first += BLOCK) {
     const int64 mine = first + kt::thread_in_block();
     const bool is_missing = mine < end && table.distance_of(static_cast<int32>(args.lists[mine])) == INFINITE;
@@ -209,6 +211,8 @@ KT_DEVICE void end_at_list(const ShortSearchArgs& args, const Table& table, int6
     if (kt::thread_in_block() == 0) counters->waiting = first + BLOCK;
   }
   if (begin == end) return;
+
+  // They are no farther than the farthest of them is now.
   ordered_t farthest = 0;
   for (int64 mine = begin + kt::thread_in_block(); mine < end; mine += BLOCK) {
     const ordered_t its = table.distance_of(static_cast<int32>(args.lists[mine]));
@@ -222,6 +226,8 @@ KT_DEVICE void end_at_list(const ShortSearchArgs& args, const Table& table, int6
 // Makes the limit nearer if as many vertices of each group as are needed are reached.
 KT_DEVICE void end_at_nearest(const ShortSearchArgs& args, const Table& table) {
   Counters* const counters = table.counters;
+  // The vertex whose rank in a group is the last one that the group needs, by its distance so far, completes the
+  // group.
   for (int32 at = kt::thread_in_block(); at < table.n_goals(); at += BLOCK) {
     const ordered_t mine = table.distances[table.goal(at)];
     const int32 u = table.vertices[table.goal(at)];
@@ -239,12 +245,14 @@ KT_DEVICE void end_at_nearest(const ShortSearchArgs& args, const Table& table) {
       }
     }
   }
+
   kt::block_barrier();
   if (kt::thread_in_block() == 0 && counters->n_complete == args.n_groups && counters->farthest < counters->limit)
     counters->limit = counters->farthest;
 }
 
 KT_DEVICE void end_early(const ShortSearchArgs& args, const Table& table, int64 i) {
+  // Makes the limit nearer, if what the search is for is reached. All threads of the block call it.
   if (kt::thread_in_block() == 0) table.counters->farthest = table.counters->n_complete = 0;
   kt::block_barrier();
   if (args.lists != nullptr) end_at_list(args, table, i);
@@ -262,6 +270,9 @@ KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table, int64 i) 
     // Where the nearest are looked for, it takes about as long as a round.
     if (may_end && (n_now == 0 || args.needs == nullptr || round % 4 == 3)) end_early(args, table, i);
     if (n_now == 0) return true;
+
+    // Relax the edges of the slots that are listed for this round; those whose neighbors are lowered are listed for
+    // the next.
     const ordered_t limit = counters->limit;
     int32* const n_next = counters->listed + (round + 1) % 3;
     if (kt::thread_in_block() == 0) counters->listed[(round + 2) % 3] = 0;
@@ -282,6 +293,7 @@ KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table, int64 i) 
       else if (further < kt::atomic_min(table.distances + to, further))
         table.list(to, 1 - now, n_next);
     };
+
     for (int32 first = kt::warp_in_block() * WARP; first < n_now; first += BLOCK) {
       kt::AdjacencyList mine;
       if (first + kt::lane() < n_now) {
@@ -307,6 +319,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
   const Table table(memory, args, counters);
   table.clear();
   for (;;) {
+    // Take a source, and insert it at distance 0.
     if (kt::thread_in_block() == 0) {
       counters->task = kt::atomic_add(args.taken, int64{1});
       counters->n_found = counters->listed[0] = counters->listed[1] = counters->listed[2] = counters->n_goals = 0;
@@ -314,6 +327,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
     kt::block_barrier();
     const int64 i = counters->task;
     if (i >= args.n_sources) return;
+
     if (kt::thread_in_block() == 0) {
       counters->limit = args.limits[i];
       counters->waiting = args.lists != nullptr ? args.list_of[2 * i] : 0;
@@ -324,12 +338,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
       table.list(slot, 0, counters->listed);
     }
     kt::block_barrier();
+
     if (!search(args, table, i)) {
       table.clear();
       if (kt::thread_in_block() == 0) args.begins[i] = TABLE_IS_FULL;
       kt::block_barrier();
       continue;
     }
+
+    // Sort the row; what is beyond a limit that became nearer is cut off.
     const int32 n_found = counters->n_found;
     const ordered_t limit = counters->limit;
     kt::block_barrier();
@@ -349,6 +366,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
       args.sizes[i] = size;
     }
     kt::block_barrier();
+
+    // Write the row, if there is room for it, and empty its slots for the next source.
     const int64 place = counters->place;
     for (int32 at = kt::thread_in_block(); at < size; at += BLOCK) {
       const int32 slot = table.found[at];
@@ -367,6 +386,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     short_search_gather_warp(const int64* begins, const int64* sizes, const int64* places, int64 n_rows,
                              const int32* vertices, const ordered_t* distances, int32* ordered_vertices,
                              ordered_t* ordered_distances) {
+  // Row i moves from begins[i] to places[i].
   for (int64 i = kt::warp_id(); i < n_rows; i += kt::n_warps()) {
     const int64 begin = kt::load_constant(begins + i), place = kt::load_constant(places + i);
     if (begin < 0) continue;

@@ -13,9 +13,11 @@
 #include "any_integer.cuh"
 
 namespace {
+// Whether a value of a sorted array is the first of its equals.
 KT_DEVICE bool is_first(const uint8* sorted, int64 i, int32 kind) {
   return i == 0 || kt::load_integer(sorted, i, kind) != kt::load_integer(sorted, i - 1, kind);
 }
+// How far an id is above the lowest one. Unsigned, so that the difference does not overflow.
 KT_DEVICE int64 above(const uint8* ids, int64 i, int32 kind, int64 lowest) {
   return static_cast<int64>(static_cast<uint64>(kt::load_integer(ids, i, kind)) - static_cast<uint64>(lowest));
 }
@@ -34,6 +36,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) ids_count(const uint8* prese
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) ids_flags(const uint8* present, int64 span, vertex_t* flags) {
+  // Flags are of the type of vertex numbers, so that their prefix sums are ranks.
   for (int64 i = kt::thread_id(); i < span; i += kt::n_threads()) flags[i] = kt::load_constant(present + i);
 }
 
@@ -71,6 +74,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     ids_search(const uint8* ids, int64 n, int32 kind, const uint8* sorted, int64 n_sorted, vertex_t* numbers) {
   for (int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
+    // The first place whose id is not below this one.
     const uint64 key = kt::sort_key(kt::load_integer(ids, i, kind), kind);
     const auto is_past = [=](int64 at) { return kt::sort_key(kt::load_integer(sorted, at, kind), kind) >= key; };
     numbers[i] = static_cast<vertex_t>(kt::first_where(0, n_sorted, is_past));

@@ -53,6 +53,7 @@ KT_DEVICE T sum_of_list(const vertex_t* targets, kt::AdjacencyList mine, Of of) 
   Sum<T> sum;
   const bool is_long = mine.end - mine.begin > LONG;
   const auto add = [&](vertex_t u, offset_t e, vertex_t v) { sum.add(of(u, e, v)); };
+  // Short lists are read by their lanes, and long ones by all lanes, one list after the other.
   if (!is_long) kt::edges_of_thread(targets, mine, add);
   for (uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
     const int32 owner = kt::first_lane(left);
@@ -117,6 +118,7 @@ struct Search {
     }
   }
 
+  // The predecessors of this lane's vertex on shortest paths. All lanes of a warp call it; likewise below.
   KT_DEVICE int32 count_predecessors(vertex_t v, bool is_there) const {
     const kt::AdjacencyList list = is_there ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
     return sum_of_list<int32>(args.in_targets, list, [&](vertex_t at, offset_t e, vertex_t u) -> int32 {
@@ -124,6 +126,7 @@ struct Search {
     });
   }
 
+  // The sum of their paths.
   KT_DEVICE double count_paths(vertex_t v, bool is_there) const {
     const kt::AdjacencyList list = is_there ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
     return sum_of_list<double>(args.in_targets, list, [&](vertex_t at, offset_t e, vertex_t u) -> double {
@@ -187,6 +190,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_source_per_block
                         args.waits_for + mine * n,
                         args.order + mine * n,
                         args.rounds + mine * (n + 1)};
+
+    // Let each vertex that is reached wait for its predecessors.
     int32 reached = 0;
     for (int64 first = kt::warp_in_block() * WARP; first < n; first += BLOCK) {
       const int64 at = first + kt::lane();
@@ -203,6 +208,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_source_per_block
     }
     kt::block_barrier();
 
+    // Count paths forward, and note where each round of ready vertices begins.
     int64 round = 0;
     for (vertex_t begin = 0, end = 1; begin < end; ++round) {
       search.vertices(begin, end, [&](bool is_there, vertex_t v) {
@@ -222,6 +228,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_source_per_block
       if (kt::thread_in_block() == 0) args.overflows[i] = 1;
       round = 0;
     }
+    // Add dependencies backward, in the same rounds.
     for (--round; round >= 0; --round) {
       search.vertices(search.rounds[round], search.rounds[round + 1],
                       [&](bool is_there, vertex_t v) { search.add_load(v, is_there, v == source); });
@@ -248,6 +255,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_ends_warp(const 
     const int64 row = i / pieces, v = i % pieces * WARP + kt::lane(), source = kt::load_constant(args.sources + row);
     if (kt::load_constant(args.overflows + row)) continue;
     const kt::Distances distance = kt::distances_of(args.distance, args.pitch, row);
+
     const bool is_end = v < args.n_vertices && v != source && kt::is_reached(distance[static_cast<vertex_t>(v)]) &&
                         (args.is_target == nullptr || kt::load_constant(args.is_target + v));
     if (is_end) kt::atomic_add(args.high + v, int64{1});

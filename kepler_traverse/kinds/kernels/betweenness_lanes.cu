@@ -33,6 +33,7 @@ constexpr int32 EXPONENT = -64;  // of the unit of sums
 constexpr int32 LAST_BIT = 63;   // of a word of levels; this bit is for all higher ones
 constexpr int32 AT_ONCE = 8;     // vertices per warp whose words are read together
 
+// The bit of a level in a word of levels.
 KT_DEVICE int32 bit_of(int32 level) { return level < LAST_BIT ? level : LAST_BIT; }
 
 }  // namespace
@@ -80,6 +81,7 @@ struct Item {
   bool is_mine;
 };
 
+// The item of a list, with the place of its vertex in this lane.
 KT_DEVICE Item item_of(const LevelArgs& args, int64 group, kt::AdjacencyList list) {
   const int64 place = (group * args.n_vertices + list.u) * WARP + kt::lane();
   // A lane that is left to the host may have any values, so an old flag does no harm.
@@ -97,6 +99,7 @@ KT_DEVICE double sum_of_neighbors(const LevelArgs& args, const Item& item, bool 
     const int32 n = kt::count_lanes(kt::ballot(ALL_LANES, valid));
     const offset_t first_edge = kt::broadcast(ALL_LANES, e, 0);
     for (int32 first = 0; first < n; first += IN_FLIGHT) {
+      // Load the values of some neighbors together, in the lanes where they have the level, and add them in order.
       int64 place[IN_FLIGHT];
       bool fits[IN_FLIGHT];
       double value[IN_FLIGHT];
@@ -111,6 +114,8 @@ KT_DEVICE double sum_of_neighbors(const LevelArgs& args, const Item& item, bool 
       for (int32 i = 0; i < IN_FLIGHT; ++i) value[i] = fits[i] ? args.values[place[i]] : 0.0;
 #pragma unroll
       for (int32 i = 0; i < IN_FLIGHT; ++i) sum = kt::add_rounded(sum, value[i]);
+
+      // What each of these edges carries, over all lanes.
       if (!adds_edges) continue;
       for (int32 i = 0; i < IN_FLIGHT && first + i < n; ++i) {
         if (!kt::any(ALL_LANES, fits[i])) continue;
@@ -129,6 +134,7 @@ KT_DEVICE void vertices_of_level(const LevelArgs& args, Take take) {
   const uint64 bit = 1ULL << bit_of(args.level);
   const int64 n_items = args.n_groups * args.n_vertices;
   for (int64 first = kt::warp_id() * AT_ONCE; first < n_items; first += kt::n_warps() * AT_ONCE) {
+    // The first lanes look at one vertex each, and all lanes take those found.
     const int64 mine = first + kt::lane();
     const bool is_one = kt::lane() < AT_ONCE && mine < n_items && (kt::load_constant(args.present + mine) & bit);
     for (uint32 left = kt::ballot(ALL_LANES, is_one); left; left &= left - 1) {
@@ -162,6 +168,7 @@ KT_DEVICE double value_of(const LevelArgs& args, const Item& item, double paths,
 // Calls take(item, sum) for each vertex of the level with the sum over its neighbors.
 template <typename Take>
 KT_DEVICE void sums_of_level(const LevelArgs& args, bool adds_edges, Take take) {
+  // Long lists: the sums of their chunks were written by betweenness_chunks_warp. Then all others.
   chunks_of_level(args, [&](int64 i, int64 chunk, const Item& item) {
     if (chunk) return;
     const int64 n_chunks = (item.list.end - item.list.begin + CHUNK - 1) / CHUNK;
@@ -182,6 +189,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_lines_warp(const
   for (int64 i = kt::warp_id(); i < pieces * n_groups; i += kt::n_warps()) {
     const int64 group = i / pieces, first = i % pieces * WARP;
     const int32 lane = kt::lane();
+    // Read the hops of 32 vertices from one source after the other, and write them vertex by vertex.
     for (int32 j = 0; j < WARP; ++j) {
       const int64 source = group * WARP + j;
       const bool is_there = source < args.n_sources && first + lane < args.n_vertices;
@@ -189,6 +197,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_lines_warp(const
                                : static_cast<uint8>(kt::UNREACHED);
     }
     kt::warp_barrier(ALL_LANES);
+
     for (int32 j = 0; j < WARP && first + j < args.n_vertices; ++j) {
       const level_t level = static_cast<level_t>(tile[j][lane]);
       const uint64 bit = level < 0 ? 0 : 1ULL << bit_of(level);

@@ -102,15 +102,18 @@ struct Tree {
   int64* high;
   uint8* uses;
 
+  // Unless WIDE, a word has the volume above two counts of children: those that are ready, and all.
   KT_DEVICE uint64 above_counts(uint64 volume) const { return volume << 2 * args.count_bits; }
   KT_DEVICE uint64 count_in(uint64 word) const { return word & ((uint64{1} << args.count_bits) - 1); }
 
+  // Adds to the volume of a vertex.
   KT_DEVICE void add(vertex_t v, kt::Exact volume) const {
     if constexpr (WIDE != 0)
       kt::add_exactly(low + v, high + v, volume);
     else
       kt::atomic_add(low + v, above_counts(volume.low));
   }
+  // Tells a vertex that it has one more child.
   KT_DEVICE void count_child(vertex_t v) const {
     if constexpr (WIDE != 0)
       kt::atomic_add(waits_for + v, 1);
@@ -128,6 +131,7 @@ struct Tree {
     }
   }
 
+  // Sets the volumes and counts of all vertices to 0.
   KT_DEVICE void clear() const {
     vertices([&](bool is_there, vertex_t v) {
       if (!is_there) return;
@@ -146,6 +150,7 @@ struct Tree {
       if (found == NO_EDGE && distance.is_tight(distance[u], args.in_weights, e, distance[v]))
         found = static_cast<edge_t>(e);
     };
+    // Short lists are read by their lanes, and long ones by all lanes, one list after the other.
     if (!is_long) kt::edges_of_thread(args.in_targets, mine, look);
     for (uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
       const int32 owner = kt::first_lane(left);
@@ -180,6 +185,7 @@ struct Tree {
     return lacks_one;
   }
 
+  // Takes the volume of the j-th target: to its vertex, or to its pair.
   KT_DEVICE void place(int64 j, vertex_t v, kt::Exact volume) const {
     if (args.pair_low) {  // each row is there once
       const int64 pair = kt::load_constant(args.rows + j);
@@ -195,6 +201,7 @@ struct Tree {
     }
   }
 
+  // Gives each target of a source its volume; those without a path are lost.
   KT_DEVICE void place_volumes(int64 row) const {
     const int64 begin = args.offsets ? kt::load_constant(args.offsets + row) : 0;
     const int64 end = args.offsets ? kt::load_constant(args.offsets + row + 1) : args.n_targets;
@@ -214,6 +221,7 @@ struct Tree {
         else if (!THROUGH || uses[v])
           place(j, v, volume);
       }
+
       const uint32 lanes = kt::ballot(ALL_LANES, is_lost);
       if (lanes == 0) continue;
       lost = kt::sum_of_lanes(lost);
@@ -223,6 +231,7 @@ struct Tree {
     }
   }
 
+  // Appends the vertices of the lanes that are ready to the queue. All lanes of a warp call it.
   KT_DEVICE void append(vertex_t v, bool is_ready, vertex_t* size) const {
     const uint32 lanes = kt::ballot(ALL_LANES, is_ready);
     if (lanes == 0) return;
@@ -251,10 +260,12 @@ struct Tree {
   // Hands all volumes on, from the leaves to the source. Returns where the last round begins in the queue. With
   // THROUGH, the volume of the first vertex of a round is then where the round before begins.
   KT_DEVICE vertex_t hand_all_on(vertex_t* size) const {
+    // The first round: vertices without children.
     vertices([&](bool is_there, vertex_t v) {
       append(v, is_there && kt::is_reached(distance[v]) && waits_for[v] == 0, size);
     });
     kt::block_barrier();
+
     vertex_t last = 0;
     for (vertex_t begin = 0, end = size[0]; begin < end;) {
       kt::block_barrier();
@@ -362,12 +373,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const
                     args.low + place,
                     WIDE ? args.high + place : nullptr,
                     THROUGH ? args.uses + place : nullptr};
+
+    // Find the tree.
     tree.clear();
     kt::block_barrier();
     if (kt::block_any(tree.find_parents())) {  // an edge on a shortest path adds nothing
       if (kt::thread_in_block() == 0) args.left[row] = 1;
       continue;
     }
+
+    // Mark which paths use a named edge, by rounds without volumes.
     if constexpr (THROUGH != 0) {
       const vertex_t last = tree.hand_all_on(size);
       tree.mark(last, size[0]);
@@ -375,6 +390,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const
       if (kt::thread_in_block() == 0) size[0] = 0;
       kt::block_barrier();
     }
+
+    // Place the volumes, and hand them on to the source.
     tree.place_volumes(row);
     if constexpr (WIDE != 0) {
       if (args.pair_low == nullptr) tree.hand_all_on(size);

@@ -48,6 +48,7 @@ struct Labels {
 
   // Returns whether the label is new, or nearer than that of its source.
   KT_DEVICE bool insert(int64 d, int32 s) const {
+    // The old label of this source, or the last place, is overwritten: those between move down.
     int64 at = 0;
     while (at < k - 1 && source[at] >= 0 && source[at] != s) ++at;
     if (source[at] == s && distance[at] <= d) return false;
@@ -65,6 +66,7 @@ struct Labels {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) k_nearest_merge(const MergeArgs args) {
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
+    // The set that is written has the labels of two rounds ago, which are the same unless they changed.
     const Labels mine = {args.new_distance + v * args.k, args.new_source + v * args.k, args.k};
     if (kt::load_constant(args.changed + v)) {
       for (int64 i = 0; i < args.k; ++i) {
@@ -72,6 +74,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) k_nearest_merge(const MergeA
         mine.source[i] = kt::load_constant(args.source + v * args.k + i);
       }
     }
+
+    // Labels of a neighbor ascend: the first one that has no place ends its list.
     bool has_changed = false;
     const auto merge = [&](vertex_t, offset_t e, vertex_t u) {
       if (!kt::load_constant(args.changed + u)) return;
@@ -84,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) k_nearest_merge(const MergeA
         if (mine.insert(distance, source)) has_changed = true;
       }
     };
+
     kt::edges_of_thread(args.neighbors, kt::adjacency_list(args.offsets, static_cast<vertex_t>(v)), merge);
     args.new_changed[v] = has_changed ? 1 : 0;
     if (has_changed) kt::count(args.n_changed);

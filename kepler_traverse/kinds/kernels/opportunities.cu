@@ -23,6 +23,7 @@ namespace {
 
 constexpr kt::distance_key BEYOND = HOP_BYTES ? 0x7fffffff : kt::INFINITE;  // no cutoff is so large
 
+// The key of a distance; unreached hops, which are -1, are beyond all cutoffs.
 KT_DEVICE kt::distance_key key_at(const kt::distance_t* distance) {
   const kt::distance_key key = kt::key_of_distance(kt::load_constant(distance));
   return HOP_BYTES && !kt::is_reached(key) ? BEYOND : key;
@@ -54,6 +55,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
     const int64 first = reduction_block * REDUCTION_BLOCK, end = kt::lesser(first + REDUCTION_BLOCK, args.n_vertices);
     const kt::distance_t* const distances =
         reinterpret_cast<const kt::distance_t*>(args.distance) + source * args.pitch;
+
+    // Lane i loads the distances i, i + 32, ... of the block; `any` says whether a vertex of it counts.
     kt::distance_key keys[kt::VALUES_PER_LANE];
     const kt::distance_key largest = static_cast<kt::distance_key>(kt::load_constant(args.bounds + args.n_cutoffs - 1));
     bool any = false;
@@ -64,6 +67,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
       any = any || keys[j] <= largest;
     }
     any = kt::ballot(ALL_LANES, any) != 0;
+
+    // For each attribute, load and weight its values, and then sum those within each cutoff.
     for (int64 a = 0; a < args.n_attributes; ++a) {
       int64* const sums = args.sums + (source * args.n_attributes + a) * args.n_cutoffs * n_reduction_blocks;
       const bool is_integer = a < args.n_integers;
@@ -79,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
           words[j] = kt::bits_of(kt::float_of(words[j]) * kt::Decay::weight_at(d, args.parameter, args.width));
         }
       }
+
       for (int64 c = 0; c < args.n_cutoffs; ++c) {
         const kt::distance_key bound = static_cast<kt::distance_key>(kt::load_constant(args.bounds + c));
         int64 word = 0;
@@ -105,6 +111,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const int64 at = first + j * WARP + kt::lane();
       return at < n_sums ? kt::load_constant(sums + row * n_sums + at) : 0;
     };
+
+    // A row is an attribute and a cutoff of a source.
     int64 word;
     if (row / n_cutoffs % n_attributes < n_integers) {
       word = kt::folded_over_lanes(kt::folded<int64>(word_at));

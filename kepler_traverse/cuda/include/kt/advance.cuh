@@ -58,11 +58,14 @@ struct Edges {
   offset_t e[N];
 };
 
+// Calls visit(valid, u, edge, v) for one edge per lane, with u in place of v where the edge is not valid.
 template <typename Visit>
 KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offset_t e, Visit& visit) {
   visit(valid, u, e, valid ? load_constant(targets + e) : u);
 }
 
+// Visits N edges per lane: by visit_edge if N is 1 and the visitor has that form, else by visit.unrolled. The last
+// argument, 0, prefers the first function where both fit, as it is an int.
 template <typename Visit>
 KT_DEVICE auto visit_edges(const vertex_t* targets, const Edges<1>& edges, Visit& visit, int)
     -> decltype(visit(true, edges.u[0], edges.e[0], edges.u[0])) {
@@ -73,6 +76,7 @@ KT_DEVICE void visit_edges(const vertex_t*, const Edges<N>& edges, Visit& visit,
   visit.unrolled(edges);
 }
 
+// The vertices of a frontier: a list of them, or consecutive numbers.
 struct Queue {
   const vertex_t* vertices;
   int64 size;
@@ -214,6 +218,7 @@ KT_DEVICE void edges_of_lanes(const vertex_t* targets, AdjacencyList mine, bool 
       edges.e[i] = broadcast(ALL_LANES, shift, owner) + k;
     }
     visit_edges(targets, edges, visit, 0);
+    // The list of the last lane may have whole warps of edges left: they need no search.
     if constexpr (N == 1) {
       if (!extended) continue;
       const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
@@ -268,6 +273,7 @@ KT_DEVICE void edges_until(const vertex_t* targets, AdjacencyList list, int32 wi
 // A lane searches `patience` edges alone; then the whole warp searches the rest of its list.
 template <typename IsHit>
 KT_DEVICE vertex_t first_hit(const vertex_t* targets, AdjacencyList list, int32 patience, IsHit is_hit) {
+  // Alone, with several loads in flight; the first hit of them counts.
   vertex_t found = NO_PREDECESSOR;
   offset_t e = list.begin;
   const offset_t alone = list.end - list.begin < patience ? list.end : list.begin + patience;
@@ -281,6 +287,8 @@ KT_DEVICE vertex_t first_hit(const vertex_t* targets, AdjacencyList list, int32 
       if (is_hit(heads[i])) found = heads[i];
     e = e + IN_FLIGHT < alone ? e + IN_FLIGHT : alone;
   }
+
+  // Together, one list after the other.
   for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < list.end); left; left &= left - 1) {
     const int32 owner = first_lane(left);
     const offset_t end = broadcast(ALL_LANES, list.end, owner);

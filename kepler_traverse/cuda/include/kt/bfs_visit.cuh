@@ -16,6 +16,7 @@ struct Reach {
   int32* distance;
   vertex_t* predecessor;  // null: not computed
 
+  // Returns whether this edge discovers v: true for one edge per vertex.
   KT_DEVICE bool claim(vertex_t u, vertex_t v) const {
     int32 hops = racy_load(distance + v);
     bool discovered = false;

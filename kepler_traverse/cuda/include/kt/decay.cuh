@@ -63,6 +63,7 @@ struct Decay {
     return add_rounded(static_cast<double>(n) * 0.6931471805599453, 2.0 * s * p);
   }
 
+  // (1 + exp(-middle / width)) / (1 + exp((d - middle) / width)), which is 1 at d = 0.
   KT_DEVICE static double logistic(double d, double middle, double width) {
     const double at_zero = add_rounded(1.0, exponential(-(middle / width)));
     const double z = add_rounded(d, -middle) / width;
@@ -71,6 +72,7 @@ struct Decay {
     return at_zero * small / add_rounded(1.0, small);
   }
 
+  // The weight at a distance of 0 or more; only a logistic decay has a width.
   KT_DEVICE static double weight_at(double d, double parameter, double width) {
     if constexpr (DECAY == LINEAR) {
       return d < parameter ? add_rounded(1.0, -(d / parameter)) : 0.0;

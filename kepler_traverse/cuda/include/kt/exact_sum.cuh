@@ -20,6 +20,8 @@ KT_DEVICE Exact exact_of(double value, int32 exponent, bool half_to_even = false
   const uint64 fraction = static_cast<uint64>(bits) & 0xfffffffffffffULL;
   const uint64 mantissa = biased ? fraction | 1ULL << 52 : fraction;
   const int32 shift = (biased ? biased : 1) - 1075 - exponent;
+
+  // Shift the mantissa to the unit, into two words.
   uint64 low = 0, high = 0;
   if (shift <= 0) {
     low = shift > -64 ? mantissa >> -shift : 0;
@@ -32,6 +34,7 @@ KT_DEVICE Exact exact_of(double value, int32 exponent, bool half_to_even = false
   } else {
     high = mantissa << (shift - 64);
   }
+
   if (bits < 0) {
     low = ~low + 1;
     high = ~high + (low == 0);

@@ -30,6 +30,7 @@ template <typename Float>
 using key_of = typename Key<Float>::type;
 constexpr key_of<weight_t> INFINITE = Key<weight_t>::INFINITE;
 
+// Bits of a value, and back; those of an integer are itself.
 KT_DEVICE int64 bits_of(int64 value) { return value; }
 
 template <typename Float>
@@ -41,6 +42,7 @@ KT_DEVICE int64 of_bits<int64>(int64 bits) {
   return bits;
 }
 
+// The key of a value, and back.
 template <typename Float>
 KT_DEVICE key_of<Float> to_ordered(Float value) {
   const key_of<Float> bits = bits_of(value);

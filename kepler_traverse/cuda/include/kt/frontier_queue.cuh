@@ -9,11 +9,13 @@
 
 namespace kt {
 
+// Appends vertices to a queue of some capacity, of which the counter has the size.
 struct Appender {
   vertex_t* vertices;
   int64 capacity;
   int64* counter;
 
+  // Appends a vertex of each lane that calls it.
   KT_DEVICE void append(vertex_t v) const { append(v, lanes_here()); }
   // The same for the given lanes, all of which append to this queue.
   KT_DEVICE void append(vertex_t v, uint32 lanes) const {

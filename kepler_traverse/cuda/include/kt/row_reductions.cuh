@@ -16,6 +16,7 @@ constexpr int32 IN_FLIGHT = 8;
 KT_DEVICE int64 lesser(int64 a, int64 b) { return a < b ? a : b; }
 KT_DEVICE int64 larger(int64 a, int64 b) { return a < b ? b : a; }
 
+// The number of reduction blocks of n values.
 KT_DEVICE int64 reduction_blocks_of(int64 n) { return (n + REDUCTION_BLOCK - 1) / REDUCTION_BLOCK; }
 
 // Stored edges of the vertices first to end - 1 that are reached; `bits`: which of this lane's vertices are.
@@ -74,7 +75,8 @@ struct DistanceRecord {
   }
 };
 
-// Calls take for this thread's values of a tile, with IN_FLIGHT loads in flight.
+// Calls take for this thread's values of a tile, `first` to `end`, with IN_FLIGHT loads in flight. It also takes `none`
+// in place of values behind the end.
 template <typename T, typename Take>
 KT_DEVICE void walk(const T* values, int64 first, int64 end, T none, const Take& take) {
   for (int64 from = first + thread_in_block(); from < end; from += IN_FLIGHT * BLOCK) {

@@ -39,6 +39,7 @@ struct LocalQueue {
   // the size of the shortest queue.
   template <typename To>
   KT_DEVICE void empty_into(To&& to, int32 coalesced_from = LOCAL_QUEUE + 1) {
+    // At most one vertex per lane: the places follow from the lanes that have one.
     if (all(ALL_LANES, size <= 1)) {
       const uint32 lanes = ballot(ALL_LANES, size == 1);
       if (lanes == 0) return;

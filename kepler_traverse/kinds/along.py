@@ -17,7 +17,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import EXACT_BELOW, Array, is_rows, to_host
 from ..cpu import threads
-from ..cpu.path_walk import NO_EDGE, Walks
+from ..cpu.path_walk import NO_EDGE, Walks, new_walk_scratch
 from ..cpu.skims import (
     EdgeColumns,
     SumTree,
@@ -36,17 +36,16 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Traversal, Traversals
-from ..search.sparse import closed_cycle_error
 from .opportunities import find_bounds
-from .records import Asked, Values, format_ids
+from .records import Asked, Values, format_ids, unexplained_error
 from .result_kinds import AlongOptions
 
 INT64_END = 2**63
 # Kinds whose paths the search has found; the others find paths by distances that grow along them.
 _FINDS_PATHS = ("nearest", "paths")
 # sources from which on a hierarchy of canonical paths is built: it takes as long as so many walks
-_MANY = 500
-_LAST = "columns along paths"  # what the last ones are kept as
+_MIN_SOURCES_TO_BUILD = 500
+_LAST = "columns along paths"  # the key of the last ones in ``graph.derived.kept``
 ALONG = "along "  # begins the names of the values of columns that the user names
 
 
@@ -57,8 +56,9 @@ class AlongPaths(Digested):
 
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
-        self._of_graph: tuple[Graph | None, Any] = (None, None)
-        self._over: tuple[Any, Any] = (None, None)
+        # the last graph with its ``EdgesAlong``, and the last hierarchy with its ``ColumnSums``
+        self._edges_of_graph: tuple[Graph | None, Any] = (None, None)
+        self._sums_of_hierarchy: tuple[Any, Any] = (None, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns alone: each process derives the rest."""
@@ -72,9 +72,9 @@ class AlongPaths(Digested):
 
     def on(self, graph: Graph) -> EdgesAlong:
         """Return the columns on the edges of a graph, which are kept for the next call."""
-        if self._of_graph[0] is not graph:
-            self._of_graph = graph, _on_edges(graph, self.values)
-        edges: EdgesAlong = self._of_graph[1]
+        if self._edges_of_graph[0] is not graph:
+            self._edges_of_graph = graph, _place_on_edges(graph, self.values)
+        edges: EdgesAlong = self._edges_of_graph[1]
         return edges
 
     @cached_property
@@ -90,36 +90,44 @@ class AlongPaths(Digested):
     def in_units(self, totals: np.ndarray) -> dict[str, np.ndarray]:
         """Return sums in units, of shape (n_targets, n_columns), as the values of records."""
         sums = {}
-        for column, (name, unit) in enumerate(self.units.items()):
-            own = np.ascontiguousarray(totals[:, column])
-            sums[ALONG + name] = own if self.values[name].dtype.kind == "i" else own * unit
+        for place, (name, unit) in enumerate(self.units.items()):
+            column = np.ascontiguousarray(totals[:, place])
+            if self.values[name].dtype.kind == "f":
+                column = column * unit
+            sums[ALONG + name] = column
         return sums
 
     def over_hierarchy(self, graph: Graph, algorithm: str, n_sources: int) -> ColumnSums | None:
-        """Return what adds the columns up over the hierarchy of a graph; None if paths from so many
-        sources are walked back.
+        """Return what adds the columns up over the hierarchy of a graph; None if paths from
+        ``n_sources`` sources are walked back.
+
+        They are walked back where a sum could depend on the order of addition: if a column has no
+        unit, if distances may be rounded, or if a sum in units may exceed the integers that float64
+        holds.
         """
         metric = ALGORITHMS[algorithm].metric
-        known = graph.derived.known_hierarchy(metric)
-        if self._over[0] is known is not None:
-            return self._over[1]
+        hierarchy = graph.derived.known_hierarchy(metric)
+        if hierarchy is not None and self._sums_of_hierarchy[0] is hierarchy:
+            return self._sums_of_hierarchy[1]
+
         units = self.units.values()
-        if known is None or None in units:
+        if hierarchy is None or None in units:
             return None
         weights: Any = graph.weights
         may_round = metric == "weights" and not graph.integer_weights
-        if may_round and known.longest > EXACT_BELOW[weights.dtype]:
+        if may_round and hierarchy.longest > EXACT_BELOW[weights.dtype]:
             return None
         edges = self.on(graph)
         if edges.largest_sum(self) >= EXACT_BELOW[np.dtype(np.float64)]:
             return None
-        build = n_sources >= _MANY
-        canonical = edges.graph.derived.canonical_paths(known, metric, build=build)
+
+        build = n_sources >= _MIN_SOURCES_TO_BUILD
+        canonical = edges.graph.derived.canonical_paths(hierarchy, metric, build=build)
         if canonical is None:
             return None
-        columns = [edges.counted(self, name) for name in self.values]
-        self._over = known, ColumnSums(canonical, columns)
-        return self._over[1]
+        columns = [edges.in_units(self, name) for name in self.values]
+        self._sums_of_hierarchy = hierarchy, ColumnSums(canonical, columns)
+        return self._sums_of_hierarchy[1]
 
 
 class EdgesAlong(NamedTuple):
@@ -129,17 +137,20 @@ class EdgesAlong(NamedTuple):
     columns: EdgeColumns
     largest: list[int]  # the largest absolute value of each column of integers
 
-    def place(self, values: Mapping[str, np.ndarray], name: str) -> tuple[str, int]:
+    def find_place(self, values: Mapping[str, np.ndarray], name: str) -> tuple[str, int]:
         """Return the kind of a column, ``"integers"`` or ``"floats"``, and its place among them."""
         kind = values[name].dtype.kind
-        alike = [each for each, value in values.items() if value.dtype.kind == kind]
-        return ("integers" if kind == "i" else "floats"), alike.index(name)
+        names_of_kind = [other for other, value in values.items() if value.dtype.kind == kind]
+        field = "integers" if kind == "i" else "floats"
+        return field, names_of_kind.index(name)
 
-    def counted(self, along: AlongPaths, name: str) -> np.ndarray:
+    def in_units(self, along: AlongPaths, name: str) -> np.ndarray:
         """Return a column as int64 multiples of its unit."""
-        kind, place = self.place(along.values, name)
-        column = getattr(self.columns, kind)[:, place]
-        return (column / along.units[name] if kind == "floats" else column).astype(np.int64)
+        field, place = self.find_place(along.values, name)
+        column = getattr(self.columns, field)[:, place]
+        if field == "floats":
+            column = column / along.units[name]
+        return column.astype(np.int64)
 
     def largest_sum(self, along: AlongPaths) -> float:
         """Return a bound of the absolute sums, in units, along paths without a circle."""
@@ -166,6 +177,7 @@ def check_options(
             f"{option_text('along')} of result {kind.name} needs weights of 0 or more, and the graph "
             "has negative ones; take the sums of paths(graph, pairs, along=...)"
         )
+
     if isinstance(options.along, AlongPaths):
         return options
     if known_rows(graph) is None:
@@ -173,16 +185,19 @@ def check_options(
             f"along names columns of the edge list, and the graph does not know its rows; build it "
             f"with {option_text('edge_ids', True)}"
         )
+
     values = columns_along(graph, options.along)
     for name in values:
         if name in kind.columns or name == "group":
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    columns: Any = _paths_along(graph, values)
+    columns: Any = _reuse_derived(graph, values)
     return replace(options, along=columns)
 
 
-def _paths_along(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
-    """Return the columns with what the last call of this graph has derived from equal ones."""
+def _reuse_derived(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
+    """Return the columns as ``AlongPaths``: those of the last call of this graph, with what was
+    derived from them, if their values are equal.
+    """
     kept = graph.derived.cache
     last: AlongPaths | None = kept.get(_LAST)
     if last is None or not _are_equal(values, last.values):
@@ -212,6 +227,7 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
             f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
             "edge list, such as edges[['metres', 'toll']]"
         )
+
     require_edge_labels("along", along, graph.report.row_labels)
     columns = {}
     per = "one per row of the edge list that the graph was built from"
@@ -232,7 +248,7 @@ def known_rows(graph: Graph) -> Array | None:
     return graph.reverse.edge_rows
 
 
-def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
+def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
     """Return the columns by the positions of the edges in ``graph.reverse``, in host memory."""
     if graph.edge_rows is None:
         # The search goes against the edges, so that its reverse is the graph that was built.
@@ -242,6 +258,8 @@ def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
     else:
         host = graph.derived.on_host
         rows = host.derived.rows_of_reverse
+
+    # An edge without a row adds 0.
     has_row = rows >= 0
     columns: dict[str, list[np.ndarray]] = {"i": [], "f": []}
     largest = []
@@ -250,13 +268,14 @@ def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
         columns[value.dtype.kind].append(taken)
         if value.dtype.kind == "i":
             largest.append(max(int(taken.max(initial=0)), -int(taken.min(initial=0))))
-    stacked = [
-        np.ascontiguousarray(np.stack(alike, axis=1))
-        if alike
-        else np.zeros((rows.size, 0), np.int64 if kind == "i" else np.float64)
-        for kind, alike in columns.items()
-    ]
-    return EdgesAlong(host, EdgeColumns(*stacked), largest)
+
+    integers = np.zeros((rows.size, 0), np.int64)
+    if columns["i"]:
+        integers = np.ascontiguousarray(np.stack(columns["i"], axis=1))
+    floats = np.zeros((rows.size, 0), np.float64)
+    if columns["f"]:
+        floats = np.ascontiguousarray(np.stack(columns["f"], axis=1))
+    return EdgesAlong(host, EdgeColumns(integers, floats), largest)
 
 
 def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> dict[str, Array]:
@@ -281,7 +300,9 @@ def _sums_over_hierarchy(
     """
     query = asked.query
     if group.sums is not None:
-        return along.in_units(_sums_of_lists(asked, group, lists))
+        return along.in_units(_select_sums_of_lists(asked, group, lists))
+
+    # Distances beyond the limit of their source count as those without a path.
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
     hierarchy = query.sums.hierarchy
     limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
@@ -289,25 +310,31 @@ def _sums_over_hierarchy(
     distance, totals = query.sums.at_targets(group.sources, lists)
     is_known = distance <= np.broadcast_to(bounds, len(group))[rows]
     sums = along.in_units(np.where(is_known[:, None], totals, 0))
+
     if query.output == "all":
         lengths = np.where(is_known, distance * hierarchy.unit, -1)
         _check_sums(asked, group, lists, lengths, sums)
     return sums
 
 
-def _sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
-    """Return the sums of a group, which has those at the targets of all sources, at the targets of
-    each source, of shape (n_targets, n_columns).
+def _select_sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
+    """Return the sums of a group at the targets of each source, of shape (n_targets, n_columns).
+
+    The group has those at the shared targets of all sources, of shape (k, n_shared, n_columns).
     """
     sums: Any = group.sums
     if asked.query.limits is not None:
         sums = np.where(asked.returned(group.distance)[1][:, :, None], 0, sums)
+
+    # Where all lists are alike, the columns of one of them serve all sources.
     first = lists.of(0)
     is_same = np.array_equal(lists.vertices, np.tile(first, len(group)))
-    columns = np.searchsorted(asked.query.shared_targets, first if is_same else lists.vertices)
     if is_same:
-        return sums[:, columns].reshape(columns.size * len(group), -1)
-    return sums[np.repeat(np.arange(len(group)), np.diff(lists.offsets)), columns]
+        places = np.searchsorted(asked.query.shared_targets, first)
+        return sums[:, places].reshape(places.size * len(group), -1)
+    places = np.searchsorted(asked.query.shared_targets, lists.vertices)
+    rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
+    return sums[rows, places]
 
 
 def _check_sums(
@@ -319,15 +346,21 @@ def _check_sums(
 ) -> None:
     """Raise CertificateError unless the paths that were added up are as long as the distances, and
     the sums of the first source are those of its paths.
+
+    ``lengths`` are those of the paths, -1 where there is none, and ``sums`` the sums by name.
     """
     distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
     wrong = [np.flatnonzero(np.where(missing, -1, distance) != lengths)]
-    first = lists.part(0, 1)
-    own = group[:1]
-    assert isinstance(own, Traversals)
-    walked = sums_at_targets(asked.graph, own, first, asked.query.limit, asked.options.along)
+
+    first_lists = lists.part(0, 1)
+    first_source = group[:1]
+    assert isinstance(first_source, Traversals)
+    walked = sums_at_targets(
+        asked.graph, first_source, first_lists, asked.query.limit, asked.options.along
+    )
     for name, values in walked.items():
         wrong.append(np.flatnonzero(values != sums[name][: values.size]))
+
     places = np.concatenate(wrong)
     if places.size:
         (shown,) = format_ids(asked.graph, lists.vertices[places[0]])
@@ -348,41 +381,44 @@ def sums_at_targets(
     is_weighted = ALGORITHMS[group.algorithm].is_weighted
     distance: Any = group.distance
     kind = distance.dtype
-    reverse = (host.derived.sums_in(kind.name) if is_weighted else host).reverse
-    in_edges = (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None)
+    if is_weighted:
+        reverse = host.derived.sums_in(kind.name).reverse
+        weights = reverse.weights
+    else:
+        reverse = host.reverse
+        weights = None
     bound = find_bounds([np.inf if limit is None else limit], kind)[0]
     n = host.n_vertices
     scratch: list[Any] = [None] * threads.max_threads()
     sums = _Sums.empty(lists.vertices.size, edges.columns)
-    wrong = np.full(len(group), NO_EDGE)
-    unproved = np.full(len(group), -1)
+    # per source, a vertex with such a fault, or none
+    unexplained = np.full(len(group), NO_EDGE)
+    with_wrong_sums = np.full(len(group), -1)
 
     def walk(i: int, thread: int) -> None:
+        """Write the sums of source i, with the scratch of a thread."""
         if scratch[thread] is None:
-            walking = np.full(n, -1, np.int32), *np.empty((2, n), np.int64)
-            scratch[thread] = new_sum_tree(n, edges.columns), walking
-        tree, walking = scratch[thread]
+            scratch[thread] = new_sum_tree(n, edges.columns), new_walk_scratch(n)
+        tree, walk_scratch = scratch[thread]
+
         row = to_host(distance[i]) if is_rows(distance) else distance[i]
-        walks = Walks(*in_edges, row, None, *walking)
+        walks = Walks(reverse.offsets, reverse.targets, weights, None, row, None, *walk_scratch)
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = np.ascontiguousarray(lists.vertices[begin:end])
         source = int(group.sources[i])
-        wrong[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
-        if wrong[i] == NO_EDGE:
+        unexplained[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
+        if unexplained[i] == NO_EDGE:
             sums.take(tree, targets, i, begin)
             if i == 0:
-                unproved[i] = violation(source, i, walks, edges.columns, tree)
+                with_wrong_sums[i] = violation(source, i, walks, edges.columns, tree)
 
     threads.for_each(walk, len(group))
-    for vertex in wrong[wrong != NO_EDGE].tolist():
-        (name,) = format_ids(graph, vertex)
-        raise PrecisionError(
-            f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}"
-        )
-    for vertex in unproved[unproved >= 0].tolist():
+    for vertex in unexplained[unexplained != NO_EDGE].tolist():
+        raise unexplained_error(graph, vertex, kind)
+    for vertex in with_wrong_sums[with_wrong_sums >= 0].tolist():
         (name,) = format_ids(graph, vertex)
         raise CertificateError(f"the sums along the path to vertex {name} are wrong")
-    return sums.named(along, edges)
+    return sums.name_columns(along, edges)
 
 
 def sums_along_predecessors(
@@ -401,18 +437,20 @@ def sums_along_predecessors(
     sum_along_predecessors(root, targets, predecessor, in_edges, edges.columns, tree)
     sums = _Sums.empty(targets.size, edges.columns)
     sums.take(tree, targets, 0, 0)
-    return sums.named(along, edges)
+    return sums.name_columns(along, edges)
 
 
 class _Sums(NamedTuple):
     """The sums at targets, in the order of their lists."""
 
+    # integers, floats: of shape (n_targets, n_columns)
     integers: np.ndarray
     floats: np.ndarray
-    hops: np.ndarray
+    hops: np.ndarray  # int32 of shape (n_targets,): the edges of each path
 
     @classmethod
     def empty(cls, size: int, columns: EdgeColumns) -> _Sums:
+        """Return sums of 0 at ``size`` targets."""
         return cls(
             np.zeros((size, columns.integers.shape[1]), np.int64),
             np.zeros((size, columns.floats.shape[1])),
@@ -420,7 +458,7 @@ class _Sums(NamedTuple):
         )
 
     def take(self, tree: SumTree, targets: np.ndarray, stamp: int, begin: int) -> None:
-        """Take the sums that are known of some targets, which begin at a place of the lists."""
+        """Take the sums that a tree knows of some targets, which begin at a place of the lists."""
         is_known = tree.stamp[targets] == stamp
         known = targets[is_known]
         places = begin + np.flatnonzero(is_known)
@@ -428,18 +466,19 @@ class _Sums(NamedTuple):
         self.floats[places] = tree.floats[known]
         self.hops[places] = tree.hops[known]
 
-    def named(self, along: AlongPaths, edges: EdgesAlong) -> dict[str, np.ndarray]:
+    def name_columns(self, along: AlongPaths, edges: EdgesAlong) -> dict[str, np.ndarray]:
         """Return the sums by name; PrecisionError if one may exceed its type."""
-        most = int(self.hops.max(initial=0))
+        most_edges = int(self.hops.max(initial=0))
         named = {}
         for name in along.values:
-            kind, place = edges.place(along.values, name)
-            if kind == "integers" and edges.largest[place] * most >= INT64_END:
+            field, place = edges.find_place(along.values, name)
+            if field == "integers" and edges.largest[place] * most_edges >= INT64_END:
                 raise PrecisionError(
                     f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats"
                 )
-            named[ALONG + name] = np.ascontiguousarray(getattr(self, kind)[:, place])
-            if kind == "floats" and not np.isfinite(named[ALONG + name]).all():
+            column = np.ascontiguousarray(getattr(self, field)[:, place])
+            named[ALONG + name] = column
+            if field == "floats" and not np.isfinite(column).all():
                 raise PrecisionError(
                     f"along[{name!r}]: the sum over a path exceeds float64; scale the column down"
                 )

@@ -61,9 +61,15 @@ class Sample(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What an estimate carries."""
-        of = {"sources": self.sources.size, "epsilon": self.epsilon, "delta": self.delta}
-        return {"estimate": of | {"bound": "Serfling 1974, for all rows together, normalized"}}
+        """What the result says of an estimate: the number of sources, and the bound of its error."""
+        return {
+            "estimate": {
+                "sources": self.sources.size,
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "bound": "Serfling 1974, for all rows together, normalized",
+            }
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,6 +116,7 @@ def check_options(
     of = arguments.choice("of", given, CELLS)
     sources = numbers.get("sources")
     n = graph.n_vertices
+
     refuse_closed(graph, "betweenness is of paths that may lead anywhere")
     for name in ("endpoints", "normalized"):
         arguments.flag(name, getattr(options, name))
@@ -117,6 +124,7 @@ def check_options(
         _refuse_weights_of_zero(graph)
     if sources is not None:
         refuse_twice(graph, sources, "paths")
+
     sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
     return CheckedBetweenness(
         of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample
@@ -134,16 +142,18 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
     delta = options.delta
     if samples is None and epsilon is None:
         return None
-    delta = DELTA if delta is None else _share("delta", delta)
+
+    delta = DELTA if delta is None else _require_share("delta", delta)
     cells = max(cells, 1)
     if samples is None:
-        samples = samples_for(_share("epsilon", epsilon), delta, n, cells)
+        samples = count_samples(_require_share("epsilon", epsilon), delta, n, cells)
     elif not 2 <= arguments.whole("samples", samples) <= n:
         raise InputError(
             f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}"
         )
     if samples >= n:
         return None
+
     if options.seed is None:
         seed = SEED
     else:
@@ -152,7 +162,8 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
     return Sample(drawn, seed, error_bound(samples, delta, n, cells), delta)
 
 
-def _share(name: str, value: Any) -> float:
+def _require_share(name: str, value: Any) -> float:
+    """Return a number between 0 and 1, or raise InputError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise InputError(
             f"{option_text(name)} must be a number between 0 and 1, not {arguments.describe(value)}"
@@ -171,7 +182,7 @@ def error_bound(samples: int, delta: float, n: int, cells: int) -> float:
     return math.sqrt((1 - (samples - 2) / n) * math.log(2 * cells / delta) / (2 * (samples - 1)))
 
 
-def samples_for(epsilon: float, delta: float, n: int, cells: int) -> int:
+def count_samples(epsilon: float, delta: float, n: int, cells: int) -> int:
     """Return how many sources make ``error_bound`` at most ``epsilon``: all of them, if nothing
     less does.
     """
@@ -179,20 +190,21 @@ def samples_for(epsilon: float, delta: float, n: int, cells: int) -> int:
     high = n
     while low < high:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle) if error_bound(middle, delta, n, cells) <= epsilon else (middle + 1, high)
-        )
+        if error_bound(middle, delta, n, cells) <= epsilon:
+            high = middle
+        else:
+            low = middle + 1
     return high
 
 
 def _refuse_weights_of_zero(graph: Graph) -> None:
+    """Raise InputError if an edge has a weight of 0 or less; the message names the first one."""
     if graph.weights is None or not graph.n_edges or graph.derived.min_weight > 0:
         return
     host = graph.derived.on_host
     edge = int(np.flatnonzero(~(host.weights > 0))[0])
-    src, dst = format_ids(
-        graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge]
-    )
+    tail = np.searchsorted(host.offsets, edge, side="right") - 1
+    src, dst = format_ids(graph, tail, host.targets[edge])
     raise InputError(
         f"the edge from {src} to {dst} has weight {host.weights[edge]}: shortest paths cannot be counted unless all weights "
         "are above 0; give a small weight instead, or contract the edge"
@@ -206,7 +218,8 @@ def find_scales(
     directed: bool,
     cells: np.ndarray,
 ) -> Any:
-    """Return what the sums of some cells are multiplied by: NetworkX's definitions.
+    """Return what the sums of some cells are multiplied by, one number or one per cell: NetworkX's
+    definitions.
 
     ``options`` has ``of``, ``endpoints`` and ``normalized``.
     """
@@ -216,6 +229,7 @@ def find_scales(
         return 1.0
 
     def scale(k: int) -> float:
+        """Return the factor of a sum over k sources."""
         if options.normalized:
             return 1 / (k * (others - 1))
         return others / (k * (1 if directed else 2))
@@ -223,27 +237,30 @@ def find_scales(
     if sample is None:
         return scale(others)
     k = sample.sources.size
-    # A vertex of the sample has no paths from itself.
     if counts_ends:
         return scale(k)
-    return np.where(np.isin(cells, sample.sources), scale(k - 1) if k > 1 else np.nan, scale(k))
+    # A vertex of the sample has no paths from itself.
+    scale_of_source = scale(k - 1) if k > 1 else np.nan
+    return np.where(np.isin(cells, sample.sources), scale_of_source, scale(k))
 
 
 def scaled(
     options: BetweennessOptions, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the same from the options of ``BetweennessOptions``, and what the result carries; see
+    """Return the factors of the sums of some cells, and what else is said of the result; see
     ``ResultKind``.
     """
     sample = select_sample(options, n_vertices, n_cells)
-    return find_scales(
-        options, sample, n_vertices, directed, cells
-    ), {} if sample is None else sample.facts
+    scales = find_scales(options, sample, n_vertices, directed, cells)
+    if sample is None:
+        return scales, {}
+    return scales, sample.facts
 
 
 class HostRows(NamedTuple):
     """Distances in host memory: a row per source, or those of ``SparseDistances``."""
 
+    # offsets, vertices: None for a row per source
     offsets: np.ndarray | None
     vertices: np.ndarray | None
     distance: np.ndarray
@@ -260,8 +277,8 @@ class HostRows(NamedTuple):
         if self.offsets is None or self.vertices is None:
             return distance[i]
         row = np.full(n_vertices, unreached_value(distance.dtype), distance.dtype)
-        part = slice(self.offsets[i], self.offsets[i + 1])
-        row[self.vertices[part]] = distance[part]
+        row_slice = slice(self.offsets[i], self.offsets[i + 1])
+        row[self.vertices[row_slice]] = distance[row_slice]
         return row
 
 
@@ -292,6 +309,9 @@ class Betweenness(Loads):
             self._is_target[self._targets] = 1
 
     def add(self, group: Traversals) -> None:
+        """Add the loads of a group; one source of the call, or of each group of rows, is certified
+        first.
+        """
         distance: Any = group.distance
         if not self._is_even and len(group) and (is_rows(distance) or not self._is_certified):
             self.certify(group)
@@ -301,9 +321,11 @@ class Betweenness(Loads):
             return
         kind = self._choose_type(distance)
         n_threads = max(1, min(threads.count(), len(group)))
-        own = [self.get_scratch(thread, (kind, is_rows(distance))) for thread in range(n_threads)]
+        scratch = [
+            self.get_scratch(thread, (kind, is_rows(distance))) for thread in range(n_threads)
+        ]
         sums = [self.of_thread(thread) for thread in range(n_threads)]
-        self._add_rows(group.sources, HostRows.of(distance), kind, own, sums)
+        self._add_rows(group.sources, HostRows.of(distance), kind, scratch, sums)
 
     def _add_rows(
         self,
@@ -314,13 +336,17 @@ class Betweenness(Loads):
         sums: list[ExactSums],
         exponents: np.ndarray | None = None,
     ) -> None:
-        """Add loads by distances in host memory; ``exponents``, if given, are for vertices, of a
-        single source.
+        """Add loads by distances in host memory.
+
+        ``scratch`` and ``sums`` are one per thread. With ``exponents``, int64 of shape
+        (n_vertices,), there is one source, whose loads are added at vertices without the ends of
+        paths, and whose exponents are written if its counts of paths need them.
         """
         edges = self._edges(kind)
         of_edges = self.of == "edges" and exponents is None
         endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints
+
         status = np.zeros(sources.size, np.int64)
         task = cpu.Task(
             sources,
@@ -339,12 +365,14 @@ class Betweenness(Loads):
             sources.size,
             task,
             edges,
-            self._counted(of, self._is_even),
+            self._select_counted(of, self._is_even),
             own=(scratch, [cpu.Sums(each.low, each.high) for each in sums]),
         )
-        left = [i for i in np.flatnonzero(status).tolist() if status[i] != cpu.NOT_EXPLAINED]
-        if len(left) < np.count_nonzero(status):
+
+        # Sources that the kernel leaves need exact sums, or counts of paths with exponents.
+        if (status == cpu.NOT_EXPLAINED).any():
             raise closed_cycle_error(kind)
+        left = np.flatnonzero(status).tolist()
 
         def add_one(item: int, thread: int) -> None:
             i = left[item]
@@ -360,8 +388,8 @@ class Betweenness(Loads):
         threads.for_each(add_one, len(left))
 
     def _find_least(self, kind: np.dtype) -> Any:
-        """Return what ``absorbs`` takes if rounding may absorb a weight, so that exact sums decide;
-        else 0.
+        """Return what ``cpu.absorbs`` takes if rounding may absorb a weight, so that exact sums
+        decide; else 0.
         """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
@@ -383,6 +411,8 @@ class Betweenness(Loads):
     ) -> None:
         """Add the loads of one source by exact sums of the weights, as rounding may absorb some of
         them.
+
+        ``row`` are its distances; ``of`` says whether at edges, and at ends.
         """
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
@@ -391,8 +421,9 @@ class Betweenness(Loads):
             scratch = cpu.new_scratch(n, n_edges, unreached_value(kind))
             self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, edges.ahead)
         scratch, exact = self._exact_scratch[thread, kind]
+
         scratch.distance[:] = row
-        counted = self._counted(of)
+        counted = self._select_counted(of)
         loads = cpu.Sums(sums.low, sums.high)
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         status = cpu.add_scaled(search, edges, counted, None, exact, scratch, loads)
@@ -409,8 +440,10 @@ class Betweenness(Loads):
         of: tuple[bool, bool],
         memory: Any = None,
     ) -> None:
-        """Add the loads of one source, whose counts of paths need exponents; ``memory`` has its
-        scratch and exponents.
+        """Add the loads of one source, whose counts of paths need exponents.
+
+        ``row`` are its distances; ``of`` says whether at edges, and at ends; ``memory`` has its
+        scratch and exponents, if they are there already.
         """
         if self._is_even:
             raise PrecisionError(
@@ -418,16 +451,16 @@ class Betweenness(Loads):
             )
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
+
         edges = self._edges(kind)
         if is_hops(kind):
             ones = np.ones(n_edges, kind)
             edges = cpu.WeightedEdges(edges, ones, ones, kind.type(0))
-        scratch, exponents = memory or (
-            cpu.new_scratch(n, n_edges, unreached_value(kind)),
-            np.zeros(n, np.int64),
-        )
+        if memory is None:
+            memory = cpu.new_scratch(n, n_edges, unreached_value(kind)), np.zeros(n, np.int64)
+        scratch, exponents = memory
         scratch.distance[:] = to_host(row)
-        counted = self._counted(of)
+        counted = self._select_counted(of)
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         loads = cpu.Sums(sums.low, sums.high)
         if cpu.add_scaled(search, edges, counted, exponents, None, scratch, loads):
@@ -453,7 +486,7 @@ class Betweenness(Loads):
         back: Any = graph.reverse.weights
         return cpu.WeightedEdges(edges, weights, back, self._find_least(kind))
 
-    def _counted(self, of: tuple[bool, bool], is_even: bool = False) -> cpu.Counted:
+    def _select_counted(self, of: tuple[bool, bool], is_even: bool = False) -> cpu.Counted:
         """Return what is counted of the paths; ``of`` says whether at edges, and at ends."""
         return cpu.Counted(self._is_target, self._targets, *of, is_even)
 
@@ -481,15 +514,16 @@ class Betweenness(Loads):
             group = group.within([each.item() for each in to_host(ends)])
         else:
             is_target = None
+
         of = self.of == "edges", self._question.endpoints
-        group = self._without_absorbed(group, of)
+        group = self._add_absorbed(group, of)
         sums = gpu.LoadSums(**{"edges" if of[0] else "vertices": self.on_gpu})
         is_left = gpu.add_loads(graph, group.sources, group.distance, sums, is_target, of[1])
         for i in np.flatnonzero(is_left).tolist():
             kind = self._choose_type(group.distance)
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
 
-    def _without_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
+    def _add_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
         """Add the loads of the sources from which rounding may absorb a weight, and return the
         others.
         """
@@ -498,10 +532,12 @@ class Betweenness(Loads):
         least = self._find_least(kind)
         if not least:
             return group
+
         xp = namespace(distance)
         is_within = is_reached(distance) & at_most(distance, float(self.find_bound(kind)))
         farthest = to_host(xp.where(is_within, distance, kind.type(0)).max(axis=1))
-        is_absorbed = np.array([cpu.absorbs(each, least) for each in farthest])
+
+        is_absorbed = np.array([cpu.absorbs(d, least) for d in farthest])
         absorbed = np.flatnonzero(is_absorbed)
         others = np.flatnonzero(~is_absorbed)
         rows = to_host(distance[xp.asarray(absorbed)])
@@ -512,18 +548,22 @@ class Betweenness(Loads):
             )
 
         threads.for_each(add_one, absorbed.size)
-        kept: dict[str, Any] = {
+
+        fields: dict[str, Any] = {
             "sources": group.sources[others],
             "distance": distance[xp.asarray(others)],
         }
         for name in ("limits", "rounds"):
-            kept[name] = [getattr(group, name)[i] for i in others.tolist()]
-        return replace(group, **kept)
+            fields[name] = [getattr(group, name)[i] for i in others.tolist()]
+        return replace(group, **fields)
 
     @property
     def sums_of_cells(self) -> ExactSums:
+        """As of ``Loads``; on a GPU those of edges are put into the order of the reversed graph
+        first.
+        """
         if self.of == "edges" and self._on_gpu is not None:
-            self._on_gpu = gpu.by_in_edges(self.asked.graph, self._on_gpu)
+            self._on_gpu = gpu.order_by_in_edges(self.asked.graph, self._on_gpu)
         return super().sums_of_cells
 
     def certify(self, group: Traversals, i: int = 0) -> None:
@@ -542,11 +582,13 @@ class Betweenness(Loads):
         source = int(group.sources[i])
         bound = self.find_bound(kind)
         least = self._find_least(kind)
+
+        # Count paths again, to vertices.
         if least:
             edges = self._edges(kind)
             exact = cpu.new_exact(n, edges.ahead)
             scratch.distance[:] = row
-            counted = self._counted((False, False))
+            counted = self._select_counted((False, False))
             loads_of_sums = cpu.Sums(sums.low, sums.high)
             search = cpu.Search(source, scratch.order[:0], bound)
             cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads_of_sums)
@@ -559,6 +601,7 @@ class Betweenness(Loads):
                 [sums],
                 exponents,
             )
+
         loads = sums.floats(np.arange(n))
         if self._targets.size:  # a search may not have settled what lies beyond them
             ends = row[self._targets]
@@ -575,6 +618,7 @@ class Betweenness(Loads):
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]
+
         question = self._question
         scales = find_scales(
             question, question.sample, self.graph.n_vertices, self.graph.directed, cells

@@ -98,7 +98,7 @@ def add_loads(
     if not len(distance):
         return np.zeros(0, bool)
     vertex_sums, edge_sums = sums
-    out = {
+    output = {
         "is_target": is_target,
         "vertex_low": None if vertex_sums is None else vertex_sums.low,
         "vertex_high": None if vertex_sums is None else vertex_sums.high,
@@ -106,9 +106,10 @@ def add_loads(
         "edge_high": None if edge_sums is None else edge_sums.high,
     }
     if method == "lanes" or (method == "auto" and distance.dtype == np.int8):
-        left = _by_lanes(graph, distance, out)
+        left = _add_by_lanes(graph, distance, output)
     else:
-        left = _by_blocks(graph, sources, distance, out)
+        left = _add_by_blocks(graph, sources, distance, output)
+
     if endpoints and vertex_sums is not None:
         flat, pitch = flatten_distances(distance)
         ends = {
@@ -121,41 +122,53 @@ def add_loads(
             "is_target": is_target,
             "high": vertex_sums.high,
         }
-        there = kernel(*_request(_ENDS, distance.dtype, graph.targets.dtype))
-        launch(there, len(distance) * -(-graph.n_vertices // WARP), ends)
+        add_ends = kernel(*_request(_ENDS, distance.dtype, graph.targets.dtype))
+        launch(add_ends, len(distance) * -(-graph.n_vertices // WARP), ends)
     return left
 
 
-def by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
+def order_by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
     """Return sums of stored edges as those of the edges of the reversed graph, in the order in
     which it stores them.
     """
     order = cp.argsort(graph.targets, kind="stable")
+    # Behind the edges are sums of what has no path, which stay where they are.
     return OnGpu(*(cp.concatenate([words[order], words[order.size :]]) for words in edge_sums))
 
 
-def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
+def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.ndarray:
+    """Add loads by hops of one byte, for some groups of 32 sources at a time; see
+    betweenness_lanes.cu.
+
+    ``output`` are the arguments of the kernels that hold sums. Return as ``add_loads``.
+    """
     n = graph.n_vertices
     k = len(distance)
-    each = n * (9 * WARP + 8) + 2 * graph.n_edges  # lines, and at most the sums of chunks
-    at_once = max(
-        1, min(-(-k // WARP), _groups_at_once(n), memory.fitting(STATE_BYTES) // max(each, 1))
-    )
+    # Per vertex and lane a level of one byte and a double, and per vertex a word of lanes; and at
+    # most the sums of chunks.
+    bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
+    fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
+    at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))
     levels = cp.empty(at_once * n * WARP, np.uint8)
     values = cp.empty(at_once * n * WARP, np.float64)
     present = cp.empty(at_once * n, np.uint64)
-    ways = []
-    for way in (graph.reverse, graph):
-        hubs = graph_statistics.chunks_of_hubs(way.offsets, CHUNK)
-        ways.append(
+
+    # Counting reads the edges into each vertex, and adding loads those out of it.
+    directions = []
+    for direction in (graph.reverse, graph):
+        hubs = graph_statistics.chunks_of_hubs(direction.offsets, CHUNK)
+        directions.append(
             {
-                "offsets": way.offsets,
-                "targets": way.targets,
+                "offsets": direction.offsets,
+                "targets": direction.targets,
                 "hub_chunks": hubs,
                 "n_hub_chunks": np.int64(hubs.size),
             }
         )
-    partial = cp.empty(at_once * WARP * max(int(way["n_hub_chunks"]) for way in ways), np.float64)
+    partial = cp.empty(
+        at_once * WARP * max(int(direction["n_hub_chunks"]) for direction in directions), np.float64
+    )
+
     are_left = []
     for first in range(0, k, at_once * WARP):
         rows = distance[first : first + at_once * WARP]
@@ -173,27 +186,36 @@ def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
                 "n_sources": np.int64(len(rows)),
             },
         )
+
         overflows = cp.zeros(n_groups * WARP, np.int32)
         args = {
             **lines,
             "n_groups": np.int64(n_groups),
             "partial": partial,
             "overflows": overflows,
-            **out,
+            **output,
         }
+
+        # Count paths from level to level, and add dependencies back.
         for level in range(1, depth + 1):
-            _level({**args, **ways[0]}, _COUNTS, level, level - 1, level == depth)
+            _launch_level({**args, **directions[0]}, _COUNTS, level, level - 1, level == depth)
         for level in range(depth - 1, -1, -1):
-            _level({**args, **ways[1]}, _LOADS, level, level + 1, False)
+            _launch_level({**args, **directions[1]}, _LOADS, level, level + 1, False)
         are_left.append(overflows.get()[: len(rows)] != 0)
     return np.concatenate(are_left)
 
 
-def _level(args: dict[str, Any], entry: Entry, level: int, wanted: int, is_last: bool) -> None:
+def _launch_level(
+    args: dict[str, Any], entry: Entry, level: int, neighbor_level: int, is_last: bool
+) -> None:
+    """Launch the kernels of one level, which reads values of its neighbors in ``neighbor_level``.
+
+    The first sums the chunks of hubs, which ``entry`` then adds up.
+    """
     args = {
         **args,
         "level": np.int32(level),
-        "wanted": np.int32(wanted),
+        "wanted": np.int32(neighbor_level),
         "is_last": np.int32(is_last),
     }
     kind = args["targets"].dtype
@@ -202,9 +224,13 @@ def _level(args: dict[str, Any], entry: Entry, level: int, wanted: int, is_last:
     launch(kernel(entry.variant(**_sizes()), kind), n_groups * int(args["n_vertices"]), args)
 
 
-def _by_blocks(
-    graph: Graph, sources: np.ndarray, distance: Array, out: dict[str, Any]
+def _add_by_blocks(
+    graph: Graph, sources: np.ndarray, distance: Array, output: dict[str, Any]
 ) -> np.ndarray:
+    """Add loads with one thread block per source; see betweenness_blocks.cu.
+
+    ``output`` are the arguments of the kernel that hold sums. Return as ``add_loads``.
+    """
     of_hops = is_hops(distance.dtype)
     if not of_hops:
         graph = graph.derived.sums_in(distance.dtype.name)
@@ -212,11 +238,11 @@ def _by_blocks(
     k = len(distance)
     index = graph.targets.dtype
     reverse = graph.reverse
-    there = kernel(*_request(_BLOCKS, distance.dtype, index))
-    each = n * _block_bytes(index.itemsize)
-    blocks = max(
-        1, min(k, BLOCKS, blocks_at_once(there), memory.fitting(STATE_BYTES) // max(each, 1))
-    )
+    search = kernel(*_request(_BLOCKS, distance.dtype, index))
+    bytes_per_source = n * _block_bytes(index.itemsize)
+    fitting = memory.fitting(STATE_BYTES) // max(bytes_per_source, 1)
+    blocks = max(1, min(k, BLOCKS, blocks_at_once(search), fitting))
+
     flat, pitch = flatten_distances(distance)
     overflows = cp.zeros(k, np.int32)
     args = {
@@ -237,9 +263,9 @@ def _by_blocks(
         "order": cp.empty(blocks * n, index),
         "rounds": cp.empty(blocks * (n + 1), index),
         "overflows": overflows,
-        **out,
+        **output,
     }
-    launch_blocks(there, blocks, args)
+    launch_blocks(search, blocks, args)
     return overflows.get() != 0
 
 
@@ -247,7 +273,7 @@ def bytes_needed(
     n_sources: int, n_vertices: int, n_edges: int, index: int, one_byte_hops: bool
 ) -> int:
     """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse,
-    distances and sums.
+    distances and sums. ``index`` is the size of a vertex number in bytes.
     """
     if one_byte_hops:
         groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
@@ -257,7 +283,7 @@ def bytes_needed(
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
-    """Kernels for distances that are not known yet."""
+    """Return requests for the kernels of distances that are not known yet."""
     if hops:
         return [
             Request(_COUNTS.variant(**_sizes())),
@@ -267,16 +293,22 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
 
 def _groups_at_once(n_vertices: int) -> int:
+    """Return how many groups of 32 sources are held at once."""
     return max(1, LINES_AT_ONCE // max(n_vertices, 1))
 
 
 def _block_bytes(index: int) -> int:
+    """Return the bytes per vertex of a block: a double, a count, and two vertex numbers of
+    ``index`` bytes.
+    """
     return 8 + 4 + 2 * index
 
 
 def _sizes() -> dict[str, Any]:
+    """Return the compile-time constants of both methods."""
     return {"CHUNK": CHUNK, "PATHS_LOG2": PATHS_LOG2}
 
 
 def _request(entry: Entry, kind: np.dtype, vertex_t: Any) -> Request:
+    """Return a request for a kernel of ``_add_by_blocks``."""
     return Request.reading(kind, entry, vertex_t, block=SOURCE_BLOCK, **_sizes())

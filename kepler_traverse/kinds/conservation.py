@@ -47,25 +47,38 @@ def require_conserved(
     """
     reverse = graph.reverse
     src, dst = find_ends(graph, cells)
+
+    # Find the tight edges into the heads: ``into`` lists all edges into one head after the other.
     begin = reverse.offsets[dst]
     counts = reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
     into = np.repeat(begin, counts) + positions_in_groups(counts)
-    own = np.repeat(distance[dst], counts)
-    far = distance[reverse.targets[into]]
+    distance_of_head = np.repeat(distance[dst], counts)
+    distance_of_tail = distance[reverse.targets[into]]
     if weights is None:
         length = distance.dtype.type(1)
     else:
         length = weights[into]
     with np.errstate(over="ignore"):
-        ends = (far >= 0) & np.isfinite(own) & ((far + length).astype(distance.dtype) == own)
-    none = np.iinfo(np.int64).max
+        is_tight = (
+            (distance_of_tail >= 0)
+            & np.isfinite(distance_of_head)
+            & ((distance_of_tail + length).astype(distance.dtype) == distance_of_head)
+        )
+
+    # Each edge must be the first tight one from a nearer vertex, or of length zero where there is
+    # none.
+    no_edge = np.iinfo(np.int64).max
     if into.size:
-        nearer = np.minimum.reduceat(np.where(ends & (far < own), into, none), first)
+        nearer = np.minimum.reduceat(
+            np.where(is_tight & (distance_of_tail < distance_of_head), into, no_edge), first
+        )
     else:
         nearer = cells
-    level = np.isin(cells, into[ends & (far == own)]) & (nearer == none)
-    wrong = np.flatnonzero(((nearer != cells) & ~level) | (np.diff(dst, prepend=-1) == 0))
+    is_level = np.isin(cells, into[is_tight & (distance_of_tail == distance_of_head)]) & (
+        nearer == no_edge
+    )
+    wrong = np.flatnonzero(((nearer != cells) & ~is_level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
         ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
         raise _error(
@@ -74,6 +87,8 @@ def require_conserved(
             f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path",
             wrong,
         )
+
+    targets, volumes = taken
     _require_sums(
         graph,
         source,
@@ -81,8 +96,8 @@ def require_conserved(
         [
             (dst, loads, 1),
             (src, loads, -1),
-            (taken[0], taken[1], -1),
-            (np.full(taken[0].size, source), taken[1], 1),
+            (targets, volumes, -1),
+            (np.full(targets.size, source), volumes, 1),
         ],
     )
 
@@ -98,6 +113,9 @@ def require_inflow(
 ) -> None:
     """Check that vertices carry what the edges that lead to them carry, and the source what all
     targets take.
+
+    ``cells`` and ``loads`` are edges and what they carry, as in ``require_conserved``; ``taken`` is
+    what each target takes; ``vertices`` and ``carried`` are vertices and what they carry.
     """
     _, dst = find_ends(graph, cells)
     sent = np.full(taken[0].size, source), taken, 1
@@ -108,14 +126,16 @@ def require_inflow(
 def require_listed(
     graph: Graph, source: int, rows: np.ndarray, taken: Words, listed: np.ndarray, carried: Words
 ) -> None:
-    """Check that the pairs which are listed, ascending, are those that take something, and what
-    they take.
+    """Check that the pairs which are listed are those that take something, and what they take.
+
+    ``rows`` and ``taken`` are the pairs of the source, by their rows in the table, and what they
+    take; ``listed``, ascending rows, and ``carried`` are the result.
     """
-    at = np.flatnonzero((taken[0] != 0) | (taken[1] != 0))
-    at = at[np.argsort(rows[at])]
-    wrong = np.setxor1d(rows[at], listed)
+    served = np.flatnonzero((taken[0] != 0) | (taken[1] != 0))
+    served = served[np.argsort(rows[served])]
+    wrong = np.setxor1d(rows[served], listed)
     if not wrong.size:
-        wrong = listed[(taken[0][at] != carried[0]) | (taken[1][at] != carried[1])]
+        wrong = listed[(taken[0][served] != carried[0]) | (taken[1][served] != carried[1])]
     if wrong.size:
         raise _error(graph, source, f"pair {wrong[0]} is missing, or is listed wrongly", wrong)
 
@@ -132,15 +152,18 @@ def uses_named(
     src, dst = find_ends(graph, cells)
 
     def find_places(vertices: np.ndarray) -> np.ndarray:
-        at = np.searchsorted(dst, vertices)
-        is_there = np.append(dst, -1)[at] == vertices
-        return np.where(is_there & (vertices != source), at, cells.size)
+        """Return the place of the edge into each vertex; that of no edge at the source."""
+        places = np.searchsorted(dst, vertices)
+        is_there = np.append(dst, -1)[places] == vertices
+        return np.where(is_there & (vertices != source), places, cells.size)
 
-    before = np.append(find_places(src), cells.size)
+    # Each round doubles the edges that are seen: those before an edge, and those before the last of
+    # these.
+    previous = np.append(find_places(src), cells.size)
     uses = np.append(named[cells] != 0, False)
-    for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
-        uses = uses | uses[before]
-        before = before[before]
+    for _ in range(cells.size.bit_length()):
+        uses = uses | uses[previous]
+        previous = previous[previous]
     of_targets: np.ndarray = uses[find_places(targets)]
     return of_targets
 
@@ -164,6 +187,7 @@ def _require_sums(
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
+    """Return the error that the flows from a source are wrong at some places."""
     return CertificateError(
         f"flows from source {format_ids(graph, source)[0]} are wrong: {what} ({wrong.size} such)"
     )

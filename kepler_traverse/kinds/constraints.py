@@ -1,4 +1,5 @@
-"""The form of a rule of several options, for keyword arguments, flags, settings files and manifests.
+"""The form of a rule of several options, for keyword arguments, flags, settings files and
+manifests.
 
 A rule is a row: "A needs B", "A excludes B", "A is for kinds K". Rows that all kinds share are in
 ``rules``, those of one kind beside its options, and those of the job in its ``cli.constraints``.
@@ -83,7 +84,8 @@ class Constraint:
     why, remedy
         The fact, and what to do. In both, ``{0}`` is the first name as the caller writes it,
         ``{name}`` another option, ``{name=}`` an option with its value, ``{name=text}`` with
-        another value, ``{flags}`` are all names, ``{given}`` those that are given, and ``{missing}`` the others.
+        another value, ``{flags}`` are all names, ``{given}`` those that are given, and
+        ``{missing}`` the others.
     effect
         What a violation in a settings file is, which may serve several runs: an error, or an option
         that is idle, and left out with a note.
@@ -102,14 +104,14 @@ class Constraint:
     of_tables: bool = False
 
     def violation(self, given: Given, **facts: str) -> Violation | None:
-        """Return what violates the rule; None if nothing does. ``facts`` are other names in texts."""
+        """Return how the rule is violated; None if it is not. ``facts`` are other names in texts."""
         if not self.violated(given):
             return None
-        spelled = {str(place): given.spelled(name) for place, name in enumerate(self.names)}
+        by_place = {str(place): given.spelled(name) for place, name in enumerate(self.names)}
         missing = [given.spelled(name) for name in self.names if given.value(name) is None]
-        known = {
-            **spelled,
-            "flags": " and ".join(spelled.values()),
+        texts = {
+            **by_place,
+            "flags": " and ".join(by_place.values()),
             "missing": " and ".join(missing),
             "given": ", ".join(given.spelled(name) for name in self.names if given.is_given(name)),
             **facts,
@@ -120,7 +122,7 @@ class Constraint:
             if name == "name":
                 return str(given.kind.name)
             if not has_value:
-                return known[name] if name in known else given.spelled(name)
+                return texts[name] if name in texts else given.spelled(name)
             return given.spelled(name, text or given.value(name))
 
         fact, remedy = (_OPTION.sub(write_option, text) for text in (self.why, self.remedy))
@@ -131,33 +133,33 @@ class Constraint:
         about one.
         """
         flags = [spelled(name, None) for name in self.names]
-        known = {str(place): flag for place, flag in enumerate(flags)}
-        known |= {
+        texts = {str(place): flag for place, flag in enumerate(flags)}
+        texts |= {
             "flags": " and ".join(flags),
             "missing": "the others",
             "given": "several of these",
         }
-        known["name"] = "results of this kind"
+        texts["name"] = "results of this kind"
 
         def write_option(match: re.Match[str]) -> str:
             name, _, text = match.groups()
-            return known[name] if name in known else spelled(name, text or None)
+            return texts[name] if name in texts else spelled(name, text or None)
 
         rule = f"{self.why}; {self.remedy}" if self.remedy else self.why
         return _OPTION.sub(write_option, rule)
 
 
 def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
-    """Yield what violates the rows."""
+    """Yield how the rows are violated."""
     for row in rows:
         violation = row.violation(given)
         if violation is not None:
             yield violation
 
 
-def refuse(found: Iterable[Violation]) -> None:
+def refuse(violated: Iterable[Violation]) -> None:
     """Raise InputError for the first violation."""
-    for violation in found:
+    for violation in violated:
         raise InputError(str(violation))
 
 
@@ -167,11 +169,13 @@ def is_value(given: Given, name: str, *values: object) -> bool:
     return getattr(value, "shape", ()) == () and any(value == each for each in values)
 
 
-def not_both(one: str, other: str, why: str, remedy: str = "leave one of them out") -> Constraint:
+def not_both(
+    first: str, second: str, why: str, remedy: str = "leave one of them out"
+) -> Constraint:
     """Return the rule that one of two options is left out."""
     return Constraint(
-        names=(one, other),
-        violated=lambda given: given.value(one) is not None and given.value(other) is not None,
+        names=(first, second),
+        violated=lambda given: given.value(first) is not None and given.value(second) is not None,
         why=why,
         remedy=remedy,
     )
@@ -179,11 +183,15 @@ def not_both(one: str, other: str, why: str, remedy: str = "leave one of them ou
 
 def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
     """Return the rule that an option is given with one of others."""
+
+    def violated(given: Given) -> bool:
+        if given.value(name) is None:
+            return False
+        return all(given.value(other) is None for other in others)
+
     return Constraint(
         names=(name, *others),
-        violated=lambda given: (
-            given.value(name) is not None and all(given.value(each) is None for each in others)
-        ),
+        violated=violated,
         why=why,
         remedy=remedy,
     )

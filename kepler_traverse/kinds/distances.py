@@ -49,13 +49,12 @@ def columns_of_source(
 ) -> dict[str, Column]:
     """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
     names = asked.kind.columns
-    wanted = (*names, "distance") if "band" in names else names
-    return _with_bands(
-        asked,
-        make_columns(
-            asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted
-        ),
+    if "band" in names:  # which is made of the distance
+        names = (*names, "distance")
+    columns = make_columns(
+        asked.graph, traversal, asked.query, asked.options.unreached, selection, names
     )
+    return _with_bands(asked, columns)
 
 
 def _with_bands(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
@@ -72,8 +71,8 @@ def make_frame(
     places: np.ndarray,
     frames: FrameKind,
 ) -> Any:
-    """Return one frame with the records of all sources; ``places`` holds the place of each source
-    in the groups.
+    """Return one frame with the records of all sources, in the order of ``places``: the place of
+    each source in the groups.
     """
     graph = asked.graph
     if not places.size:
@@ -81,6 +80,7 @@ def make_frame(
     if _can_write_rows(graph, asked.options.unreached):
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_with_bands(asked, _columns_of_rows(graph, [rows[i] for i in places])))
+
     parts = []
     for group in groups:
         for traversal in group:
@@ -107,11 +107,11 @@ def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
         strategy="",
         rounds=0,
     )
-    nothing = replace(
+    asked_without_targets = replace(
         asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64))
     )
     source = Column.of_vertices(graph, xp.zeros(0, np.int64))
-    return frames.make({"source": source, **columns_of_source(nothing, traversal)})
+    return frames.make({"source": source, **columns_of_source(asked_without_targets, traversal)})
 
 
 def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRecords:
@@ -121,19 +121,21 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
         if asked.query.limit is not None:
             distances = distances.within([asked.query.limit] * len(distances))
+
     targets = asked.query.targets
     if targets is None:
         targets = listed_vertices(asked.graph)
     if targets is not None:
         distances = distances.at(targets)
+
     values = {
         "vertex": distances.vertices,
         "distance": distances.distance,
         "predecessor": distances.predecessor,
     }
-    return SourceRecords(
-        {name: each for name, each in values.items() if each is not None}, distances.sizes
-    )
+    if distances.predecessor is None:
+        del values["predecessor"]
+    return SourceRecords(values, distances.sizes)
 
 
 def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[str, Column]:
@@ -172,17 +174,16 @@ def _can_write_rows(graph: Graph, unreached: str) -> bool:
 def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_Rows]:
     """Return the rows of each source of a group, in memory of their own."""
 
-    def rows(begin: int, end: int) -> list[_Rows]:
-        own: list[_Rows] = []
+    def make_share(begin: int, end: int) -> list[_Rows]:
+        rows: list[_Rows] = []
+        last = None
         for i in range(begin, end):
-            own.append(_make_rows(asked, group, i, own[-1].selection if own else None))
-        return own
+            rows.append(_make_rows(asked, group, i, last))
+            last = rows[-1].selection
+        return rows
 
-    return [
-        row
-        for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices)
-        for row in rows
-    ]
+    shares = _in_threads(make_share, len(group), len(group) * asked.graph.n_vertices)
+    return list(itertools.chain.from_iterable(shares))
 
 
 def _make_rows(
@@ -194,6 +195,7 @@ def _make_rows(
     if not is_rows(group.distance):  # of a plan that has changed its strategy
         group = cast(Traversals, group[i : i + 1]).as_rows()
         i = 0
+
     distance = group.distance[i]
     query = asked.query
     selection = select(asked.graph, distance, query.limit, query.targets, last)
@@ -210,14 +212,14 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
     ids: Any = graph.ids
     ends = np.cumsum([row.selection.size for row in rows])
     total = int(ends[-1])
+
     kinds = {row.distance.dtype for row in rows}
     if all(map(is_hops, kinds)):
         kind = np.dtype(np.int32)
+    elif graph.returns_integers:
+        kind = graph.distance_dtype
     else:
-        if graph.returns_integers:
-            kind = graph.distance_dtype
-        else:
-            kind = np.result_type(*kinds)
+        kind = np.result_type(*kinds)
     columns = {
         "source": np.empty(total, ids.dtype),
         "vertex": np.empty(total, ids.dtype),
@@ -227,18 +229,20 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
         columns["predecessor"] = np.empty(total, ids.dtype)
 
     def write(begin: int, end: int) -> None:
+        """Write the rows of some sources to their places in the columns."""
         for row, last in zip(rows[begin:end], ends[begin:end].tolist(), strict=True):
-            here = slice(last - row.selection.size, last)
-            columns["source"][here] = ids[row.source]
+            place = slice(last - row.selection.size, last)
+            columns["source"][place] = ids[row.source]
+            # A mode other than "raise" writes to ``out`` without a buffer.
             if row.selection.is_shared:
                 # looked up once; two threads may make the same array
-                columns["vertex"][here] = row.selection.ids
+                columns["vertex"][place] = row.selection.ids
             else:
                 number: Any = row.selection.number
-                np.take(ids, number, out=columns["vertex"][here], mode="clip")
-            columns["distance"][here] = row.distance
+                np.take(ids, number, out=columns["vertex"][place], mode="clip")
+            columns["distance"][place] = row.distance
             if row.predecessor is not None:
-                np.take(ids, row.predecessor, out=columns["predecessor"][here], mode="clip")
+                np.take(ids, row.predecessor, out=columns["predecessor"][place], mode="clip")
 
     _in_threads(write, len(rows), total)
     return {name: Column(values) for name, values in columns.items()}

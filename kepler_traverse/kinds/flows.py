@@ -17,7 +17,7 @@ from ..cpu import opportunities as decays
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import BITS, find_exponent
-from ..cpu.path_walk import NO_EDGE, Walks
+from ..cpu.path_walk import NO_EDGE, Walks, new_walk_scratch
 from ..cpu.tree_flows import Decay, Served, Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text
 from ..formats.tables import column_tuple, holds_rows
@@ -27,13 +27,12 @@ from ..graph.csr import no_edge
 from ..search.algorithms import ALGORITHMS
 from ..search.query import PairTable, SourceValues, compute_digest
 from ..search.results import Traversals
-from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
 from .conservation import Words, require_conserved, require_inflow, require_listed, uses_named
 from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import check_source_weights, parse_decay
 from .pairs import ends_of_pairs, numbers_of_pairs
-from .records import Asked, CheckedOptions, format_ids
+from .records import Asked, CheckedOptions, format_ids, unexplained_error
 from .result_kinds import FlowOptions, ResultKind
 
 
@@ -72,9 +71,13 @@ class CheckedFlows(CheckedOptions):
             of_sources,
             [str(each.dtype) for each in arrays],
         ]
-        through = () if self.through is None else self.through
-        facts += [self.width] if self.width else []
-        return compute_digest(facts + ["through"] * len(through), [*arrays, *through])
+        # What is not there adds nothing to the digest.
+        if self.width:
+            facts.append(self.width)
+        if self.through is not None:
+            facts.append("through")
+            arrays.append(self.through.cells)
+        return compute_digest(facts, arrays)
 
 
 def check_options(
@@ -92,30 +95,36 @@ def check_options(
     sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
+
     weights = options.source_weights
-    through = options.through
     if sources is not None:
         refuse_twice(graph, sources, "flows")
         if weights is not None:
             weights = check_source_weights(graph, sources, weights)
     if weights is not None:
-        amounts("source_weights", weights.values)
+        check_amounts("source_weights", weights.values)
+
     decay, parameter, width = parse_decay(options.decay)
+    target_weights = None
+    if options.target_weights is not None:
+        target_weights = check_amounts("target_weights", options.target_weights)
+    volumes = None
+    if options.volumes is not None:
+        volumes = check_amounts("volumes", options.volumes)
+    through = options.through
+    if through is not None and not isinstance(through, Through):
+        through = check_through(graph, through)
     question = CheckedFlows(
         of=of,
         decay=decay,
         parameter=parameter,
         width=width,
         source_weights=weights,
-        target_weights=None
-        if options.target_weights is None
-        else amounts("target_weights", options.target_weights),
-        volumes=None if options.volumes is None else amounts("volumes", options.volumes),
-        through=through
-        if through is None or isinstance(through, Through)
-        else check_through(graph, through),
+        target_weights=target_weights,
+        volumes=volumes,
+        through=through,
     )
-    _amounts_and_unit(question, graph, pairs, targets)
+    _find_amounts_and_unit(question, graph, pairs, targets)  # which raises errors
     return question
 
 
@@ -129,9 +138,8 @@ def check_through(graph: Graph, given: Any) -> Through:
         return through_rows(graph, rows, "through")
     names = "src of through", "dst of through"
     ends = ends_of_pairs(given, "edges of through", ("src", "dst"))
-    return through_ends(
-        graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through"
-    )
+    src, dst = numbers_of_pairs(graph, ends.origins, ends.destinations, names)
+    return through_ends(graph, src, dst, "through")
 
 
 def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None:
@@ -141,11 +149,12 @@ def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None
 
     Raises InputError: they are neither.
     """
-    if (
-        column_tuple(given) is None
-        and not holds_rows(given)
-        and arguments.columns("through", given) is None
-    ):
+    is_table = (
+        column_tuple(given) is not None
+        or holds_rows(given)
+        or arguments.columns("through", given) is not None
+    )
+    if not is_table:
         how = (
             "give a list of rows of the edge list, or the ends of the edges, such "
             "as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
@@ -178,6 +187,7 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             f"{name}: the graph does not know its rows; build it with {option_text('edge_ids', True)}, or give the ends of "
             "the edges"
         )
+
     if rows.size and rows.dtype.kind not in "iu":
         raise InputError(f"{name} holds {rows.dtype}; rows of the edge list are integers")
     wrong = np.flatnonzero((rows < 0) | (rows >= host.report.rows))
@@ -194,9 +204,10 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
                 f"{name}, row {wrong[0]}: row {rows[wrong[0]]} of the "
                 "edge list is left out by a filter"
             )
+
     stored = np.flatnonzero(np.isin(host.edge_rows, rows))
     src = (np.searchsorted(host.offsets, stored, side="right") - 1).astype(host.targets.dtype)
-    return _through(host, src, host.targets[stored], rows.size, name)
+    return _find_through(host, src, host.targets[stored], rows.size, name)
 
 
 def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> Through:
@@ -208,32 +219,32 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
     """
     host = graph.derived.on_host
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
-    wrong = np.flatnonzero(
-        (find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst)
-    )
+    edges = find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64))
+    wrong = np.flatnonzero((edges < 0) & (src != dst))
     if wrong.size:
         ends = format_ids(host, src[wrong[0]], dst[wrong[0]])
         raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ends[0]} to {ends[1]}")
+
     if not host.directed:
-        heads = np.concatenate([dst, src])
-        src = np.concatenate([src, dst])
-        dst = heads
-    return _through(host, src[src != dst], dst[src != dst], src.size, name)
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return _find_through(host, src[src != dst], dst[src != dst], src.size, name)
 
 
-def _through(host: Graph, src: np.ndarray, dst: np.ndarray, given: int, name: str) -> Through:
+def _find_through(
+    host: Graph, src: np.ndarray, dst: np.ndarray, n_named: int, name: str
+) -> Through:
     """Return the edges between vertices, each once, by their positions in the reversed graph.
 
-    ``given`` is how many the caller named, self-loops included.
+    ``n_named`` is how many the caller named, self-loops included.
     """
-    if not given:
+    if not n_named:
         raise InputError(f"{name} names no edge; give one or more")
-    back = host.reverse
-    edges = find_edges(back.offsets, back.targets, dst, src, np.dtype(np.int64))
+    reverse = host.reverse
+    edges = find_edges(reverse.offsets, reverse.targets, dst, src, np.dtype(np.int64))
     return Through(np.unique(edges))
 
 
-def amounts(name: str, given: Any) -> np.ndarray:
+def check_amounts(name: str, given: Any) -> np.ndarray:
     """Return numbers of 0 or more as an int64 or float64 array.
 
     Raises InputError: one is below 0, not finite or beyond int64.
@@ -246,7 +257,7 @@ def amounts(name: str, given: Any) -> np.ndarray:
     )
 
 
-def _amounts_and_unit(
+def _find_amounts_and_unit(
     question: CheckedFlows, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Return the volume or the weight of each pair or target, and the exponent of the sums, which
@@ -255,51 +266,69 @@ def _amounts_and_unit(
     Raises InputError (their number is not that of the pairs or targets; a target is given twice) or
     PrecisionError (the sum of all volumes is too large).
     """
-    of_sources = np.ones(1, np.int64)
+    source_amounts = np.ones(1, np.int64)
     n_sources = 1
     if pairs is not None:
-        of_targets = question.volumes
+        amounts = question.volumes
         size = pairs.rows.size
         name = "volumes"
-        each = "pair"
+        noun = "pair"
     else:
         if question.source_weights is None:
             n_sources = graph.n_vertices
         else:
-            of_sources = question.source_weights.values
-        of_targets = question.target_weights
+            source_amounts = question.source_weights.values
+        amounts = question.target_weights
         name = "target_weights"
-        size, each = (
-            (count_listed(graph), "vertex") if targets is None else (targets.size, "target")
-        )
-        if targets is not None and sort_distinct(targets).size < size:
-            raise InputError(
-                "a target is given twice, and its flows would count twice; give it once"
-            )
-    if of_targets is None:
-        of_targets = np.ones(size, np.int64)
-    arguments.size(name, of_targets, size, f"one per {each}")
+        if targets is None:
+            size = count_listed(graph)
+            noun = "vertex"
+        else:
+            size = targets.size
+            noun = "target"
+            if sort_distinct(targets).size < size:
+                raise InputError(
+                    "a target is given twice, and its flows would count twice; give it once"
+                )
+    if amounts is None:
+        amounts = np.ones(size, np.int64)
+    arguments.size(name, amounts, size, f"one per {noun}")
+
+    # Each source sends its amount times those of all targets.
     is_exact = (
-        question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
+        question.decay == decays.NO_DECAY and source_amounts.dtype.kind == amounts.dtype.kind == "i"
     )
     with np.errstate(over="ignore"):
         bound = (
-            float(of_sources.astype(np.float64).sum())
+            float(source_amounts.astype(np.float64).sum())
             * n_sources
-            * float(of_targets.astype(np.float64).sum())
+            * float(amounts.astype(np.float64).sum())
         )
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
     if not is_exact:
-        return of_targets.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
-    largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
+        return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
+    largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
     # Of sources without weights only the largest number is known here; what an edge carries is
     # checked at the end, too.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
         raise PrecisionError(
             "the sum of all volumes exceeds int64; scale them down, or give floats"
         )
-    return of_targets, 0
+    return amounts, 0
+
+
+class _Prepared(NamedTuple):
+    """What the walks of a group have in common."""
+
+    reverse: Graph  # of the graph with weights in the type of the distances
+    weights: Any  # those of ``reverse``; None for hops
+    bound: Any  # the largest distance that is served, in the type of the distances
+    table: PairTable | None  # the pairs of the group, if pairs are asked for
+    factors: np.ndarray  # of shape (k,): by which the amounts of each source are multiplied
+    # ``select_volumes(i, distances)`` returns, of source i, the targets, what they take as
+    # ``exact_sums`` has it, and the rows of its pairs.
+    select_volumes: Callable[[int, np.ndarray], tuple[np.ndarray, Words, Any]]
 
 
 class Flows(Loads):
@@ -312,8 +341,11 @@ class Flows(Loads):
     def __init__(
         self, asked: Asked[CheckedFlows], of: str | None = None, is_whole: bool = False
     ) -> None:
+        """``of``, if given, takes the place of what the options say; with ``is_whole`` all paths
+        count.
+        """
         question = asked.options
-        self._of_targets, exponent = _amounts_and_unit(
+        self._amounts, exponent = _find_amounts_and_unit(
             question, asked.graph, asked.pairs, asked.targets
         )
         super().__init__(asked, of or question.of, exponent)
@@ -328,12 +360,14 @@ class Flows(Loads):
             # not empty, also if the graph has no edge
             self._named = np.zeros(self.graph.n_edges + 1, np.uint8)
             self._named[question.through.cells] = 1
-        self._of_one: dict[tuple[str, bool], Flows] = {}
+        # of single sources, which are certified, by ``of`` and ``is_whole``
+        self._flows_of_source: dict[tuple[str, bool], Flows] = {}
 
     def add(self, group: Traversals) -> None:
+        """Add the loads of a group, and certify one source of it beside."""
         if not len(group):
             return
-        # the calling thread has the stream
+        # Only the calling thread has the stream of the GPU.
         if is_rows(group.distance) and get_device(group.distance) == "cuda":
             self.certify(group)
             self._add(group)
@@ -346,34 +380,37 @@ class Flows(Loads):
         Raises CertificateError.
         """
         one = cast(Traversals, group[i : i + 1])
-        edges, bound, _, select_volumes = self._ask(one)
+        prepared = self._prepare_group(one)
         if is_rows(one.distance):
             row = to_host(one.distance[0])
         else:
             row = one.distance[0]
         source = int(one.sources[0])
-        targets, (low, high), rows = select_volumes(0, row)
+        targets, (low, high), rows = prepared.select_volumes(0, row)
 
-        def conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
-            cells, loads = self._of_source(one, "edges", is_whole)
+        def require_source_conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
+            """Check the flows to the targets at some places; return the edges and what they carry."""
+            cells, loads = self._add_source_alone(one, "edges", is_whole)
             taken = targets[sent], (low[sent], high[sent])
-            require_conserved(self.graph, source, row, edges[2], cells, loads, taken)
+            require_conserved(self.graph, source, row, prepared.weights, cells, loads, taken)
             return cells, loads
 
-        sent = np.flatnonzero((row[targets] >= 0) & (row[targets] <= bound))
+        is_sent = (row[targets] >= 0) & (row[targets] <= prepared.bound)
+        sent = np.flatnonzero(is_sent)
         if self._named.size:
-            cells, _ = conserved(sent, is_whole=True)
+            cells, _ = require_source_conserved(sent, is_whole=True)
             sent = sent[uses_named(self.graph, source, cells, self._named, targets[sent])]
-        loads = conserved(sent, is_whole=False)
+        cells, loads = require_source_conserved(sent, is_whole=False)
+
         taken = (low[sent], high[sent])
         if self.of == "vertices":
-            require_inflow(self.graph, source, *loads, taken, *self._of_source(one, "vertices"))
+            vertices, carried = self._add_source_alone(one, "vertices")
+            require_inflow(self.graph, source, cells, loads, taken, vertices, carried)
         if self.of == "pairs":
-            require_listed(
-                self.graph, source, rows[sent], taken, *self._of_source(one, "pairs", rows=rows)
-            )
+            listed, carried = self._add_source_alone(one, "pairs", rows=rows)
+            require_listed(self.graph, source, rows[sent], taken, listed, carried)
 
-    def _of_source(
+    def _add_source_alone(
         self, one: Traversals, of: str, is_whole: bool = False, rows: Any = None
     ) -> tuple[np.ndarray, Words]:
         """Return the cells that carry something for a group of one source, and what.
@@ -382,8 +419,11 @@ class Flows(Loads):
         may be many others.
         """
         key = of, is_whole
-        flows = self._of_one[key] = self._of_one.get(key) or Flows(self.asked, of, is_whole)
+        if key not in self._flows_of_source:
+            self._flows_of_source[key] = Flows(self.asked, of, is_whole)
+        flows = self._flows_of_source[key]
         flows._add(one)
+
         sums = flows.sums_of_cells
         if rows is None:
             places = sums.nonzero()
@@ -392,129 +432,135 @@ class Flows(Loads):
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
         loads = sums.low[cells], sums.high[cells]
+
+        # The next source finds sums of 0.
         sums.low[places] = 0
         sums.high[places] = 0
         return cells, loads
 
-    def _ask(self, group: Traversals) -> tuple[tuple[Any, Any, Any, None], Any, Any, Any]:
-        """Return edges, the bound, pairs and factors, and a function that returns targets, volumes
-        and pairs of a source.
-        """
+    def _prepare_group(self, group: Traversals) -> _Prepared:
+        """Return what the walks of a group have in common."""
         asked = self.asked
         question = self._question
         kind: Any = group.distance.dtype
-        is_weighted = ALGORITHMS[asked.algorithm].is_weighted
-        reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
+        if ALGORITHMS[asked.algorithm].is_weighted:
+            reverse = self.graph.derived.sums_in(kind.name).reverse
+            weights = reverse.weights
+        else:
+            reverse = self.graph.reverse
+            weights = None
         bound = self.find_bound(kind)
         if asked.pairs is None:
             table = None
         else:
             table = asked.select_pairs(group)
-        amounts = self._of_targets
-        weights = question.source_weights
-        factors = np.array(
-            [1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype
-        )
+        amounts = self._amounts
+        if question.source_weights is None:
+            factors = np.ones(len(group), amounts.dtype)
+        else:
+            factors = np.array(question.source_weights.of(group.sources), amounts.dtype)
 
         # The path from a closed vertex to itself has no edge.
         sources = to_host(group.sources)
         own_ends = where_paths_end(self.graph, sources)
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
-        def select_volumes(i: int, row: np.ndarray) -> Any:
-            own = np.where(self._targets == own_ends[i], sources[i], self._targets)
-            amount = amounts
-            rows = None
-            if table is not None:
-                part = slice(*table.lists.offsets[i : i + 2].tolist())
-                own = table.lists.vertices[part]
-                rows = table.rows[part]
-                amount = amounts[rows]
-            return own, volumes_at(row, own, amount, factors[i], decay), rows
+        def select_volumes(i: int, row: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+            if table is None:
+                targets: Any = np.where(self._targets == own_ends[i], sources[i], self._targets)
+                return targets, volumes_at(row, targets, amounts, factors[i], decay), None
+            part = slice(*table.lists.offsets[i : i + 2].tolist())
+            targets = table.lists.vertices[part]
+            rows = table.rows[part]
+            return targets, volumes_at(row, targets, amounts[rows], factors[i], decay), rows
 
-        return (
-            (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None),
-            bound,
-            (table, factors),
-            select_volumes,
-        )
+        return _Prepared(reverse, weights, bound, table, factors, select_volumes)
 
     def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
         """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
         distance: Any = group.distance
-        edges, bound, (table, factors), select_volumes = self._ask(group)
-        left = np.arange(len(group))
+        prepared = self._prepare_group(group)
+        on_host = np.arange(len(group))
         if is_rows(distance) and get_device(distance) == "cuda":
-            volumes = self._volumes_on_gpu(table, factors, bound)
-            args = self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
-            # edges of length zero lead there, along which the CPU walks
-            left = np.flatnonzero(gpu.add_flows(*args))
+            volumes = self._volumes_on_gpu(prepared)
+            is_left = gpu.add_flows(
+                self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
+            )
+            # Edges of length zero are on their paths, along which the CPU walks.
+            on_host = np.flatnonzero(is_left)
         cells_are = CELLS.index(self.of)
-        wrong = np.full(len(group), NO_EDGE)
+        unexplained = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
+            """Add the loads of source i to the sums of a thread."""
             tree, scratch = self.get_scratch(thread)
             if is_rows(distance):
                 row = to_host(distance[i])
             else:
                 row = distance[i]
-            own, (low, high), rows = select_volumes(i, row)
+            targets, (low, high), rows = prepared.select_volumes(i, row)
             sums = self.of_thread(thread)
-            lost, sent = np.zeros((2, own.size), np.bool_)
-            served = Served(own, low, high, bound, lost, sent)
-            walks = Walks(*edges, row, None, *scratch)
+            is_lost, is_sent = np.zeros((2, targets.size), np.bool_)
+            served = Served(targets, low, high, prepared.bound, is_lost, is_sent)
+            reverse = prepared.reverse
+            walks = Walks(
+                reverse.offsets, reverse.targets, prepared.weights, None, row, None, *scratch
+            )
             source = int(group.sources[i])
-            cells = sums.low, sums.high
-            wrong[i] = carry(source, served, walks, tree, self._named, cells_are, cells)
+            sum_words = sums.low, sums.high
+            unexplained[i] = carry(source, served, walks, tree, self._named, cells_are, sum_words)
             if self.of == "pairs":
-                sums.add_at(rows[sent], low[sent], high[sent])
-            if lost.any():
-                places = np.full(int(lost.sum()), self.n_cells + LOST)
-                sums.add_at(places, low[lost], high[lost])
+                sums.add_at(rows[is_sent], low[is_sent], high[is_sent])
+            if is_lost.any():
+                places = np.full(int(is_lost.sum()), self.n_cells + LOST)
+                sums.add_at(places, low[is_lost], high[is_lost])
                 sums.low[self.n_cells + LOST_PAIRS] += np.uint64(places.size)
 
-        work: list[Callable[[int], object]] = [*beside, *(partial(walk, i) for i in left.tolist())]
+        work: list[Callable[[int], object]] = [
+            *beside,
+            *(partial(walk, i) for i in on_host.tolist()),
+        ]
         threads.for_each(lambda item, thread: work[item](thread), len(work))
-        for vertex in wrong[wrong != NO_EDGE].tolist():
-            (name,) = format_ids(self.graph, vertex)
-            raise PrecisionError(
-                f"no path explains the distance of vertex {name}: "
-                f"{closed_cycle_error(distance.dtype)}"
-            )
+        for vertex in unexplained[unexplained != NO_EDGE].tolist():
+            raise unexplained_error(self.graph, vertex, distance.dtype)
 
-    def _volumes_on_gpu(self, table: Any, factors: np.ndarray, bound: Any) -> gpu.Volumes:
-        """Return what the targets of a group take; ``table`` has its pairs, if pairs are asked for."""
+    def _volumes_on_gpu(self, prepared: _Prepared) -> gpu.Volumes:
+        """Return what the targets of a group take."""
         question = self._question
+        table = prepared.table
         if table is None:
             of_targets: dict[str, Any] = {
                 "targets": self._targets,
-                "amounts": self._of_targets,
+                "amounts": self._amounts,
                 "offsets": None,
             }
         else:
             of_targets = {
                 "targets": table.lists.vertices,
-                "amounts": self._of_targets[table.rows],
+                "amounts": self._amounts[table.rows],
                 "offsets": table.lists.offsets,
                 "rows": table.rows,
             }
         return gpu.Volumes(
             **of_targets,
-            factors=factors,
-            named=self._named_there,
-            bound=bound,
+            factors=prepared.factors,
+            named=self._named_on_gpu,
+            bound=prepared.bound,
             exponent=self.exponent,
             decay=question.decay,
             parameters=(question.parameter, question.width),
         )
 
     @cached_property
-    def _named_there(self) -> Any:
+    def _named_on_gpu(self) -> Any:
         """The named edges in the memory of the GPU, or None."""
         if self._named.size:
             return namespace(self.asked.graph.offsets).asarray(self._named)
         return None
 
     def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
+        """Return the scratch of a thread: that of ``carry``, and the arrays ``level``, ``queue``
+        and ``path`` of ``Walks``.
+        """
         n = self.graph.n_vertices
-        return new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
+        return new_tree(n), new_walk_scratch(n)

@@ -32,7 +32,7 @@ LONG = 32  # edges that one thread reads alone
 # Of a word with the volume of a vertex and two counts of its children. One bit is left for what the
 # sum of volumes as floats has lost.
 WORD_BITS = 63
-MANY_EDGES = 2**32 - 1  # whose positions need 64 bits
+MIN_WIDE_EDGES = 2**32 - 1  # whose positions need 64 bits
 STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
@@ -97,28 +97,30 @@ def add_flows(
     k, n = distance.shape
     of_hops = is_hops(distance.dtype)
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
-    is_narrow = graph.n_edges < MANY_EDGES
+    is_narrow = graph.n_edges < MIN_WIDE_EDGES
     n_cells = sums.low.size - 2
     is_through = volumes.named is not None
     count_bits = _count_bits(graph, volumes)
     is_wide = count_bits == 0
     index = graph.targets.dtype
     edge_bytes = 4 if is_narrow else 8
-    state = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
-    blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
-    block = next(
-        threads
-        for threads in (1024, 512, 256)
-        if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks)
-    )
-    there = kernel(*_request(distance.dtype, index, edge_bytes, is_wide, volumes, block))
-    blocks = max(1, min(blocks, blocks_at_once(there)))
+
+    # Where fewer sources are held at once, each has more threads.
+    bytes_per_source = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
+    blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(bytes_per_source, 1)))
+    block_size = 1024
+    while block_size > BLOCK and block_size * blocks > BLOCK * BLOCKS:
+        block_size //= 2
+    search = kernel(*_request(distance.dtype, index, edge_bytes, is_wide, volumes, block_size))
+    blocks = max(1, min(blocks, blocks_at_once(search)))
+
     rows, pitch = flatten_distances(distance)
-    left = cp.zeros(k, np.int32)
-    cells = {of: (sums.low, sums.high)}
-    vertex_cells, edge_cells, pair_cells = (
-        cells.get(each, (None, None)) for each in ("vertices", "edges", "pairs")
-    )
+    is_left = cp.zeros(k, np.int32)
+    # The sums of what carries the loads; the kernel adds nothing where there are none.
+    words = (sums.low, sums.high)
+    vertex_low, vertex_high = words if of == "vertices" else (None, None)
+    edge_low, edge_high = words if of == "edges" else (None, None)
+    pair_low, pair_high = words if of == "pairs" else (None, None)
     bound = np.asarray(volumes.bound)
     args = {
         "in_offsets": reverse.offsets,
@@ -149,37 +151,35 @@ def add_flows(
         "high": cp.empty(blocks * n, np.int64) if is_wide else None,
         "count_bits": np.int32(count_bits),
         "uses": cp.empty(blocks * n, np.uint8) if is_through else None,
-        "left": left,
-        "vertex_low": vertex_cells[0],
-        "vertex_high": vertex_cells[1],
-        "edge_low": edge_cells[0],
-        "edge_high": edge_cells[1],
-        "pair_low": pair_cells[0],
-        "pair_high": pair_cells[1],
+        "left": is_left,
+        "vertex_low": vertex_low,
+        "vertex_high": vertex_high,
+        "edge_low": edge_low,
+        "edge_high": edge_high,
+        "pair_low": pair_low,
+        "pair_high": pair_high,
         "lost_low": sums.low[n_cells:],
         "lost_high": sums.high[n_cells:],
     }
-    launch_blocks(there, blocks, args)
-    return left.get() != 0
+    launch_blocks(search, blocks, args)
+    return is_left.get() != 0
 
 
 def bytes_needed(
     n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False
 ) -> int:
     """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse,
-    distances and sums.
+    distances and sums. ``index`` is the size of a vertex number in bytes.
     """
-    each = n_vertices * _state_bytes(index, is_through=is_through)
-    return (
-        max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each))
-        + 24 * n_pairs
-        + 28 * n_sources
-        + 16
-    )
+    bytes_per_source = n_vertices * _state_bytes(index, is_through=is_through)
+    of_blocks = min(STATE_BYTES, min(n_sources, BLOCKS) * bytes_per_source)
+    return max(bytes_per_source, of_blocks) + 24 * n_pairs + 28 * n_sources + 16
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
-    """Kernels for distances and volumes that are not known yet: units, as most often."""
+    """Return requests for the kernels of distances and volumes that are not known yet: units, as
+    most often.
+    """
     units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0)
     return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, 4, False, units)]
 
@@ -192,14 +192,21 @@ def _count_bits(graph: Graph, volumes: Volumes) -> int:
         return 0
     bits = int(graph.derived.degrees.max()).bit_length()
     sent = volumes.amounts.sum(dtype=np.float64) * volumes.factors.max(initial=0)
-    return bits if sent < 2.0 ** (WORD_BITS - 2 * bits) else 0
+    if sent < 2.0 ** (WORD_BITS - 2 * bits):
+        return bits
+    return 0
 
 
 def _state_bytes(
     index: int, edge_bytes: int = 8, is_wide: bool = True, is_through: bool = False
 ) -> int:
-    of_rounds = 4 + index + 8
-    return edge_bytes + 8 + of_rounds * is_wide + is_through
+    """Return the bytes per vertex of a block: its edge, its volume, and what else the kernel needs.
+
+    ``index`` is the size of a vertex number in bytes. If counts do not fit into the word of the
+    volume, ``is_wide``, there are a count, a place in the queue and the upper word of the volume.
+    """
+    wide_bytes = 4 + index + 8
+    return edge_bytes + 8 + wide_bytes * is_wide + is_through
 
 
 def _request(
@@ -210,6 +217,7 @@ def _request(
     volumes: Volumes,
     block: int = BLOCK,
 ) -> Request:
+    """Return a request for the kernel, with the compile-time constants that fit the arguments."""
     return Request.reading(
         kind,
         _FLOWS,

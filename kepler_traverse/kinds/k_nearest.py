@@ -55,16 +55,16 @@ class SourceGroups(Digested):
     """
 
     def __init__(self, labels: list[Any], numbers: np.ndarray):
+        """``labels`` and ``numbers`` have one entry per row: a label and a vertex number."""
         self.labels = sorted(set(labels))
         place = {label: i for i, label in enumerate(self.labels)}
-        own = np.array([place[label] for label in labels], np.int64)
-        self.members = [sort_distinct(numbers[own == i]) for i in range(len(self.labels))]
+        group_of_row = np.array([place[label] for label in labels], np.int64)
+        self.members = [sort_distinct(numbers[group_of_row == i]) for i in range(len(self.labels))]
 
     @property
     def digest(self) -> str:
-        return compute_digest(
-            [[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)]
-        )
+        members = [numbers.tolist() for numbers in self.members]
+        return compute_digest([list(group) for group in zip(self.labels, members, strict=True)])
 
 
 def check_options(
@@ -81,10 +81,11 @@ def check_options(
     """
     checked = along.check_options(options, kind, graph, algorithm, numbers)
     options = replace(options, along=checked.along)
-    (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
     k = arguments.whole("k", options.k, least=1)
     groups = options.groups
     if groups is not None and numbers:  # without numbers the job has read the groups
+        # groups are those of the table "sources", or "targets"
+        (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
         groups = _check_groups(groups, table.removesuffix("s"), numbers[table])
     return replace(options, k=k, groups=groups)
 
@@ -99,12 +100,16 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     groups = options.groups
     k = options.k
     assert k is not None
-    every = Nearest(k, [sort_distinct(targets)], None)
-    return {"nearest": every if groups is None else Nearest(k, groups.members, groups.labels)}
+    if groups is None:
+        return {"nearest": Nearest(k, [sort_distinct(targets)], None)}
+    return {"nearest": Nearest(k, groups.members, groups.labels)}
 
 
 def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
-    """Return the argument ``groups``, one label per source or target, as ``name`` says."""
+    """Return the argument ``groups``, one label per source or target, as ``SourceGroups``.
+
+    ``name`` is "source" or "target", and ``numbers`` has the vertex number of each.
+    """
     if isinstance(groups, (set, frozenset)):
         raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
     labels = arguments.ids("groups", groups)
@@ -132,9 +137,11 @@ def rows_of_labels(
     is_label = owner >= 0
     if graph.closed is not None:
         is_label[xp.asarray(graph.closed[0])] = False
+
     vertex, rank = xp.nonzero(is_label)
     length = distance[vertex, rank]
     source = xp.asarray(numbers)[owner[vertex, rank]]
+
     rank = rank.astype(np.int64) + 1
     if ALGORITHMS[algorithm].counts_hops:
         length = length.astype(np.int32)
@@ -160,21 +167,28 @@ def search_labels(
     """Return the results of ``merge_groups`` by one search from all sources, where
     ``takes_one_search``.
     """
-    counts_hops = ALGORITHMS[algorithm].counts_hops
-    if limit is None:
-        most = MAX_INTEGER
-    else:
-        most = int(min(limit, MAX_INTEGER))
+    largest = _largest_within(limit)
     if get_device(graph.offsets) == "cuda":
-        weights: Array = None if counts_hops else graph.reverse.weights
-        return gpu.k_nearest(
-            graph, None if weights is None else weights.astype(np.int64), numbers, k, most
-        )
-    if counts_hops or graph.weights is None:
-        weights = np.zeros(0, np.int64)
-    else:
+        weights = None if ALGORITHMS[algorithm].counts_hops else graph.reverse.weights
+        if weights is not None:
+            weights = weights.astype(np.int64)
+        return gpu.k_nearest(graph, weights, numbers, k, largest)
+    return cpu.k_nearest(_integer_edges(graph, algorithm), numbers, k, largest)
+
+
+def _largest_within(limit: float | None) -> int:
+    """Return the largest integer distance within a limit."""
+    if limit is None:
+        return MAX_INTEGER
+    return int(min(limit, MAX_INTEGER))
+
+
+def _integer_edges(graph: Graph, algorithm: str) -> cpu.Edges:
+    """Return the edges of a graph in host memory, with weights in int64; of shape (0,) for hops."""
+    weights = np.zeros(0, np.int64)
+    if not ALGORITHMS[algorithm].counts_hops and graph.weights is not None:
         weights = graph.weights.astype(np.int64)
-    return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
+    return cpu.Edges(graph.offsets, graph.targets, weights)
 
 
 def certify_labels(
@@ -189,19 +203,9 @@ def certify_labels(
 
     Raises CertificateError: the labels of a vertex are wrong.
     """
-    here = graph.to("cpu")
-    counts_hops = ALGORITHMS[algorithm].counts_hops
-    if limit is None:
-        most = MAX_INTEGER
-    else:
-        most = int(min(limit, MAX_INTEGER))
-    if counts_hops or here.weights is None:
-        weights = np.zeros(0, np.int64)
-    else:
-        weights = here.weights.astype(np.int64)
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
-    edges = cpu.Edges(here.offsets, here.targets, weights)
-    vertex = cpu.violation(edges, numbers, most, *labels)
+    edges = _integer_edges(graph.to("cpu"), algorithm)
+    vertex = cpu.violation(edges, numbers, _largest_within(limit), *labels)
     if vertex >= 0:
         raise CertificateError(
             f"the nearest sources of vertex {format_ids(graph, vertex)[0]} are wrong"
@@ -241,28 +245,32 @@ def merge_groups(
     position = 0
     for group in groups:
         if group.distance.dtype != kind:
-            keys = _changed(keys, kind, group.distance.dtype, xp)
+            keys = _widen_keys(keys, kind, group.distance.dtype, xp)
             kind = common_type(kind, group.distance.dtype)
-        for at, distance in _iter_reached(group.distance, xp):
+
+        # Insert the label of one source into the labels of each vertex, which are in order.
+        for vertices, distance in _iter_reached(group.distance, xp):
             if limit is None:
-                near = is_reached(distance)
+                is_near = is_reached(distance)
             else:
-                near = is_reached(distance) & at_most(distance, limit)
-            key = xp.where(near, distances_to_keys(convert_distances(distance, kind)), MAX_INTEGER)
-            own = xp.where(near, position, -1)
-            moves = xp.zeros(distance.size, bool)
+                is_near = is_reached(distance) & at_most(distance, limit)
+            key = distances_to_keys(convert_distances(distance, kind))
+            new_key = xp.where(is_near, key, MAX_INTEGER)
+            new_owner = xp.where(is_near, position, -1)
+            has_moved = xp.zeros(distance.size, bool)
             for j in range(k):
                 # A label of an earlier source stays before this one where distances are equal. Once
-                # one label has moved, all after it move.
-                moves |= key < keys[j, at]
-                keys[j, at], key = (
-                    xp.where(moves, key, keys[j, at]),
-                    xp.where(moves, keys[j, at], key),
-                )
-                owner[j, at], own = (
-                    xp.where(moves, own, owner[j, at]),
-                    xp.where(moves, owner[j, at], own),
-                )
+                # one label has moved, all after it move: the old one takes the next place.
+                old_key = keys[j, vertices]
+                old_owner = owner[j, vertices]
+                has_moved |= new_key < old_key
+                # Both are chosen before they are written: old labels may be views.
+                next_key = xp.where(has_moved, old_key, new_key)
+                next_owner = xp.where(has_moved, old_owner, new_owner)
+                keys[j, vertices] = xp.where(has_moved, new_key, old_key)
+                owner[j, vertices] = xp.where(has_moved, new_owner, old_owner)
+                new_key = next_key
+                new_owner = next_owner
             position += 1
     return keys_to_distances(keys, kind).T, owner.T
 
@@ -272,15 +280,13 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
     if is_rows(distance):
         yield from ((slice(None), row) for row in distance)
         return
-    for part in (slice(*bounds) for bounds in pairwise(distance.offsets.tolist())):
-        yield xp.asarray(distance.vertices[part]), xp.asarray(distance.distance[part])
+    for begin, end in pairwise(distance.offsets.tolist()):
+        yield xp.asarray(distance.vertices[begin:end]), xp.asarray(distance.distance[begin:end])
 
 
-def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
-    """Return the keys of distances of one type as those of a type that holds them all."""
+def _widen_keys(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
+    """Return the keys of distances of one type as those of a type that holds these and ``to``."""
     wide = common_type(kind, to)
-    none = keys == MAX_INTEGER
-    distance = xp.where(none, 0, keys)
-    return xp.where(
-        none, MAX_INTEGER, distances_to_keys(keys_to_distances(distance, kind).astype(wide))
-    )
+    has_no_label = keys == MAX_INTEGER
+    distance = keys_to_distances(xp.where(has_no_label, 0, keys), kind)
+    return xp.where(has_no_label, MAX_INTEGER, distances_to_keys(distance.astype(wide)))

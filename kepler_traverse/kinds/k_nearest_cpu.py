@@ -11,8 +11,9 @@ import numpy as np
 from ..cpu.compiled import njit
 
 # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
-_AT_ONCE = 1 << 20
+_LABELS_AT_ONCE = 1 << 20
 
+# what ``_offer`` returns in place of a position
 _KNOWN = -1
 _WRONG = -2
 
@@ -34,9 +35,7 @@ class Labels(NamedTuple):
     n_labels: np.ndarray  # int64 of shape (n_vertices,)
 
 
-def k_nearest(
-    offsets, targets, weights, sources, k: int, limit: int
-) -> tuple[np.ndarray, np.ndarray]:
+def k_nearest(edges: Edges, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and the positions of the k nearest sources of each vertex.
 
     Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot
@@ -48,11 +47,11 @@ def k_nearest(
     are left out. Return int64 arrays of shape (n_vertices, k): distances, and positions in
     ``sources``, in ascending order of (distance, position); -1 where there is none.
     """
-    n = offsets.size - 1
-    edges = Edges(offsets, targets, weights)
+    n = edges.offsets.size - 1
     labels = Labels(
         np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64), np.zeros(n, np.int64)
     )
+
     # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in
     # the order of the sources.
     heap = np.zeros((max(2 * sources.size, 1024), 3), np.int64)
@@ -60,14 +59,14 @@ def k_nearest(
     heap[: sources.size, 2] = sources
     size = sources.size
     while size:
-        heap, size = _search(edges, labels, limit, heap, size, _AT_ONCE)
+        heap, size = _take_labels(edges, labels, limit, heap, size, _LABELS_AT_ONCE)
     return labels.distance, labels.owner
 
 
 @njit(cache=True, nogil=True)
-def _search(edges, labels, limit, heap, size, most):
-    """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its
-    size.
+def _take_labels(edges, labels, limit, heap, size, max_labels):
+    """Take labels from the heap until it is empty or ``max_labels`` are taken; return the heap and
+    its size.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -78,24 +77,32 @@ def _search(edges, labels, limit, heap, size, most):
     k = owner.shape[1]
     # of one type in each call: a function is compiled for each type of an argument
     size = np.int64(size)
-    while size > 0 and most > 0:
+    n_left = max_labels
+    while size > 0 and n_left > 0:
+        # Take the first label, and keep it unless the vertex has enough, or one of the same source.
         d = heap[0, 0]
         source = heap[0, 1]
         v = heap[0, 2]
         size -= 1
-        most -= 1
-        _sink(heap, size)
-        count = n_labels[v]
-        if count == k or _has(owner, v, count, source):
+        n_left -= 1
+        _pop_first(heap, size)
+        n_found = n_labels[v]
+        if n_found == k or _has_label_of(owner, v, n_found, source):
             continue
-        distance[v, count] = d
-        owner[v, count] = source
-        n_labels[v] = count + 1
+        distance[v, n_found] = d
+        owner[v, n_found] = source
+        n_labels[v] = n_found + 1
+
+        # Offer it to the neighbors that may still need it.
         for e in range(offsets[v], offsets[v + 1]):
             u = np.int64(targets[e])
             further = d + (weights[e] if weights.size else 1)
-            if further <= limit and n_labels[u] < k and not _has(owner, u, n_labels[u], source):
-                heap = _pushed(heap, size, further, source, u)
+            if (
+                further <= limit
+                and n_labels[u] < k
+                and not _has_label_of(owner, u, n_labels[u], source)
+            ):
+                heap = _push(heap, size, further, source, u)
                 size += 1
     return heap, size
 
@@ -121,6 +128,8 @@ def violation(edges, sources, limit, distance, owner):
             return v
         for j in range(k):
             n_labels += owner[v, j] >= 0
+
+    # The label of each source at itself is proven; from there on labels prove those of neighbors.
     is_proven = np.zeros((offsets.size - 1, k), np.bool_)
     stack = np.empty(n_labels, np.int64)
     size = 0
@@ -133,6 +142,7 @@ def violation(edges, sources, limit, distance, owner):
         if verdict >= 0:
             stack[size] = sources[source] * k + verdict
             size += 1
+
     while size > 0:
         size -= 1
         u = stack[size] // k
@@ -148,6 +158,7 @@ def violation(edges, sources, limit, distance, owner):
             if verdict >= 0:
                 stack[size] = v * k + verdict
                 size += 1
+
     for v in range(offsets.size - 1):
         for j in range(k):
             if owner[v, j] >= 0 and not is_proven[v, j]:
@@ -163,7 +174,7 @@ def _are_in_order(v, n_sources, limit, distance, owner):
             continue
         if distance[v, j] < 0 or distance[v, j] > limit:
             return False
-        if owner[v, j] >= n_sources or _has(owner, v, j, owner[v, j]):
+        if owner[v, j] >= n_sources or _has_label_of(owner, v, j, owner[v, j]):
             return False
         if j == 0:
             continue
@@ -198,11 +209,13 @@ def _offer(v, d, source, distance, owner, is_proven):
 
 @njit(cache=True, nogil=True)
 def _is_before(distance, owner, v, j, d, source):
+    """Return whether label j of a vertex is before the label (d, source)."""
     return distance[v, j] < d or (distance[v, j] == d and owner[v, j] < source)
 
 
 @njit(cache=True, nogil=True)
-def _has(owner, v, count, source):
+def _has_label_of(owner, v, count, source):
+    """Return whether one of the first ``count`` labels of a vertex is of a source."""
     for j in range(count):  # noqa: SIM110
         if owner[v, j] == source:
             return True
@@ -210,56 +223,60 @@ def _has(owner, v, count, source):
 
 
 @njit(cache=True, nogil=True)
-def _before(heap, i, d, source):
+def _is_heap_before(heap, i, d, source):
+    """Return whether an entry of the heap is before the label (d, source)."""
     return heap[i, 0] < d or (heap[i, 0] == d and heap[i, 1] < source)
 
 
 @njit(cache=True, nogil=True)
-def _move(heap, i, to, j):
+def _copy_label(heap, from_place, to, to_place):
     """Copy a label; the assignment of a row would be compiled with a message for rows that do not
     fit, in seconds.
     """
-    to[j, 0] = heap[i, 0]
-    to[j, 1] = heap[i, 1]
-    to[j, 2] = heap[i, 2]
+    to[to_place, 0] = heap[from_place, 0]
+    to[to_place, 1] = heap[from_place, 1]
+    to[to_place, 2] = heap[from_place, 2]
 
 
 @njit(cache=True, nogil=True)
-def _pushed(heap, size, d, source, v):
+def _push(heap, size, d, source, v):
     """Add a label; return the heap, which may have grown."""
     if size == len(heap):
         grown = np.empty((2 * size, 3), np.int64)
         for i in range(size):
-            _move(heap, i, grown, i)
+            _copy_label(heap, i, grown, i)
         heap = grown
-    at = size
-    while at > 0 and not _before(heap, (at - 1) // 2, d, source):
-        above = (at - 1) // 2
-        _move(heap, above, heap, at)
-        at = above
-    heap[at, 0] = d
-    heap[at, 1] = source
-    heap[at, 2] = v
+
+    place = size
+    while place > 0 and not _is_heap_before(heap, (place - 1) // 2, d, source):
+        parent = (place - 1) // 2
+        _copy_label(heap, parent, heap, place)
+        place = parent
+    heap[place, 0] = d
+    heap[place, 1] = source
+    heap[place, 2] = v
     return heap
 
 
 @njit(cache=True, nogil=True)
-def _sink(heap, size):
-    """Remove the first label of ``size + 1``."""
+def _pop_first(heap, size):
+    """Remove the first label of a heap of ``size + 1``: the last one sinks from the top to its
+    place.
+    """
     d = heap[size, 0]
     source = heap[size, 1]
     v = heap[size, 2]
-    at = 0
+    place = 0
     while True:
-        child = 2 * at + 1
+        child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and _before(heap, child + 1, heap[child, 0], heap[child, 1]):
+        if child + 1 < size and _is_heap_before(heap, child + 1, heap[child, 0], heap[child, 1]):
             child += 1
-        if not _before(heap, child, d, source):
+        if not _is_heap_before(heap, child, d, source):
             break
-        _move(heap, child, heap, at)
-        at = child
-    heap[at, 0] = d
-    heap[at, 1] = source
-    heap[at, 2] = v
+        _copy_label(heap, child, heap, place)
+        place = child
+    heap[place, 0] = d
+    heap[place, 1] = source
+    heap[place, 2] = v

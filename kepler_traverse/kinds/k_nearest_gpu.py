@@ -50,6 +50,9 @@ def k_nearest(
     """
     n = graph.n_vertices
     reverse = graph.reverse
+
+    # Two sets of labels: each round reads one and writes the other. ``changed`` says which vertices
+    # got other labels in the last round.
     labels = [
         (cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8))
         for _ in range(2)
@@ -58,8 +61,9 @@ def k_nearest(
     distance[cp.asarray(sources * k)] = 0
     source[cp.asarray(sources * k)] = cp.arange(sources.size, dtype=np.int32)
     changed[cp.asarray(sources)] = 1
+
     merge = kernel(_MERGE, reverse.targets.dtype)
-    common = {
+    same_args = {
         "offsets": reverse.offsets,
         "neighbors": reverse.targets,
         "weights": weights,
@@ -67,18 +71,22 @@ def k_nearest(
         "k": np.int64(k),
         "limit": np.int64(limit),
     }
-    n_changed = None
-    while n_changed is None or int(n_changed.get()[0]):
+    while True:
         for _ in range(ROUNDS_AT_ONCE):
             n_changed = cp.zeros(1, np.int64)
             old = dict(zip(("distance", "source", "changed"), labels[0], strict=True))
             new = dict(zip(("new_distance", "new_source", "new_changed"), labels[1], strict=True))
-            launch(merge, n, {**common, **old, **new, "n_changed": n_changed})
+            launch(merge, n, {**same_args, **old, **new, "n_changed": n_changed})
             labels.reverse()
+        if not int(n_changed.get()[0]):
+            break
+
     distance, source, _ = labels[0]
     return distance.reshape(n, k), source.reshape(n, k).astype(np.int64)
 
 
 def bytes_needed(n_vertices: int, n_edges: int, k: int, weighted: bool) -> int:
     """Return the bytes that a search takes at most in addition to the graph and its reverse."""
-    return n_vertices * (k * (2 * (8 + 4) + 8) + 2) + 8 * n_edges * weighted
+    # per label two sets of a distance and a source, and the sources as they are returned
+    bytes_per_label = 2 * (8 + 4) + 8
+    return n_vertices * (k * bytes_per_label + 2) + 8 * n_edges * weighted

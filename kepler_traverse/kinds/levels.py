@@ -14,7 +14,10 @@ from .records import Asked, SourceRecords, Values, last_levels
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
-    """Return ``distance, vertices`` without the empty levels at the end."""
+    """Return ``distance, vertices`` without the empty levels at the end.
+
+    ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    """
     counts = to_host(counts)
     sizes = last_levels(counts) + 1
     vertices = counts[np.arange(counts.shape[1]) < sizes[:, None]]
@@ -35,4 +38,6 @@ def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
         most = n_vertices
     else:
         most = int(min(n_vertices, question.limit + 1))
-    return min(most, 2 * depth + 1 if depth else n_vertices), most
+    # A search from the periphery has up to twice the levels of one from the center.
+    estimate = 2 * depth + 1 if depth else n_vertices
+    return min(most, estimate), most

@@ -53,6 +53,7 @@ class OnGpu(NamedTuple):
 
     @classmethod
     def zeros(cls, size: int, xp: Any) -> OnGpu:
+        """Return sums of 0 in arrays of CuPy, which ``xp`` is."""
         return cls(xp.zeros(size, np.uint64), xp.zeros(size, np.int64))
 
 
@@ -63,14 +64,16 @@ class Loads:
     """
 
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
+        """``of`` is one of ``CELLS``, and the unit of the sums is 2**exponent."""
         self.asked = asked
         self.of = of
         self.graph: Graph = asked.graph.derived.on_host
         self.n_cells = count_cells(self.graph, of, asked.pairs)
         self.exponent = exponent
-        self.value = asked.kind.load
+        self.value = asked.kind.load  # the name of the column
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
         self._on_gpu: OnGpu | None = None
+        # per thread, a scratch and the key that it was made for
         self._scratch: list[tuple[Any, Any]] = [(None, None)] * threads.max_threads()
 
     @property
@@ -96,10 +99,11 @@ class Loads:
         return self._scratch[thread][1]
 
     def make_scratch(self, key: Any) -> Any:
+        """Make the scratch that ``get_scratch`` returns."""
         raise NotImplementedError
 
     def find_bound(self, kind: np.dtype) -> Any:
-        """Return the largest distance that is served, in its type."""
+        """Return the largest distance within the limit, in the type of the distances."""
         limit = self.asked.query.limit
         return find_bounds([np.inf if limit is None else limit], kind)[0]
 
@@ -116,9 +120,10 @@ class Loads:
                 np.arange(sums.low.size), to_host(self._on_gpu.low), to_host(self._on_gpu.high)
             )
             self._on_gpu = None
-        for thread, own in enumerate(self._sums[1:], 1):
-            if own is not None:
-                sums.merge(own)
+
+        for thread, sums_of_thread in enumerate(self._sums[1:], 1):
+            if sums_of_thread is not None:
+                sums.merge(sums_of_thread)
                 self._sums[thread] = None
         return sums
 
@@ -134,28 +139,35 @@ class Loads:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]
             src, dst = find_ends(self.graph, cells)
-            down = src > dst
-            own = cells[down]
-            up = find_edges(
-                self.graph.offsets, self.graph.targets, src[down], dst[down], np.dtype(np.int64)
+            is_down = src > dst
+            cells_down = cells[is_down]
+            cells_up = find_edges(
+                self.graph.offsets,
+                self.graph.targets,
+                src[is_down],
+                dst[is_down],
+                np.dtype(np.int64),
             )
-            sums.add_at(up, sums.low[own], sums.high[own])
-            sums.low[own] = 0
-            sums.high[own] = 0
+            sums.add_at(cells_up, sums.low[cells_down], sums.high[cells_down])
+            sums.low[cells_down] = 0
+            sums.high[cells_down] = 0
         return sums
 
     def _fold_closed(self, sums: ExactSums, first: np.ndarray, last: np.ndarray) -> None:
-        """Drop the sums of edges from closed vertices to themselves, or add up those of both numbers
-        of a closed vertex.
+        """Drop the sums of edges from closed vertices to themselves, or add up those of both
+        numbers of a closed vertex.
+
+        A closed vertex has a number where paths begin, in ``first``, and one where they end, in
+        ``last``.
         """
-        own = first
+        cleared = first
         if self.of == "edges":
             reverse = self.graph.reverse
-            own = find_ties(np.stack([last, first]), reverse.offsets, reverse.targets)
+            cleared = find_ties(np.stack([last, first]), reverse.offsets, reverse.targets)
         else:
             sums.add_at(last, sums.low[first], sums.high[first])
-        sums.low[own] = 0
-        sums.high[own] = 0
+        sums.low[cleared] = 0
+        sums.high[cleared] = 0
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the result: a row per cell that carries something."""
@@ -215,8 +227,11 @@ def columns_of_cells(
             "source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)),
             "target": pairs.lists.vertices,
         }
-        at = np.argsort(pairs.rows)[cells]
-        ends = {name: Column.of_vertices(graph, vertices[at]) for name, vertices in numbers.items()}
+        position = np.argsort(pairs.rows)[cells]  # of each row of the table in ``pairs``
+        ends = {
+            name: Column.of_vertices(graph, vertices[position])
+            for name, vertices in numbers.items()
+        }
         return {"pair": Column(namespace(graph.offsets).asarray(cells)), **ends}
     if of == "vertices":
         return {"vertex": Column.of_vertices(graph, cells)}

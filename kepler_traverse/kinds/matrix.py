@@ -31,7 +31,10 @@ from .targets import places_of_targets
 
 def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) -> Any:
     """Return distances as an array: one row per source, one column per vertex or per target in the
-    requested order. With sums along the paths, return a dict of such arrays by name.
+    requested order.
+
+    ``places`` has the place of each source of the result in the groups, one after the other. With
+    sums along the paths, return a dict of such arrays by name.
     """
     graph = asked.graph
     limit = asked.query.limit
@@ -40,6 +43,8 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     targets = asked.targets
     if targets is None:
         targets = listed_vertices(graph)
+
+    # The columns of a row of distances that the result has; None for all.
     places_in_row = targets
     if asked.targets is not None:
         places_in_row = places_of_targets(asked, asked.targets)
@@ -55,22 +60,25 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
         f"a matrix of {places.size:,} sources and {width:,} columns",
         "take stream=True for one group of sources at a time, fewer sources, or targets=",
     )
+
     result = xp.zeros((places.size, width), kind)
     sums = _empty_sums(asked, (places.size, width))
-    at = 0
+    first = 0
     for group in groups:
-        _take_sums(asked, group, places - at, targets, sums)
+        _take_sums(asked, group, places - first, targets, sums)
         result = convert_distances(result, common_type(result.dtype, group.distance.dtype))
-        rows = np.flatnonzero((places >= at) & (places < at + len(group)))
-        for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
+        rows = np.flatnonzero((places >= first) & (places < first + len(group)))
+        for row, i in zip(rows.tolist(), (places[rows] - first).tolist(), strict=True):
             distance = group.distance[i][columns]
             if limit is not None:  # searches with negative weights are not pruned
                 distance = xp.where(
                     at_most(distance, limit), distance, unreached_value(distance.dtype)
                 )
-            is_alike = distance.dtype.kind == result.dtype.kind
-            result[row] = distance if is_alike else convert_distances(distance, result.dtype)
-        at += len(group)
+            if distance.dtype.kind != result.dtype.kind:
+                distance = convert_distances(distance, result.dtype)
+            result[row] = distance
+        first += len(group)
+
     if result.dtype == np.int64:
         result = narrow_distances(graph, result)
     if not sums:
@@ -96,10 +104,10 @@ def _take_sums(
     columns = np.arange(asked.graph.n_vertices) if targets is None else targets
     sizes = np.full(len(group), columns.size)
     lists = TargetLists(make_offsets(sizes), np.tile(columns, len(group)))
-    found = sums_of_group(asked, group, lists)
+    sums_at_targets = sums_of_group(asked, group, lists)
     rows = np.flatnonzero((places >= 0) & (places < len(group)))
     for name, values in sums.items():
-        values[rows] = found[ALONG + name].reshape(len(group), -1)[places[rows]]
+        values[rows] = sums_at_targets[ALONG + name].reshape(len(group), -1)[places[rows]]
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
@@ -111,17 +119,19 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     limit = asked.query.limit
     xp = namespace(asked.graph.offsets)
     bits = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
-    at = 0
+    first = 0
     for group in groups:
         if not is_rows(group.distance):
-            bits[at : at + len(group)] = xp.asarray(group.distance.bitmap())
-            at += len(group)
+            bits[first : first + len(group)] = xp.asarray(group.distance.bitmap())
+            first += len(group)
             continue
+
+        # Vertices 0, 8, 16, ... are bit 0 of each byte, and so on.
         reached = is_reached(group.distance)
         if limit is not None:
             reached &= at_most(group.distance, limit)
         for bit in range(min(n, 8)):
             ones = reached[:, bit::8].astype(np.uint8) << bit
-            bits[at : at + len(group), : ones.shape[1]] |= ones
-        at += len(group)
+            bits[first : first + len(group), : ones.shape[1]] |= ones
+        first += len(group)
     return bits[xp.asarray(places)]

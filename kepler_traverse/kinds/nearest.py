@@ -50,6 +50,7 @@ def check_start_costs(
     values = values + values.dtype.type(0)  # -0.0 would be a negative weight
 
     def refuse_first(is_wrong: np.ndarray, why: str) -> None:
+        """Raise InputError for the first cost that is wrong."""
         wrong = np.flatnonzero(is_wrong)
         if wrong.size:
             (source,) = format_ids(graph, numbers[wrong[0]])
@@ -70,14 +71,15 @@ def check_start_costs(
             f"{option_text('weight_type', 'float64')}",
         )
 
-    def twice(row: int, first: int) -> InputError:
+    def error_of_two_costs(row: int, first: int) -> InputError:
+        """Return the error for a source with two costs, in two rows."""
         (source,) = format_ids(graph, numbers[row])
         return InputError(
             f"{name}: source {source} has the start cost {values[row].item()!r} and, further up, "
             f"{values[first].item()!r}; give it one"
         )
 
-    return SourceValues.of_rows(numbers, values, twice)
+    return SourceValues.of_rows(numbers, values, error_of_two_costs)
 
 
 def nearest_source_search(
@@ -110,9 +112,12 @@ def nearest_source_search(
     costs = np.zeros(numbers.size)
     if start_costs is not None:
         costs = np.array(start_costs.of(numbers))
-    # a search from all sources cannot tell a path back to a closed one from that of another
+
+    # A negative cycle through a closed source: a search from all sources cannot tell a path back to
+    # it from that of another, so one from it alone raises the error.
     for source in closed_sources(graph, numbers.tolist()):
         Plan(graph, algorithm, single_source, "auto", Query()).run_number(source)
+
     rooted = _add_root(graph, numbers, costs)
     plan = Plan(
         rooted,
@@ -134,13 +139,16 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     xp = namespace(search.distance)
     n = graph.n_vertices
     algorithm = ALGORITHMS[search.algorithm]
-    owner = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
-    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # each source is its own root
+
+    # Walk back to the root's child, which is the source: each round doubles the steps.
+    ancestor = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
+    ancestor = xp.where(ancestor == n, xp.arange(n + 1), ancestor)  # each source is its own root
     while True:
-        further = owner[owner]
-        if bool((further == owner).all()):
+        next_ancestor = ancestor[ancestor]
+        if bool((next_ancestor == ancestor).all()):
             break
-        owner = further
+        ancestor = next_ancestor
+
     reached = search.reached[:n]
     if algorithm.counts_hops:
         distance = search.distance[:n] - 1
@@ -154,7 +162,7 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     else:
         listed = xp.asarray(listed)
         vertex = listed[reached[listed]]
-    source = owner[:n][vertex]
+    source = ancestor[:n][vertex]
     distance = as_returned_distance(graph, distance[vertex])
     return {
         "vertex": Column.of_vertices(graph, vertex),
@@ -164,18 +172,21 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
 
 
 def _add_root(graph: Graph, numbers: np.ndarray, costs: np.ndarray) -> Graph:
-    """Add a last vertex to a graph, with an edge to each of the given vertices, of such weights."""
+    """Return a graph with one more vertex, the last one, with an edge to each of the given
+    vertices, of such weights.
+    """
     if graph.derived.edges_on_host:
         return _add_root(graph.to("cpu"), numbers, costs).to("cuda", edges="host")
     xp = namespace(graph.offsets)
-    added = xp.asarray(numbers)
+    heads = xp.asarray(numbers)
+    weights = None
+    if graph.weights is not None:
+        weights = xp.append(graph.weights, xp.asarray(costs, graph.weights.dtype))
     return replace(
         graph,
         offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
-        targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
-        weights=None
-        if graph.weights is None
-        else xp.append(graph.weights, xp.asarray(costs, graph.weights.dtype)),
+        targets=xp.append(graph.targets, heads.astype(graph.targets.dtype)),
+        weights=weights,
         ids=xp.arange(graph.n_vertices + 1),
         directed=True,
         report=BuildReport(),

@@ -26,37 +26,51 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     distances = group.distance
     assert query.nearest is not None
     if is_rows(distances):  # of a strategy that searches further
-        at_targets = to_host(
-            distances if query.output == "targets" else distances[:, query.targets]
-        )
-        distances = to_sparse(at_targets)
+        if query.output != "targets":
+            distances = distances[:, query.targets]
+        distances = to_sparse(to_host(distances))
         vertices = np.asarray(query.targets)[distances.vertices]
     else:
         distances = distances.at(query.targets)
         vertices = distances.vertices.astype(np.int64)
-    row = distances.rows_of_entries()
+    source_of_entry = distances.rows_of_entries()
     distance = distances.distance
     if query.limit is None:
-        is_near = np.ones(row.size, bool)
+        is_near = np.ones(source_of_entry.size, bool)
     else:
         is_near = at_most(distance, query.limit)
+
+    # Rank the entries of each group: distances at its targets, per source in ascending order.
     parts = []
+    ranks = []
     for members in query.nearest.members:
-        places = np.minimum(np.searchsorted(members, vertices), members.size - 1)
-        own = np.flatnonzero(is_near & (members[places] == vertices))
-        own = own[np.lexsort((distance[own], row[own]))]  # vertices ascend in each row
-        rank = 1 + positions_in_groups(np.bincount(row[own], minlength=len(group)))
-        parts.append((own[rank <= query.nearest.k], rank[rank <= query.nearest.k]))
-    own, rank = (np.concatenate(each) for each in zip(*parts, strict=True))
-    of = np.repeat(np.arange(len(parts)), [each.size for each, _ in parts])
+        place_in_group = np.minimum(np.searchsorted(members, vertices), members.size - 1)
+        entries = np.flatnonzero(is_near & (members[place_in_group] == vertices))
+        # Entries of equal distance stay in the order of their vertices.
+        entries = entries[np.lexsort((distance[entries], source_of_entry[entries]))]
+        rank = 1 + positions_in_groups(np.bincount(source_of_entry[entries], minlength=len(group)))
+        is_kept = rank <= query.nearest.k
+        parts.append(entries[is_kept])
+        ranks.append(rank[is_kept])
+
+    # Order the records by source, then by group, then by rank.
+    group_of_entry = np.repeat(np.arange(len(parts)), [entries.size for entries in parts])
+    entries = np.concatenate(parts)
+    rank = np.concatenate(ranks)
     if len(parts) > 1:
-        order = np.lexsort((rank, of, row[own]))
-        own = own[order]
+        order = np.lexsort((rank, group_of_entry, source_of_entry[entries]))
+        entries = entries[order]
         rank = rank[order]
-        of = of[order]
-    values = {"group": of, "rank": rank, "target": vertices[own], "distance": distance[own]}
-    sizes = np.bincount(row[own], minlength=len(group))
-    lists = TargetLists(make_offsets(sizes), vertices[own])
+        group_of_entry = group_of_entry[order]
+
+    values = {
+        "group": group_of_entry,
+        "rank": rank,
+        "target": vertices[entries],
+        "distance": distance[entries],
+    }
+    sizes = np.bincount(source_of_entry[entries], minlength=len(group))
+    lists = TargetLists(make_offsets(sizes), vertices[entries])
     return SourceRecords(values | sums_of_group(asked, group, lists), sizes)
 
 
@@ -65,12 +79,11 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     assert asked.query.nearest is not None
     labels = asked.query.nearest.labels
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
-    if labels is None:
-        named = {}
-    else:
-        named = {GROUP: labels_at(labels, values["group"].astype(np.int64, copy=False))}
+    columns = {}
+    if labels is not None:
+        columns[GROUP] = labels_at(labels, values["group"].astype(np.int64, copy=False))
     return {
-        **named,
+        **columns,
         "rank": Column(values["rank"].astype(np.int64, copy=False)),
         "target": Column.of_vertices(asked.graph, values["target"].astype(np.int64, copy=False)),
         "distance": Column(values["distance"].astype(kind, copy=False)),

@@ -79,13 +79,13 @@ def check_source_weights(
     """
     values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
-    def twice(row: int, _: int) -> InputError:
+    def error_of_two_weights(row: int, _: int) -> InputError:
         (source,) = format_ids(graph, numbers[row])
         return InputError(
             f"{name}: source {source} is given twice with different weights; call once for each"
         )
 
-    return SourceValues.of_rows(numbers, values, twice)
+    return SourceValues.of_rows(numbers, values, error_of_two_weights)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,6 +102,7 @@ class Reduction(CheckedOptions):
     parameter: float = 0.0  # of the decay
     width: float = 0.0  # a second one, if the decay has two
     weights: SourceValues | None = None  # what the sums of each source are multiplied by
+    # by device: what ``copy_to_gpu`` returns
     _on_gpu: dict[int, Array] = field(default_factory=dict, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -132,17 +133,14 @@ class Reduction(CheckedOptions):
             self.parameter,
             [(n, str(v.dtype)) for n, v in self.values.items()],
         ]
-        options += [self.width] if self.width else []
-        if self.weights is None:
-            weights = []
-        else:
+        arrays = list(self.values.values())
+        # What is not there adds nothing to the digest.
+        if self.width:
+            options.append(self.width)
+        if self.weights is not None:
             weights = [self.weights.numbers.tolist(), self.weights.values.tolist()]
-        # none in digests of other runs
-        if weights:
-            further = [np.frombuffer(json.dumps(weights).encode(), np.uint8)]
-        else:
-            further = []
-        return compute_digest(options, [*self.values.values(), *further])
+            arrays.append(np.frombuffer(json.dumps(weights).encode(), np.uint8))
+        return compute_digest(options, arrays)
 
     def get_dtype(self, name: str) -> np.dtype:
         """Return the type of the sums of an attribute."""
@@ -159,21 +157,21 @@ class Reduction(CheckedOptions):
         """The attributes of integers, and those of floats: arrays of shape (n_attributes,
         n_vertices).
         """
-        integers, floats = self.ordered()
+        integers, floats = self.split_names()
         size = next((value.size for value in self.values.values()), 0)
         return (
             np.array([self.values[name] for name in integers], np.int64).reshape(-1, size),
             np.array([self.values[name] for name in floats], np.float64).reshape(-1, size),
         )
 
-    def ordered(self) -> tuple[list[str], list[str]]:
-        """Names of the attributes of integers, and of those of floats."""
+    def split_names(self) -> tuple[list[str], list[str]]:
+        """Return the names of the attributes of integers, and of those of floats."""
         integers = [name for name, value in self.values.items() if value.dtype.kind == "i"]
         return integers, [name for name in self.values if name not in integers]
 
-    def words(self) -> Array:
-        """The values on the current GPU: int64 of shape (n_attributes, n_vertices), integers and
-        then bits of floats.
+    def copy_to_gpu(self) -> Array:
+        """Return the values on the current GPU: int64 of shape (n_attributes, n_vertices), integers
+        and then bits of floats.
         """
         from ..cuda import cp
 
@@ -198,12 +196,13 @@ def check_options(
     PrecisionError (a sum of values could exceed int64, or float64).
     """
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
+
+    # Kinds without attributes count vertices: hops by levels, others as sums of 1.
     if not isinstance(options, OpportunityOptions):
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
-        return Reduction(
-            cutoffs=cutoffs,
-            values={"vertices": _ones(graph)} if is_counted else {},
-        )
+        values = {"vertices": _make_ones(graph)} if is_counted else {}
+        return Reduction(cutoffs=cutoffs, values=values)
+
     decay, parameter, width = parse_decay(options.decay)
     may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
     if decay != cpu.NO_DECAY and may_be_negative:
@@ -211,16 +210,18 @@ def check_options(
             "decay needs distances of 0 or more, and the graph has "
             "negative weights; leave decay out"
         )
+
     values = check_attributes(graph, options.values)
     if decay != cpu.NO_DECAY:
         values = {name: value.astype(np.float64) for name, value in values.items()}
     weights = options.source_weights
     if "sources" in numbers and weights is not None:
         weights = check_source_weights(graph, numbers["sources"], weights)
+    largest_weight = 1
+    if weights is not None:
+        largest_weight = max(map(abs, weights.values.tolist()), default=1)
     for name, value in values.items():
-        _refuse_overflow(
-            name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1)
-        )
+        _refuse_overflow(name, value, largest_weight)
     return Reduction(
         cutoffs=cutoffs,
         values=values,
@@ -233,41 +234,41 @@ def check_options(
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
     """Return cutoffs as an int64 array if all are integers, else float64; see ``check_options``."""
-    given = _listed(cutoffs)
-    if not given:
+    listed = _as_list(cutoffs)
+    if not listed:
         raise InputError(
             f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}"
         )
-    numbers = [arguments.limit("cutoffs", number) for number in given]
+
+    numbers = [arguments.limit("cutoffs", number) for number in listed]
     if ALGORITHMS[algorithm].counts_hops:
         numbers = [int(arguments.whole("cutoffs", number)) for number in numbers]
     if any(number == np.inf for number in numbers):
         raise InputError(
             "cutoffs must be finite; result='summary' counts all vertices that a source reaches"
         )
-    if any(one >= other for one, other in itertools.pairwise(numbers)):
+    if any(before >= after for before, after in itertools.pairwise(numbers)):
         raise InputError(
             "cutoffs must ascend, each larger than the one before, "
             f"not {arguments.describe(numbers)}"
         )
-    whole = all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers)
-    lost = [
-        number
-        for number in numbers
-        if not whole and (ALGORITHMS[algorithm].counts_hops or float(number) != number)
-    ]
-    if lost:
-        if ALGORITHMS[algorithm].counts_hops:
-            kind = "int64"
-        else:
-            kind = "float64"
+
+    if all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers):
+        return np.array(numbers, np.int64)
+    if ALGORITHMS[algorithm].counts_hops:
+        kind = "int64"
+        inexact = numbers
+    else:
+        kind = "float64"
+        inexact = [number for number in numbers if float(number) != number]
+    if inexact:
         raise InputError(
-            f"cutoffs holds {lost[-1]}, which {kind} cannot hold exactly; give a smaller one"
+            f"cutoffs holds {inexact[-1]}, which {kind} cannot hold exactly; give a smaller one"
         )
-    return np.array(numbers, np.int64 if whole else np.float64)
+    return np.array(numbers, np.float64)
 
 
-def _listed(cutoffs: Any) -> list[Any]:
+def _as_list(cutoffs: Any) -> list[Any]:
     """Return the numbers of a sequence as a list; an empty one for anything else."""
     if isinstance(cutoffs, (str, bytes, Mapping)):
         return []
@@ -285,19 +286,18 @@ def parse_decay(decay: Any) -> tuple[int, float, float]:
     """
     if decay is None:
         return cpu.NO_DECAY, 0.0, 0.0
-    name, _, text = arguments.text(
-        "decay", decay, "'exponential:0.002', 'linear:1800' or 'gaussian:600'"
-    ).partition(":")
-    known = DECAYS.get(name, cpu.NO_DECAY)
+    examples = "'exponential:0.002', 'linear:1800' or 'gaussian:600'"
+    name, _, text = arguments.text("decay", decay, examples).partition(":")
+    kind = DECAYS.get(name, cpu.NO_DECAY)
     parameters = _positive_numbers(text)
-    if known == cpu.NO_DECAY or len(parameters) != 1 + (known == cpu.LOGISTIC):
+    if kind == cpu.NO_DECAY or len(parameters) != 1 + (kind == cpu.LOGISTIC):
         raise InputError(
             f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE, gaussian:DISTANCE, step:DISTANCE, "
             "logistic:DISTANCE,DEVIATION or power:EXPONENT, with positive numbers"
         )
-    if known != cpu.LOGISTIC:
-        return known, parameters[0], 0.0
-    return known, parameters[0], parameters[1] * _WIDTH_OF_DEVIATION
+    if kind != cpu.LOGISTIC:
+        return kind, parameters[0], 0.0
+    return kind, parameters[0], parameters[1] * _WIDTH_OF_DEVIATION
 
 
 def _positive_numbers(text: str) -> list[float]:
@@ -315,7 +315,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see
     ``check_options``.
     """
-    ids, columns, are_of_index = table_of_vertices("values", values) or _one_attribute(
+    ids, columns, are_of_index = table_of_vertices("values", values) or _read_one_attribute(
         graph, values
     )
     if not columns:
@@ -326,6 +326,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
                 f"values: {arguments.describe(name)} cannot be the name of "
                 "an attribute; rename the column"
             )
+
     if ids is None:
         _refuse_ids(graph, columns)
         listed = listed_vertices(graph)
@@ -334,6 +335,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
         numbers = _numbers_of_index(graph, ids)
     else:
         numbers = graph.to_numbers(ids, VERTEX)
+
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
@@ -360,17 +362,21 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     return attributes
 
 
-def _ones(graph: Graph) -> np.ndarray:
-    """Return 1 for each number of a vertex that results list."""
+def _make_ones(graph: Graph) -> np.ndarray:
+    """Return 1 for each vertex, so that sums count vertices: 0 at the first number of a closed one,
+    which has two.
+    """
     ones = np.ones(graph.n_vertices, np.int64)
     if graph.closed is not None:
         ones[graph.closed[0]] = 0
     return ones
 
 
-def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
-    """Return one column of values as ``table_of_vertices`` does: with the ids of a Series whose
-    index holds them.
+def _read_one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
+    """Return one column of values as ``table_of_vertices`` does: its ids, the columns by name, and
+    whether the ids are those of an index.
+
+    The ids are those of a Series whose index holds them; else None.
     """
     index = get_index(values)
     holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
@@ -378,8 +384,9 @@ def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool
 
 
 def _refuse_ids(graph: Graph, columns: Mapping[str, Any]) -> None:
-    """Raise InputError if a column of a mapping, whose values would go by position, may hold the ids
-    that the others belong to: by its name, or as it holds all ids of the graph in another order.
+    """Raise InputError if a column of a mapping, whose values would go by position, may hold the
+    ids that the others belong to: by its name, or as it holds all ids of the graph in another
+    order.
     """
     for name, column in columns.items():
         if is_id_name(name) or (len(columns) > 1 and _are_shuffled_ids(graph, column)):
@@ -387,8 +394,8 @@ def _refuse_ids(graph: Graph, columns: Mapping[str, Any]) -> None:
 
 
 def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
-    """Whether a column holds each id once, in no ascending order; a merge may have made floats of
-    them.
+    """Return whether a column holds each id once, in no ascending order; a merge may have made
+    floats of them.
     """
     try:
         values = arguments.as_array(VERTEX, column)
@@ -398,8 +405,8 @@ def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
         numbers = graph.to_numbers(column, VERTEX)
     except KeplerError:  # numbers that are no ids
         return False
-    every = np.arange(graph.n_vertices)
-    return np.array_equal(np.sort(numbers), every) and not np.array_equal(numbers, every)
+    ascending = np.arange(graph.n_vertices)
+    return np.array_equal(np.sort(numbers), ascending) and not np.array_equal(numbers, ascending)
 
 
 def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
@@ -415,18 +422,17 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
     """Raise PrecisionError if the sum over some vertices, times the factor, could exceed its type."""
     if values.dtype.kind == "f" or isinstance(factor, float):
         with np.errstate(over="ignore"):
-            if (
-                not float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0)
-                < np.finfo(np.float64).max / 2
-            ):
-                raise PrecisionError(
-                    f"the sum of values[{name!r}] exceeds float64; scale the values down"
-                )
+            largest_sum = float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0)
+        if not largest_sum < np.finfo(np.float64).max / 2:
+            raise PrecisionError(
+                f"the sum of values[{name!r}] exceeds float64; scale the values down"
+            )
         if values.dtype.kind == "f":
             return
         factor = 1  # the sum itself is exact, and is rounded once
+
+    # The largest and the smallest sum of some values; halves of words add up without overflow.
     for signed in (values[values > 0], values[values < 0]):
-        # neither sum can overflow
         total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())
         total *= max(factor, 1)
         if abs(total) > MAX_INTEGER:
@@ -456,32 +462,32 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     NumPy.
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
-    integers, floats = reduction.ordered()
+    integers, floats = reduction.split_names()
     parameters = reduction.parameter, reduction.width
     if get_device(distance) == "cuda":
-        words = gpu.sums(
-            distance, bounds, reduction.words(), len(integers), reduction.decay, parameters
-        )
+        values = reduction.copy_to_gpu()
+        words = gpu.sums(distance, bounds, values, len(integers), reduction.decay, parameters)
         exact = words[:, : len(integers)]
         rounded = words[:, len(integers) :].view(np.float64)
     else:
         args = (
-            _lowest(distance.dtype),
+            _least_distance(distance.dtype),
             bounds,
             *reduction.stacked,
             reduction.decay,
             parameters,
         )
-        exact, rounded = (
-            cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)
-        )
+        if is_rows(distance):
+            exact, rounded = cpu.sums(distance, *args)
+        else:
+            exact, rounded = distance.sums_within(*args)
     sums = {name: exact[:, i] for i, name in enumerate(integers)}
     sums |= {name: rounded[:, i] for i, name in enumerate(floats)}
     return {name: np.ascontiguousarray(sums[name]) for name in reduction.values}
 
 
-def _lowest(kind: np.dtype) -> Any:
-    """The smallest distance of a reached vertex, in its own type."""
+def _least_distance(kind: np.dtype) -> Any:
+    """Return the smallest distance of a reached vertex, in its own type."""
     if is_hops(kind):
         return kind.type(0)
     if kind.kind == "f":
@@ -502,16 +508,19 @@ def make_records(asked: Asked[Reduction], group: Traversals) -> SourceRecords:
 
 
 def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
-    """Return for each source and cutoff the number of vertices within as many hops."""
+    """Return for each source and cutoff the number of vertices within as many hops.
+
+    ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    """
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
-    vertices = to_host(
-        totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))]
-    )
+    last_levels = np.minimum(asked.options.cutoffs, counts.shape[1] - 1)
+    vertices = to_host(totals[:, xp.asarray(last_levels)])
     return _records(asked.options, {"vertices": vertices}, len(counts))
 
 
 def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
+    """Return sums of shape (k, n_cutoffs), by name, as records with their cutoffs."""
     values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {
         name: value.reshape(-1) for name, value in sums.items()
     }

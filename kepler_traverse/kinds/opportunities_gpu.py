@@ -53,13 +53,15 @@ def sums(
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
     keys = cp.asarray(distances_to_keys(bounds))
     parts = [
-        _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameters)
+        _sum_some_sources(
+            distance[first : first + at_once], keys, values, n_integers, decay, parameters
+        )
         for first in range(0, k, at_once)
     ]
     return np.concatenate(parts).reshape(k, len(values), bounds.size)
 
 
-def _sums(
+def _sum_some_sources(
     distance: Array,
     keys: Array,
     values: Array,
@@ -67,6 +69,11 @@ def _sums(
     decay: int,
     parameters: tuple[float, float],
 ) -> np.ndarray:
+    """Return the sums of as many sources as memory allows at once, int64 of shape (k * n_attributes
+    * n_cutoffs,).
+
+    ``keys`` are the bounds as ``distances_to_keys`` has them.
+    """
     k, n = distance.shape
     width = len(values) * keys.size
     size = _n_reduction_blocks(n)
@@ -87,10 +94,12 @@ def _sums(
         "sums": words,
     }
     launch(kernel(*Request.reading(distance.dtype, _REDUCE, DECAY=decay)), k * size, args)
+
+    # Add the sums of reduction blocks until one is left.
     counts = np.int64(keys.size), np.int64(n_integers), np.int64(len(values))
     while size > 1:
-        folded = cp.empty(k * width * _n_reduction_blocks(size), np.int64)
         items = k * width * _n_reduction_blocks(size)
+        folded = cp.empty(items, np.int64)
         fold = kernel(*Request.reading(distance.dtype, _FOLD, DECAY=decay))
         launch(fold, items, (words, np.int64(size), np.int64(k * width), *counts, folded))
         words = folded
@@ -103,15 +112,16 @@ def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: 
     width = n_attributes * n_cutoffs
     blocks = _n_reduction_blocks(n_vertices)
     blocks += _n_reduction_blocks(blocks)
-    held = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))
-    return 8 * (held + n_attributes * n_vertices + n_cutoffs)
+    sums_at_once = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))
+    return 8 * (sums_at_once + n_attributes * n_vertices + n_cutoffs)
 
 
 def likely_kernels(hops: bool, weight_t: DTypeLike, decay: int = 0) -> list[Request]:
-    """Kernels for distances that are not known yet."""
+    """Return requests for the kernels of distances that are not known yet."""
     kinds = (np.int8, np.int16) if hops else (weight_t,)
     return [Request.reading(np.dtype(kind), _REDUCE, DECAY=decay) for kind in kinds]
 
 
 def _n_reduction_blocks(size: int) -> int:
+    """Return how many reduction blocks so many values have."""
     return -(-size // PIECE)

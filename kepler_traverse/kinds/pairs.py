@@ -27,18 +27,26 @@ from ..search.frames import Column, columns_on_device, frame_from
 from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
 from .along import columns_of_sums, sums_of_group
-from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
+from .records import (
+    Asked,
+    SourceRecords,
+    Values,
+    columns_of_records,
+    join_records,
+    records_of_group,
+)
 from .result_kinds import RESULT_KINDS, KindOptions
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
     """Group rows of vertex numbers by origin, the origins in the order of their first rows."""
-    distinct, first, place = np.unique(origins, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    # ``place`` and ``order`` number origins by their vertices, and ``rank`` by their first rows.
+    distinct, first_rows, place_of_row = np.unique(origins, return_index=True, return_inverse=True)
+    order = np.argsort(first_rows, kind="stable")
+    # Places and ``order`` number origins by their vertices, and ranks by their first rows.
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    rank_of_row = rank[place]
+    rank_of_row = rank[place_of_row]
+
     rows = np.argsort(rank_of_row, kind="stable")
     offsets = make_offsets(np.bincount(rank_of_row, minlength=order.size))
     return PairTable(distinct[order], TargetLists(offsets, destinations[rows]), rows)
@@ -75,32 +83,32 @@ def ends_of_pairs(
 
     Raises InputError: it is none of these, or could be rows as well as columns.
     """
-    both = _ends_without_names(given, name, ends)
-    if both is not None:
-        return both
+    unnamed_ends = _ends_without_names(given, name, ends)
+    if unnamed_ends is not None:
+        return unnamed_ends
     columns = _columns_by_name(given, name, ends)
-    chosen = end_pairs(list(columns))
-    if len(chosen) != 1:
+    candidates = end_pairs(list(columns))
+    if len(candidates) != 1:
         raise InputError(
             f"it is not sure which columns hold the {name}; the table has "
             f"{listed(list(columns))}; give two columns, ({ends[0]}, {ends[1]})"
         )
-    origin, destination = chosen[0]
+    origin, destination = candidates[0]
     return Ends(columns[origin], columns[destination], index_of_rows(given))
 
 
 def columns_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origin", "destination")
 ) -> dict[str, Any]:
-    """Return what ``ends_of_pairs`` takes as columns of Arrow of one length, all of a table; columns
-    and rows without names are called as ``ends``.
+    """Return what ``ends_of_pairs`` takes as columns of Arrow of one length, all of a table;
+    columns and rows without names are called as ``ends``.
 
     Raises InputError: as ``ends_of_pairs``; or a column holds values of several types, or is
     shorter than another.
     """
-    both = _ends_without_names(given, name, ends)
-    if both is not None:
-        columns = dict(zip(ends, (both.origins, both.destinations), strict=True))
+    unnamed_ends = _ends_without_names(given, name, ends)
+    if unnamed_ends is not None:
+        columns = dict(zip(ends, (unnamed_ends.origins, unnamed_ends.destinations), strict=True))
     else:
         columns = _columns_by_name(given, name, ends)
     return typed_columns(name, columns)
@@ -111,21 +119,21 @@ def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 
     Raises InputError: a column holds values of several types, or is shorter than another.
     """
-    typed = {each: as_arrow_column(f"{name}: {each}", column) for each, column in columns.items()}
+    typed = {role: as_arrow_column(f"{name}: {role}", column) for role, column in columns.items()}
     require_same_lengths(typed)
     return typed
 
 
 def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | None:
     """Return the ends that two columns hold, or rows of two; None for anything else."""
-    both = column_tuple(given)
-    if both is not None and len(both) == 2:
-        return ends_of_columns(*both, ends)
+    columns = column_tuple(given)
+    if columns is not None and len(columns) == 2:
+        return ends_of_columns(*columns, ends)
     if not holds_rows(given):
         return None
-    one = ", ".join(each.removesuffix("s") for each in ends)
+    words = ", ".join(end.removesuffix("s") for end in ends)  # "origin, destination"
     try:
-        rows = listed_rows(name, given, "pairs", f"({one})")
+        rows = listed_rows(name, given, "pairs", f"({words})")
     except EdgeListError as error:
         raise InputError(error.message) from None
     return Ends([row[0] for row in rows], [row[1] for row in rows])
@@ -135,9 +143,9 @@ def _columns_by_name(given: Any, name: str, ends: tuple[str, str]) -> dict[str, 
     """Return the columns of a table, and the levels of its index that have names."""
     columns = arguments.columns(name, given)
     if columns is None:
-        one = ", ".join(each.removesuffix("s") for each in ends)
+        words = ", ".join(end.removesuffix("s") for end in ends)  # "origin, destination"
         raise InputError(
-            f"{name} must be ({ends[0]}, {ends[1]}), rows of ({one}), or a table with two such "
+            f"{name} must be ({ends[0]}, {ends[1]}), rows of ({words}), or a table with two such "
             f"columns, not {arguments.describe(given)}"
         )
     columns = columns_in_order(name, named_levels(get_index(given)) | columns)
@@ -185,6 +193,8 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     row.
     """
     given = arguments.arrow(name, given)
+
+    # What a table marks as missing, of pandas or of Arrow, is named before ids are looked up.
     if hasattr(given, "isna"):
         missing = given.isna()
     elif hasattr(given, "is_null"):
@@ -197,6 +207,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
             raise UnknownVertexError(
                 f"{name}, row {int(is_missing.argmax())}: it holds no id; drop such rows"
             )
+
     ids = arguments.ids(name, given)
     role = name.removesuffix("s")
     try:
@@ -227,8 +238,14 @@ def frame_of_pairs(
     of the rows, if the kind has a record of each and they have labels.
     """
     graph = plan.graph
-    of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}
-    making = Asked(kind=RESULT_KINDS[name], pairs=table, **of)
+    asked: Asked[Any] = Asked(
+        kind=RESULT_KINDS[name],
+        graph=graph,
+        algorithm=plan.algorithm,
+        query=plan.query,
+        options=options,
+        pairs=table,
+    )
     if plan.query.targets is not None:  # one origin, whose plan has its destinations
         groups = iter([plan.run(table.sources, cut=False)])
     else:
@@ -236,11 +253,12 @@ def frame_of_pairs(
     parts = []
     sources = [np.zeros(0, np.int64)]
     for group in groups:
-        parts.append(records_of_group(making, group))
+        parts.append(records_of_group(asked, group))
         sources.append(np.repeat(group.sources, parts[-1].sizes))
-    records = joined(parts)
+    records = join_records(parts)
+
     order = np.argsort(records.values["pair"], kind="stable")
-    columns = columns_of_records(making, np.concatenate(sources)[order], records.take(order))
+    columns = columns_of_records(asked, np.concatenate(sources)[order], records.take(order))
     del columns[without]
     frame = frame_from(columns_on_device(columns, graph), graph.device)
     if index is not None:
@@ -252,13 +270,16 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``pair, target, distance, missing`` of the rows of each origin."""
     table = asked.select_pairs(group)
     distance = group.distance
-    # from each origin to all vertices, or to the destinations of the only one
+
+    # Distances from each origin to all vertices, or to the destinations of the only one, if they
+    # are not those of the pairs already.
     if distance.ndim > 1:
         lists = table.lists
         columns = None if asked.query.output == "all" else asked.query.targets
         if columns is not None:  # which have the end of the way from a closed vertex to itself
             lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
         distance = lists.take(distance, columns)
+
     distance, missing = asked.returned(distance)
     values = {
         "pair": table.rows,

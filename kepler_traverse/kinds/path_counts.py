@@ -72,44 +72,50 @@ def require_path_counts(
     """
     paths, exponents, carried = counts
     kind = distance.dtype
+
+    # Find the edges on shortest paths.
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-    before = distance[src]
-    after = distance[graph.targets]
+    distance_of_tail = distance[src]
+    distance_of_head = distance[graph.targets]
     if exact is None:
         if kind == np.int32:
             weights = kind.type(1)
         else:
             weights = graph.derived.sums_in(kind.name).weights
         with np.errstate(over="ignore"):
-            on_path = (
-                (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
-            )
+            on_path = distance_of_tail + weights == distance_of_head
+        on_path &= (distance_of_tail >= 0) & (distance_of_tail < distance_of_head)
+        on_path &= distance_of_head <= limit
     else:
-        within = np.flatnonzero((before >= 0) & (before <= limit) & (after >= 0) & (after <= limit))
+        is_within = (distance_of_tail >= 0) & (distance_of_tail <= limit)
+        is_within &= (distance_of_head >= 0) & (distance_of_head <= limit)
+        within = np.flatnonzero(is_within)
         on_path = np.zeros(src.size, bool)
         on_path[within] = _are_tight(graph, source, src[within], within, exact)
     src = src[on_path]
     dst = graph.targets[on_path].astype(np.int64)
-    share = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
+
+    # Add up both recurrences: the ratios into each vertex, and what its edges carry.
+    ratio = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
     reached = np.flatnonzero((distance >= 0) & (distance <= limit))
-    into = np.bincount(dst, share, graph.n_vertices)
-    into[source] += np.ldexp(paths[source], exponents[source])
+    ratios_into = np.bincount(dst, ratio, graph.n_vertices)
+    ratios_into[source] += np.ldexp(paths[source], exponents[source])
     if is_target is None or not is_target.size:
-        ends = np.ones(graph.n_vertices)
+        counts_as_end = np.ones(graph.n_vertices)
     else:
-        ends = is_target.astype(np.float64)
-    out = np.bincount(src, share * (ends[dst] + carried[dst]), graph.n_vertices)
-    out[source] = 0.0
+        counts_as_end = is_target.astype(np.float64)
+    carried_by_edges = np.bincount(
+        src, ratio * (counts_as_end[dst] + carried[dst]), graph.n_vertices
+    )
+    carried_by_edges[source] = 0.0
+
     for what, actual, expected in (
-        ("paths to", into, np.ones(graph.n_vertices)),
-        ("load of", out, carried),
+        ("paths to", ratios_into, np.ones(graph.n_vertices)),
+        ("load of", carried_by_edges, carried),
     ):
-        wrong = reached[
-            ~(
-                np.abs(actual[reached] - expected[reached])
-                <= _TOLERANCE * (1 + np.abs(expected[reached]))
-            )
-        ]
+        error = np.abs(actual[reached] - expected[reached])
+        is_right = error <= _TOLERANCE * (1 + np.abs(expected[reached]))
+        wrong = reached[~is_right]  # NaN, too
         if wrong.size:
             names = format_ids(graph, wrong[0], source)
             raise CertificateError(
@@ -130,15 +136,17 @@ def _are_tight(
     distances = np.zeros(len(words), object)
     for i in range(words.shape[1]):
         distances += words[:, i] << (64 * i)
+
+    # A weight is an integer of 53 bits in units of 2**(exponent - 53).
     fraction, exponent = np.frexp(weights[edges].astype(np.float64))
-    lengths = np.ldexp(fraction, 53).astype(np.int64).astype(object) << (
-        exponent - 53 - exact.unit
-    ).astype(object)
+    mantissas = np.ldexp(fraction, 53).astype(np.int64).astype(object)
+    lengths = mantissas << (exponent - 53 - exact.unit).astype(object)
+
     sums = distances[src] + lengths
-    ends = distances[graph.targets[edges]]
-    if distances[source] != 0 or (sums < ends).any():
+    distances_of_heads = distances[graph.targets[edges]]
+    if distances[source] != 0 or (sums < distances_of_heads).any():
         raise CertificateError(
             "an exact distance from source "
             f"{format_ids(graph, source)[0]} is wrong: an edge shortens it"
         )
-    return np.asarray(sums == ends, bool)
+    return np.asarray(sums == distances_of_heads, bool)

@@ -20,7 +20,7 @@ from .._arrays import (
 )
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
-from ..cpu.path_walk import NO_EDGE, Walks, count_back, walk, write_back
+from ..cpu.path_walk import NO_EDGE, Walks, count_back, new_walk_scratch, walk, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
@@ -29,12 +29,11 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import TargetLists
 from ..search.results import Routes, Traversals
-from ..search.sparse import closed_cycle_error
 from .along import ALONG, INT64_END, columns_of_sums
-from .records import Asked, SourceRecords, Values, format_ids
+from .records import Asked, SourceRecords, Values, unexplained_error
 from .result_kinds import PathOptions
 
-_FEW = 16  # paths that are so long, which are added up one by one
+_MAX_PATHS_ONE_BY_ONE = 16  # if no more paths are still that long, each is added up alone
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
 
@@ -48,11 +47,9 @@ def find_routes(
     if traversals.routes is not None:
         return traversals.routes
     if not is_rows(distances):
-        sizes, vertices = (
-            distances
-            if distances.predecessor is not None
-            else distances.point_back(graph, traversals.sources)
-        ).walk_back(lists)
+        if distances.predecessor is None:
+            distances = distances.point_back(graph, traversals.sources)
+        sizes, vertices = distances.walk_back(lists)
         return Routes(sizes, namespace(graph.offsets).asarray(vertices))
     if traversals.predecessor is None:
         return walk_by_distances(graph, traversals, lists, limit)
@@ -78,7 +75,6 @@ def walk_by_distances(
     computed.
     """
     distance = traversals.distance
-    n = graph.n_vertices
     is_weighted = ALGORITHMS[traversals.algorithm].is_weighted
     reverse = graph.reverse
     weights: Array = reverse.weights
@@ -86,39 +82,35 @@ def walk_by_distances(
         weights = weights.astype(distance.dtype, copy=False)
     else:
         weights = None
-    edges = (reverse.offsets, reverse.targets, weights, None)
-    states: list[Any] = [None] * threads.max_threads()
+    scratch_of_threads: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)
-    of_sources: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
+    paths_of_sources: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
     def walk_from(i: int, thread: int) -> None:
-        if states[thread] is None:
-            states[thread] = np.full(n, -1, np.int32), *np.empty((2, n), np.int64)
+        """Walk the paths from source i, with the scratch of a thread."""
+        if scratch_of_threads[thread] is None:
+            scratch_of_threads[thread] = new_walk_scratch(graph.n_vertices)
         row = distance[i]
-        scratch = states[thread]
+        scratch = scratch_of_threads[thread]
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = lists.vertices[begin:end]
         is_found = is_reached(row[targets])
         if limit is not None:
             is_found &= at_most(row[targets], limit)
         source = int(traversals.sources[i])
-        walks = Walks(*edges, row, None, *scratch)
+        walks = Walks(reverse.offsets, reverse.targets, weights, None, row, None, *scratch)
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
-                (name,) = format_ids(graph, targets[j])
-                raise PrecisionError(
-                    f"no path explains the distance of vertex {name}: "
-                    f"{closed_cycle_error(distance.dtype)}"
-                )
-            of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
+                raise unexplained_error(graph, targets[j], distance.dtype)
+            paths_of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))
-    nothing = np.empty(0, graph.targets.dtype)
-    return Routes(
-        sizes, np.concatenate([path for paths in of_sources for path in paths] or [nothing])
-    )
+    parts = [np.empty(0, graph.targets.dtype)]
+    for paths in paths_of_sources:
+        parts += paths
+    return Routes(sizes, np.concatenate(parts))
 
 
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -131,34 +123,40 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     predecessor: Array = traversals.predecessor
     xp = namespace(distance)
     rows = xp.asarray(np.repeat(np.arange(len(traversals)), np.diff(lists.offsets)))
-    at = xp.asarray(lists.vertices)
-    is_found = is_reached(distance[rows, at])
+    vertex = xp.asarray(lists.vertices)
+    is_found = is_reached(distance[rows, vertex])
     if limit is not None:
-        is_found &= at_most(distance[rows, at], limit)
-    sizes = xp.zeros(at.size, np.int64)
+        is_found &= at_most(distance[rows, vertex], limit)
+
+    # ``path`` has the positions of the paths that are walked; ``rows`` and ``vertex`` belong to
+    # them.
+    sizes = xp.zeros(vertex.size, np.int64)
     path = xp.flatnonzero(is_found)
     rows = rows[path]
-    at = at[path]
+    vertex = vertex[path]
     if xp is np:
-        found = np.zeros(path.size, np.int64)
-        count_back(predecessor, rows, at, found)
-        vertices = np.empty(int(found.sum()), predecessor.dtype)
-        write_back(predecessor, rows, at, found, vertices)
-        sizes[path] = found
+        found_sizes = np.zeros(path.size, np.int64)
+        count_back(predecessor, rows, vertex, found_sizes)
+        vertices = np.empty(int(found_sizes.sum()), predecessor.dtype)
+        write_back(predecessor, rows, vertex, found_sizes, vertices)
+        sizes[path] = found_sizes
         return Routes(sizes, vertices)
+
     steps = []
     while path.size:
-        steps.append((path, at))
+        steps.append((path, vertex))
         sizes[path] += 1
-        before = predecessor[rows, at].astype(np.int64)
-        onward = before != at
-        path = path[onward]
-        rows = rows[onward]
-        at = before[onward]
+        previous = predecessor[rows, vertex].astype(np.int64)
+        continues = previous != vertex
+        path = path[continues]
+        rows = rows[continues]
+        vertex = previous[continues]
+
+    # The first step has the last vertex of each path.
     ends = xp.cumsum(sizes)
     vertices = xp.empty(int(ends[-1]) if ends.size else 0, predecessor.dtype)
-    for step, (path, at) in enumerate(steps):
-        vertices[ends[path] - 1 - step] = at
+    for step, (path, vertex) in enumerate(steps):
+        vertices[ends[path] - 1 - step] = vertex
     return Routes(to_host(sizes), vertices)
 
 
@@ -171,10 +169,12 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
     edge_rows: Any = graph.edge_rows
     if edge_rows is None:
         raise InputError("the graph does not know its rows; build it with edge_ids=True")
+
     begins = positions_in_groups(routes.sizes) == 0
     steps = np.flatnonzero(~begins)
     xp = namespace(routes.vertices)
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
+
     src = routes.vertices[xp.asarray(steps - 1)]
     dst = routes.vertices[xp.asarray(steps)]
     edges = backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64))
@@ -192,17 +192,18 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     total = values.copy()
     starts = np.cumsum(sizes) - sizes
     longest = int(sizes.max(initial=0))
-    # paths that are long enough for a position come first
+    # The longest paths come first: ``counts`` says how many have more vertices than a position.
     order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
+
     for position in range(1, longest):
-        on = order[: counts[position]]
-        if on.size <= _FEW:
-            for path in on.tolist():
+        longer_paths = order[: counts[position]]
+        if longer_paths.size <= _MAX_PATHS_ONE_BY_ONE:
+            for path in longer_paths.tolist():
                 rest = total[starts[path] + position - 1 : starts[path] + sizes[path]]
                 np.add.accumulate(rest, out=rest)
             break
-        places = starts[on] + position
+        places = starts[longer_paths] + position
         total[places] += total[places - 1]
     return total
 
@@ -214,13 +215,17 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
     table = asked.select_pairs(group)
     graph = asked.graph
     routes = find_routes(graph, group, table.lists, asked.query.limit)
-    values: dict[str, Array] = {"pair": np.repeat(table.rows, routes.sizes)}
-    values |= {"position": positions_in_groups(routes.sizes), "vertex": routes.vertices}
+    values: dict[str, Array] = {
+        "pair": np.repeat(table.rows, routes.sizes),
+        "position": positions_in_groups(routes.sizes),
+        "vertex": routes.vertices,
+    }
     if asked.options.edges or asked.options.values:
         rows, begins = rows_of_edges(graph, routes)
-        values |= {"edge": rows, "begins": begins} if asked.options.edges else {}
+        if asked.options.edges:
+            values |= {"edge": rows, "begins": begins}
         for name, column in asked.options.values.items():
-            values[ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
+            values[ALONG + name] = sum_column_along(name, column, rows, begins, routes.sizes)
     return SourceRecords(values, np.diff(make_offsets(routes.sizes)[table.lists.offsets]))
 
 
@@ -238,7 +243,7 @@ def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]
     return columns | columns_of_sums(asked.options, values)
 
 
-def summed_along(
+def sum_column_along(
     name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray:
     """Return the sum of a column of the edge list up to each vertex of some paths.
@@ -247,9 +252,8 @@ def summed_along(
     of the paths. Raises PrecisionError: a sum of integers may exceed int64, or one of floats
     float64.
     """
-    steps = np.where(
-        begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0)
-    )
+    steps = np.zeros(begins.size, values.dtype)
+    steps[~begins] = values[rows[~begins]]
     if steps.dtype.kind == "i" and steps.size:
         largest = max(int(steps.max()), -int(steps.min()))
         if largest * int(sizes.max()) >= INT64_END:
@@ -266,8 +270,10 @@ def summed_along(
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of vertices of the paths of an origin, estimated, and at most."""
-    rows, most = question.pairs.rows_per_source
-    return rows * min(n_vertices, _VERTICES_PER_PATH), most * min(
-        n_vertices, 16 * _VERTICES_PER_PATH
-    )
+    """Return the number of vertices of the paths of an origin, estimated, and at most.
+
+    At most is a guess, too: paths of all vertices would be far too many to size memory by.
+    """
+    n_paths, most_paths = question.pairs.rows_per_source
+    estimate = n_paths * min(n_vertices, _VERTICES_PER_PATH)
+    return estimate, most_paths * min(n_vertices, 16 * _VERTICES_PER_PATH)

@@ -26,7 +26,7 @@ from .result_kinds import PLAIN, OptionsT, ResultKind
 
 
 def digest_of_ids(ids: list[Any]) -> str:
-    """Return the SHA-256 of ids."""
+    """Return the SHA-256 of ids, as hexadecimal digits."""
     return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
@@ -93,8 +93,14 @@ class Question(Generic[OptionsT]):
             limit = options.limit
         if limits is not None:
             limit = limits.largest
-        own: dict[str, Any] = {"limit": limit, "limits": limits, "options": options}
-        return cls(kind=kind, algorithm=algorithm, **own, **others)
+        return cls(
+            kind=kind,
+            algorithm=algorithm,
+            limit=limit,
+            limits=limits,
+            options=options,
+            **others,
+        )
 
     def of_plan(self) -> dict[str, Any]:
         """Return the arguments of ``plan_multi_source`` that follow from the question.
@@ -105,13 +111,16 @@ class Question(Generic[OptionsT]):
         targets = self.targets
         walks = self.options.walks if kind.keeps != "paths" else None
         is_cut = self.limits is not None and kind.keeps == "counts"
+        needs_all = self.certify != "none" or is_cut
+        # Rows of unreached vertices, and walks, are made from arrays of rows alone.
+        reads_forms = self.options.unreached == "omit" and not walks
         return {
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
             "targets": None if targets is None else targets.ids,
-            "output": "all" if self.certify != "none" or is_cut else None,
-            "forms": kind.reads if self.options.unreached == "omit" and not walks else (),
+            "output": "all" if needs_all else None,
+            "forms": kind.reads if reads_forms else (),
             "walks": walks,
             **self.options.of_query(None if targets is None else targets.numbers),
         }
@@ -152,14 +161,19 @@ def check_options(
     """Return the checked options of a kind, from those that are not None; see
     ``KindOptions.checked``.
 
+    ``ends`` are its ``numbers``: ``sources``, ``targets`` and ``pairs``, as far as they are known.
+
     Raises InputError, too, if they violate a row of ``KindOptions.constraints``.
     """
     sources = ends.get("sources")
     is_of_all = sources is None or sources.size >= graph.n_vertices
+
+    # Rules see all sources as none: then the caller has named none.
     values = {**given, "pairs": ends.get("pairs"), "sources": None if is_of_all else sources}
-    written = {name: name for name, value in values.items() if value is not None}
-    own = GivenOptions(kind=kind, algorithm=algorithm, written=written, values=values)
-    refuse(violations(own, kind.options_class.constraints))
+    names = {name: name for name, value in values.items() if value is not None}
+    given_options = GivenOptions(kind=kind, algorithm=algorithm, written=names, values=values)
+    refuse(violations(given_options, kind.options_class.constraints))
+
     chosen = {name: value for name, value in given.items() if value is not None}
     checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
     for note in kind.options_class.notes_on_edges(graph.report.facts()):

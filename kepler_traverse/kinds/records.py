@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array, at_most, is_hops, is_reached, namespace, to_host
+from ..errors import PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.distance_stats import count_levels
@@ -24,6 +25,7 @@ from ..search.exact import concatenate_numbers
 from ..search.frames import Column, as_returned_distance
 from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
+from ..search.sparse import closed_cycle_error
 from .result_kinds import PLAIN, KindOptions, OptionsT, ResultKind
 
 # arrays of shape (n_records,) by name, on the host or on the graph's device
@@ -35,6 +37,14 @@ def format_ids(graph: Graph, *numbers: Any) -> list[str]:
     """Return the ids of vertices as messages write them."""
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.array(numbers, np.int64)))
     return [arguments.describe(each) for each in ids.tolist()]
+
+
+def unexplained_error(graph: Graph, vertex: int, kind: np.dtype) -> PrecisionError:
+    """Return the error for a vertex whose distance of a type is not the length of any path."""
+    (name,) = format_ids(graph, vertex)
+    return PrecisionError(
+        f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}"
+    )
 
 
 class CheckedOptions(Digested, KindOptions):
@@ -119,13 +129,13 @@ def records_of_group(
             parts.append(kind.of_levels(asked, counts))
             if fold is not None:
                 fold(counts, edges)
-        return joined(parts)
+        return join_records(parts)
     if kind.make_records is None or kind.make_columns is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
     return kind.make_records(asked, group)
 
 
-def joined(groups: list[SourceRecords]) -> SourceRecords:
+def join_records(groups: list[SourceRecords]) -> SourceRecords:
     """Concatenate the records of any number of groups; without a group there is an empty array of
     any name.
     """
@@ -139,16 +149,15 @@ def joined(groups: list[SourceRecords]) -> SourceRecords:
 
 
 def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
-    """Return the columns of records, with the source, of which each record has a vertex number,
-    where the kind has it.
+    """Return the columns of records with ``source`` among them, where the kind has it.
+
+    ``source`` has a vertex number per record.
     """
     assert asked.kind.make_columns is not None
-    made = asked.kind.make_columns(asked, values)
+    columns = list(asked.kind.make_columns(asked, values).items())
     place = asked.kind.columns.index("source")
-    names = list(made)
-    columns = {name: made[name] for name in names[:place]}
-    columns["source"] = Column.of_vertices(asked.graph, source)
-    return columns | {name: made[name] for name in names[place:]}
+    columns.insert(place, ("source", Column.of_vertices(asked.graph, source)))
+    return dict(columns)
 
 
 def iter_level_counts(
@@ -167,4 +176,6 @@ def last_levels(counts: Array) -> np.ndarray:
     """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2,
     ... hops.
     """
-    return counts.shape[1] - 1 - np.argmax(to_host(counts[:, ::-1] > 0), axis=1)
+    # The first one from behind; ``argmax`` finds the first True.
+    n_empty = np.argmax(to_host(counts[:, ::-1] > 0), axis=1)
+    return counts.shape[1] - 1 - n_empty

@@ -40,12 +40,12 @@ class KindOptions:
     """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
 
     A field is a keyword argument of ``bfs_many`` and ``sssp_many`` unless its metadata has
-    ``library=False``, and a flag and a key of the settings file of the job, whose type it has,
-    unless it has ``job=False``. The metadata may have what ``pipelines.cli.options.setting`` takes,
-    ``setting``, which is the key if that is another (with ``job=False``, that of a setting of all
-    kinds), and ``column``, which is the role of a column of its ``table`` that the job reads in
-    place of a flag. ``__post_init__`` or ``checked`` raises InputError for a wrong value.
-    ``limit``, if it is not None, is the limit of the searches.
+    ``library=False``. It is a flag and a key of the settings file of the job, whose type it has,
+    unless it has ``job=False``. The metadata may have what ``pipelines.cli.options.setting`` takes.
+    It may have ``setting``, which is the key if that is another (with ``job=False``, that of a
+    setting of all kinds), and ``column``, which is the role of a column of its ``table`` that the
+    job reads in place of a flag. ``__post_init__`` or ``checked`` raises InputError for a wrong
+    value. ``limit``, if it is not None, is the limit of the searches.
     """
 
     # The module of this package whose ``check_options(options, kind, graph, algorithm, numbers)``
@@ -74,6 +74,7 @@ class KindOptions:
 
     @property
     def limit(self) -> float | None:
+        """The limit of the searches, if the options set it."""
         return None
 
     @property
@@ -102,8 +103,8 @@ class KindOptions:
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:  # noqa: ARG003
-        """Return what of the edge list the kind leaves out, a sentence each; ``built`` has the fields
-        of a ``BuildReport``.
+        """Return what of the edge list the kind leaves out, a sentence each; ``built`` has the
+        fields of a ``BuildReport``.
         """
         return []
 
@@ -112,12 +113,12 @@ class KindOptions:
         """What identifies the options in a manifest: by name those that are not the default, tables
         by their digests.
         """
-        given = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if getattr(self, each.name) != each.default
-        }
-        return {name: getattr(value, "digest", value) for name, value in given.items()}
+        recorded = {}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != option.default:
+                recorded[option.name] = getattr(value, "digest", value)
+        return recorded
 
 
 PLAIN = KindOptions()  # of kinds without an option
@@ -225,7 +226,10 @@ class NearestOptions(AlongOptions):
 
     @property
     def rows_per_source(self) -> int:
-        return (self.k or 1) * (1 if self.groups is None else len(self.groups.labels))
+        k = self.k or 1
+        if self.groups is None:
+            return k
+        return k * len(self.groups.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,10 +279,10 @@ class StreetOptions(CutoffOptions):
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:
-        counts = {"parallel edge": "parallel_edges", "self-loop": "self_loops"}
-        left_out = [
-            several(built[name], noun) for noun, name in counts.items() if built.get(name, 0)
-        ]
+        left_out = []
+        for noun, name in (("parallel edge", "parallel_edges"), ("self-loop", "self_loops")):
+            if built.get(name, 0):
+                left_out.append(several(built[name], noun))
         if not left_out:
             return []
         return [
@@ -489,8 +493,9 @@ class RowSize(NamedTuple):
     """The size of the records of a source."""
 
     rows: int  # estimated
-    most: int
-    ids: int  # columns of ids, of distances, and of other numbers of 8 bytes
+    most: int  # rows at most
+    # ids, distances, numbers: how many columns hold ids, distances, and other numbers of 8 bytes
+    ids: int
     distances: int
     numbers: int
 
@@ -500,6 +505,9 @@ class RowSize(NamedTuple):
 
 
 def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    """Return the number of records of a source, estimated and at most: one per vertex, or per
+    target.
+    """
     if question.targets is None:
         rows = n_vertices
     else:
@@ -508,14 +516,14 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
 
 
 def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    """Return the same of kinds with one record per source, or as many as their options say."""
     return question.options.rows_per_source, question.options.rows_per_source
 
 
 def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    return (
-        n_vertices * question.options.rows_per_source,
-        n_vertices * question.options.rows_per_source,
-    )
+    """Return the same of kinds with as many records per vertex."""
+    rows = n_vertices * question.options.rows_per_source
+    return rows, rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -594,37 +602,38 @@ class ResultKind(Generic[OptionsT]):
     of_labels: bool = False
 
     def fits(self, names: Sequence[str]) -> bool:
-        """Whether a part file may have columns of these names, in this order."""
-        given = tuple(names)
-        own = self.columns
-        if len(set(given)) < len(given):
+        """Return whether a part file may have columns of these names, in this order."""
+        columns = tuple(names)
+        expected = self.columns
+        if len(set(columns)) < len(columns):
             return False
         place = int(not self.one_search)  # of the groups
-        if "groups" in self.all_options and given[place : place + 1] == (GROUP,):
-            own = (*own[:place], GROUP, *own[place:])
+        if "groups" in self.all_options and columns[place : place + 1] == (GROUP,):
+            expected = (*expected[:place], GROUP, *expected[place:])
         if self.names_columns:
-            return given[: len(own)] == own and (
-                len(given) > len(own) or "values" not in self.needs
+            return columns[: len(expected)] == expected and (
+                len(columns) > len(expected) or "values" not in self.needs
             )
         # the order of cugraph.sssp
-        if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):
+        if self.is_distances and columns == (expected[0], expected[2], expected[1], *expected[3:]):
             return True
-        return given == own
+        return columns == expected
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
         """Options that not all kinds take, those of its dataclass included."""
-        return self.options + tuple(each.name for each in fields(self.options_class))
+        return self.options + tuple(option.name for option in fields(self.options_class))
 
     @cached_property
     def options_of_job(self) -> tuple[str, ...]:
-        """Those of them that the job takes, too."""
+        """Those of ``all_options`` that the job takes, too."""
+        own = fields(self.options_class)
         return self.options + tuple(
-            each.name for each in fields(self.options_class) if each.metadata.get("job", True)
+            option.name for option in own if option.metadata.get("job", True)
         )
 
     def is_one_per_source(self, options: Any) -> bool:
-        """Whether a frame has one row per source, in the order of the sources."""
+        """Return whether a frame has one row per source, in the order of the sources."""
         return (
             self.rows is _per_source and self.order == ("source",) and options.rows_per_source == 1
         )
@@ -656,7 +665,9 @@ class ResultKind(Generic[OptionsT]):
         return self.make_loads is not None
 
     def bytes_of_loads(self, graph: Any, threads: int, question: Any) -> int:
-        """Return the bytes of the sums and of the scratch of each thread, and of the certificate."""
+        """Return the bytes of the sums and of the scratch of each thread, and of the certificate; 0
+        for kinds that are not added up.
+        """
         if not self.adds_up:
             return 0
         if question.options.of == "pairs":
@@ -667,8 +678,10 @@ class ResultKind(Generic[OptionsT]):
         # on all paths.
         per_vertex = 80
         certificates = 2 + (getattr(question.options, "through", None) is not None)
-        each = 16 * max(graph.n_edges, graph.n_vertices, n_pairs) + per_vertex * graph.n_vertices
-        return (threads + certificates) * each
+        bytes_of_sums = (
+            16 * max(graph.n_edges, graph.n_vertices, n_pairs) + per_vertex * graph.n_vertices
+        )
+        return (threads + certificates) * bytes_of_sums
 
     @property
     def in_files(self) -> bool:
@@ -716,21 +729,20 @@ class ResultKind(Generic[OptionsT]):
         """Return the number of rows per source and the columns of a row, for memory and the sizes
         of part files.
 
-        ``n_vertices`` is that of the graph, and ``depth`` and ``visited`` vertices are those of one
-        search, if known.
+        ``n_vertices`` is that of the graph. ``depth`` is the number of levels of one search and
+        ``visited`` that of the vertices that it reaches, if they are known.
         """
-        rows, most = self.rows(question, n_vertices, depth)
+        rows, max_rows = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
             rows = min(rows, visited)
         ids = sum(name in ID_COLUMNS for name in self.columns)
         distances = sum(name in ("distance", "eccentricity") for name in self.columns)
-        numbers = (
-            len(self.columns)
-            - ids
-            - distances
-            + len(question.options.values if self.names_columns else ())
-        )
-        return RowSize(rows, most, 0 if self.written_as == "lists" else ids, distances, numbers)
+        numbers = len(self.columns) - ids - distances
+        if self.names_columns:
+            numbers += len(question.options.values)
+        if self.written_as == "lists":  # one row has the id of all its distances
+            ids = 0
+        return RowSize(rows, max_rows, ids, distances, numbers)
 
     @property
     def is_distances(self) -> bool:
@@ -749,16 +761,19 @@ class ResultKind(Generic[OptionsT]):
 
 
 def _call(module: str, function: str, *args: Any, **named: Any) -> Any:
+    """Call a function of a module of this package, which is imported now."""
     return getattr(import_module(f".{module}", __package__), function)(*args, **named)
 
 
 def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
     """Return functions of a module of this package as fields of a kind; the module is imported when
     one is called.
+
+    ``functions`` have the names of their fields; ``others`` are functions by the names of the
+    fields.
     """
-    return {name: partial(_call, module, name) for name in functions} | {
-        field: partial(_call, module, name) for field, name in others.items()
-    }
+    names = {name: name for name in functions} | others
+    return {field: partial(_call, module, name) for field, name in names.items()}
 
 
 # A record per vertex that a source reaches.

@@ -1,5 +1,5 @@
-"""Which options belong to which result kind: the rows of all kinds, and their evaluation for keyword
-arguments, for flags and for the manifest of a run.
+"""Which options belong to which result kind: the rows of all kinds, and their evaluation for
+keyword arguments, for flags and for the manifest of a run.
 
 A new option of a kind is a name in ``ResultKind.options``, or a field of its options. It has a row
 here only if its error differs.
@@ -25,10 +25,13 @@ def only_for(
     remedy: str = "leave it out",
 ) -> Constraint:
     """Return the rule that an option is for some kinds: by default for those that list it."""
-    listed = takes or (lambda kind: name in kind.all_options)
+
+    def takes_option(kind: ResultKind) -> bool:
+        return name in kind.all_options if takes is None else takes(kind)
+
     return Constraint(
         names=(name,),
-        violated=lambda given: given.is_given(name) and not listed(given.kind),
+        violated=lambda given: given.is_given(name) and not takes_option(given.kind),
         why=why,
         remedy=remedy,
         effect="idle",
@@ -125,9 +128,12 @@ def kinds_that_take(
     option: str, kinds: Mapping[str, ResultKind], takes: Callable[[ResultKind], bool] | None = None
 ) -> str:
     """Return the names of the kinds that take an option, as a text."""
-    *others, last = [
-        k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))
+    names = [
+        kind.name
+        for kind in kinds.values()
+        if (option in kind.all_options if takes is None else takes(kind))
     ]
+    *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -146,31 +152,34 @@ def violations(
     """Yield the rows of all kinds that ``given`` violates. ``kinds``: those that errors may name."""
     rows = [_WRONG_ALGORITHM]
     for name in given.written:
-        rows += [_needs(name)] if name in given.kind.needs else []
+        if name in given.kind.needs:
+            rows.append(_needs(name))
         rows += _ROWS_OF.get(name) or [only_for(name)]
     for row in rows:
-        able = kinds_that_take(row.names[0], kinds, row.takes) if "{able}" in row.why else ""
-        violation = row.violation(given, able=able)
+        names_of_kinds = ""
+        if "{able}" in row.why:
+            names_of_kinds = kinds_that_take(row.names[0], kinds, row.takes)
+        violation = row.violation(given, able=names_of_kinds)
         if violation is not None:
             yield row, violation
 
 
 def check(kind: ResultKind, algorithm: str, written: Mapping[str, str | None]) -> None:
     """Raise InputError for the first row that options violate; see ``GivenOptions.written``."""
-    refuse(
-        violation
-        for _, violation in violations(
-            GivenOptions(kind=kind, algorithm=algorithm, written=written)
-        )
-    )
+    given = GivenOptions(kind=kind, algorithm=algorithm, written=written)
+    refuse(violation for _, violation in violations(given))
 
 
-def meant(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
+def choose_kind(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
     """Return the kind that a result, ``k`` and targets mean, and its ``k``: there are three kinds
     of nearest vertices.
+
+    They are ``nearest`` without ``k``, ``k_nearest``, and with targets ``nearest_targets``.
     """
     if result not in ("nearest", "k_nearest") or (k is None and not has_targets):
         return result, k
     if not has_targets:
         return "k_nearest", k
-    return "nearest_targets", 1 if k is None and result == "nearest" else k
+    if k is None and result == "nearest":
+        k = 1
+    return "nearest_targets", k

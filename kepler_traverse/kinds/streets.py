@@ -52,11 +52,12 @@ class StreetsWithin(CheckedOptions):
 
     cutoffs: np.ndarray  # as in ``Reduction``
     along: AlongPaths
-    _of_graph: list[_Streets] = field(default_factory=list, init=False)
+    # the edges of the graph that is searched, once they are listed
+    _streets: list[_Streets] = field(default_factory=list, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each process derives the rest.
-        return vars(self) | {"_of_graph": []}
+        return vars(self) | {"_streets": []}
 
     @property
     def limit(self) -> float | int:
@@ -74,11 +75,11 @@ class StreetsWithin(CheckedOptions):
     def digest(self) -> str:
         return compute_digest([self.cutoffs.tolist(), self.along.digest])
 
-    def on(self, graph: Graph, is_weighted: bool) -> _Streets:
+    def list_streets(self, graph: Graph, is_weighted: bool) -> _Streets:
         """Return the edges of the graph that is searched, which are kept for the next group."""
-        if not self._of_graph:
-            self._of_graph.append(_list_streets(graph, is_weighted, self.values))
-        return self._of_graph[0]
+        if not self._streets:
+            self._streets.append(_list_streets(graph, is_weighted, self.values))
+        return self._streets[0]
 
 
 def check_options(
@@ -111,22 +112,24 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
     """Return for each source and cutoff the sum of each column."""
     options = asked.options
     distance: Any = group.distance
-    streets = options.on(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
+    streets = options.list_streets(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
     sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))
     rests: list[Any] = [None] * threads.max_threads()
 
     def add_up(i: int, thread: int) -> None:
+        """Write the sums of source i, with the scratch of a thread."""
         if rests[thread] is None:
             rests[thread] = np.full(asked.graph.n_vertices, -1.0)
         vertices, distances = _reached_by(distance, i)
-        for at, cutoff in enumerate(options.cutoffs):
+        for place, cutoff in enumerate(options.cutoffs):
             rest = (cutoff - distances).astype(np.float64)
-            _sum_streets(vertices, rest, streets, rests[thread], sums[i, at])
+            _sum_streets(vertices, rest, streets, rests[thread], sums[i, place])
 
     threads.for_each(add_up, len(group))
+
     values = {CUTOFF: np.tile(options.cutoffs, len(group))}
-    for at, name in enumerate(options.values):
-        values[ALONG + name] = sums[:, :, at].reshape(-1)
+    for place, name in enumerate(options.values):
+        values[ALONG + name] = sums[:, :, place].reshape(-1)
     return SourceRecords(values, np.full(len(group), options.cutoffs.size, np.int64))
 
 
@@ -153,6 +156,7 @@ def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarray]) -> _Streets:
+    """Return the edges of a graph, in host memory, with the columns by name at their rows."""
     host: Any = graph.derived.on_host
     rows = _rows_of_edges(graph)
     weights = np.ones(host.n_edges)
@@ -160,15 +164,17 @@ def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarr
         weights[:] = host.weights
     has_row = rows >= 0
     columns = np.zeros((host.n_edges, len(values)))
-    for at, column in enumerate(values.values()):
-        columns[has_row, at] = column[rows[has_row]]
+    for place, column in enumerate(values.values()):
+        columns[has_row, place] = column[rows[has_row]]
     back = np.full(host.n_edges, _NO_EDGE)
     _find_back(host.offsets, host.targets, rows, back)
     return _Streets(host.offsets, host.targets, weights, back, columns)
 
 
 def _rows_of_edges(graph: Graph) -> np.ndarray:
-    """Return the row of each edge, also of a graph that reverses the one that was built."""
+    """Return the row of each edge, -1 if it has none, also of a graph that reverses the one that
+    was built.
+    """
     if graph.edge_rows is not None:
         return to_host(graph.edge_rows)
     built: Any = graph.reverse
@@ -184,10 +190,14 @@ def _find_back(offsets, targets, rows, back):
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            own = targets[offsets[v] : offsets[v + 1]]
-            at = offsets[v] + np.searchsorted(own, u)
-            if at < offsets[v + 1] and targets[at] == u and rows[at] == rows[e]:
-                back[e] = at
+            neighbors = targets[offsets[v] : offsets[v + 1]]
+            edge_back = offsets[v] + np.searchsorted(neighbors, u)
+            if (
+                edge_back < offsets[v + 1]
+                and targets[edge_back] == u
+                and rows[edge_back] == rows[e]
+            ):
+                back[e] = edge_back
 
 
 @njit(cache=True, nogil=True)
@@ -199,6 +209,8 @@ def _sum_streets(vertices, rest, streets, rests, sums):
     weights = streets.weights
     for i in range(vertices.size):
         rests[vertices[i]] = rest[i]
+
+    # Each edge is entered here, and perhaps at its other end; both parts together are at most all.
     for i in range(vertices.size):
         if rest[i] < 0:
             continue
@@ -209,19 +221,22 @@ def _sum_streets(vertices, rest, streets, rests, sums):
             is_entered_there = back != _NO_EDGE and rests[v] >= 0
             if is_entered_there and v < u:
                 continue  # the other end has added it
-            share = _share(rest[i], weights[e])
+            share = _share_within(rest[i], weights[e])
             if is_entered_there:
-                share += _share(rests[v], weights[back])
+                share += _share_within(rests[v], weights[back])
             share = min(share, 1.0)
             for c in range(sums.size):
                 sums[c] += share * streets.columns[e, c]
+
     for i in range(vertices.size):
         rests[vertices[i]] = -1.0
 
 
 @njit(cache=True, nogil=True)
-def _share(rest, weight):
-    """Return the share of a street that the rest of a cutoff lasts for."""
+def _share_within(rest, weight):
+    """Return the share of a street that the rest of a cutoff lasts for, of which ``weight`` is the
+    length.
+    """
     if rest >= weight:
         return 1.0
     return rest / weight

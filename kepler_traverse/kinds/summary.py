@@ -14,12 +14,14 @@ from .records import Asked, SourceRecords, Values
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
-    """Return ``reached, farthest, total, harmonic`` of hops."""
+    """Return ``reached, farthest, total, harmonic`` of hops.
+
+    ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    """
     summary = summary_of_levels(counts)
-    return SourceRecords(
-        dict(zip(("reached", "farthest", "total", "harmonic"), summary.T, strict=True)),
-        np.ones(len(summary), np.int64),
-    )
+    reached, farthest, total, harmonic = summary.T
+    values = {"reached": reached, "farthest": farthest, "total": total, "harmonic": harmonic}
+    return SourceRecords(values, np.ones(len(summary), np.int64))
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
@@ -49,18 +51,19 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     reached = values["reached"]
     total = values["total"]
     others = reached - 1
-    # what float64 does not hold is infinite
+
+    # The closeness of NetworkX; what float64 does not hold is infinite.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
         fraction = others / max(count_listed(asked.graph) - 1, 1)
         closeness = np.where(total > 0, others / total * fraction, 0.0)
+
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    sum_dtype = np.int64 if kind.kind == "i" else np.float64
     return {
         "reached": Column(reached.astype(np.int64)),
         "eccentricity": Column(values["farthest"].astype(kind)),
-        "sum": Column(
-            total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)
-        ),
+        "sum": Column(total.astype(sum_dtype, copy=False)),
         "mean": Column(mean),
         "closeness": Column(closeness),
         "harmonic": Column(values["harmonic"]),

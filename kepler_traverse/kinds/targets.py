@@ -19,30 +19,33 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     requested order.
     """
     assert asked.targets is not None
-    order = asked.targets[np.sort(np.unique(asked.targets, return_index=True)[1])]
+    _, first = np.unique(asked.targets, return_index=True)
+    targets = asked.targets[np.sort(first)]
+    targets_of_all = np.tile(targets, len(group))
     distance = group.distance
-    xp = namespace(distance if is_rows(distance) else asked.graph.offsets)
     if is_rows(distance):
-        distance = distance[:, xp.asarray(places_of_targets(asked, order))].ravel()
+        xp = namespace(distance)
+        distance = distance[:, xp.asarray(places_of_targets(asked, targets))].ravel()
     else:
-        distance = distance.at_each(
-            np.repeat(np.arange(len(group)), order.size), np.tile(order, len(group))
-        )
-    values, missing = asked.returned(distance)
-    target = xp.tile(xp.asarray(order), len(group))
-    sizes = np.full(len(group), order.size)
-    lists = TargetLists(make_offsets(sizes), np.tile(order, len(group)))
-    records = {"target": target, "distance": values, "missing": missing}
-    return SourceRecords(records | sums_of_group(asked, group, lists), sizes)
+        xp = namespace(asked.graph.offsets)
+        rows = np.repeat(np.arange(len(group)), targets.size)
+        distance = distance.at_each(rows, targets_of_all)
+    distance, missing = asked.returned(distance)
+    sizes = np.full(len(group), targets.size)
+    lists = TargetLists(make_offsets(sizes), targets_of_all)
+    values = {"target": xp.asarray(targets_of_all), "distance": distance, "missing": missing}
+    return SourceRecords(values | sums_of_group(asked, group, lists), sizes)
 
 
-def places_of_targets(asked: Asked, order: np.ndarray) -> np.ndarray:
-    """Return the columns of distances that hold those of some targets."""
-    known: Any = asked.query.targets
+def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
+    """Return the columns of distances that hold those of some targets, which ``targets`` lists by
+    their vertex numbers.
+    """
+    searched: Any = asked.query.targets
     # Without a certificate a plan may output only the distances of the targets, ascending.
     if asked.query.output == "all":
-        return order
-    return np.searchsorted(known, order)
+        return targets
+    return np.searchsorted(searched, targets)
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:

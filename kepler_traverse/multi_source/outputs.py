@@ -24,7 +24,7 @@ from ..kinds import rules
 from ..kinds.constraints import Constraint, GivenOptions, refuse, violations
 from ..kinds.loads import Loads
 from ..kinds.question import Question
-from ..kinds.records import Asked, columns_of_records, joined, records_of_group
+from ..kinds.records import Asked, columns_of_records, join_records, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, in_order
 from ..protocols import Ids
@@ -48,18 +48,26 @@ RESULTS = tuple(RESULT_KINDS)
 
 def _options_per(kind: ResultKind, table: str) -> list[str]:
     """Return the options of a kind that have a value per source or target, as ``table`` says."""
-    return [each.name for each in fields(kind.options_class) if each.metadata.get("table") == table]
+    own = fields(kind.options_class)
+    return [option.name for option in own if option.metadata.get("table") == table]
+
+
+def _all_options_per(table: str) -> list[str]:
+    """Return such options of all kinds, each once."""
+    names = [name for kind in RESULT_KINDS.values() for name in _options_per(kind, table)]
+    return list(dict.fromkeys(names))
 
 
 def no_set(table: str, name: str) -> Constraint:
     """Return the rule that vertices with a value each have an order."""
+
+    def violated(given: GivenOptions) -> bool:
+        is_set = isinstance(given.value(table), (set, frozenset))
+        return is_set and given.is_given(name) and name in _options_per(given.kind, table)
+
     return Constraint(
         names=(table, name),
-        violated=lambda given: (
-            isinstance(given.value(table), (set, frozenset))
-            and given.is_given(name)
-            and name in _options_per(given.kind, table)
-        ),
+        violated=violated,
         why="{0} must be a list, in the order of {1}",
         remedy="a set has no order",
     )
@@ -79,13 +87,7 @@ CALL_RULES = (
         why="{result=} is an array, which has no record batches",
         remedy="take stream=True, or {result=distances}",
     ),
-    *(
-        no_set(table, name)
-        for table in ("sources", "targets")
-        for name in dict.fromkeys(
-            name for kind in RESULT_KINDS.values() for name in _options_per(kind, table)
-        )
-    ),
+    *(no_set(table, name) for table in ("sources", "targets") for name in _all_options_per(table)),
 )
 DIRECTIONS = ("out", "in")
 ALL = "all"  # as ``sources``: every vertex
@@ -99,9 +101,8 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     """
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     rules.check(kind, algorithm, {"targets": None if targets is None else option_text("targets")})
-    return kind.keeps_for(
-        ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs
-    )
+    has_targets = targets is not None or kind.needs_pairs
+    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, has_targets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,18 +134,18 @@ class GivenCall:
         """Return the call with ``unreached`` as the option of a kind, and the kind that
         ``result="nearest"`` means.
         """
+        of_kind = dict(self.of_kind)
         if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
-            return replace(
-                self, unreached="omit", of_kind={**self.of_kind, "unreached": self.unreached}
-            ).by_its_kind()
-        if not isinstance(self.result, str):
-            return self
-        result, k = rules.meant(self.result, self.of_kind.get("k"), self.targets is not None)
-        return replace(self, result=result, of_kind={**self.of_kind, "k": k})
+            of_kind["unreached"] = self.unreached
+        result = self.result
+        if isinstance(result, str):
+            has_targets = self.targets is not None
+            result, of_kind["k"] = rules.choose_kind(result, of_kind.get("k"), has_targets)
+        return replace(self, unreached="omit", result=result, of_kind=of_kind)
 
 
 def check_arguments(
-    graph: Graph, sources: Any, question: GivenCall, algorithm: Algorithm
+    graph: Graph, sources: Any, call: GivenCall, algorithm: Algorithm
 ) -> tuple[Graph, np.ndarray, Any, GivenCall]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
@@ -153,57 +154,60 @@ def check_arguments(
     sources and targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    direction = question.direction
-    stream = question.stream
-    options = question.of_kind
-    kind = RESULT_KINDS[arguments.choice("result", question.result, tuple(RESULT_KINDS))]
-    if question.memory is not None:
-        arguments.whole("memory", question.memory)
+    direction = call.direction
+    stream = call.stream
+    options = call.of_kind
+    kind = RESULT_KINDS[arguments.choice("result", call.result, tuple(RESULT_KINDS))]
+    if call.memory is not None:
+        arguments.whole("memory", call.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(
             f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
         )
+
+    # Refuse options that do not fit the kind or each other.
     refuse_unknown(options)
-    values = {**options, "targets": question.targets}
-    for each in fields(kind.options_class):  # those of a plug-in are not in the signature
-        values.setdefault(each.name, None)
-    given = {name: None if value is None else name for name, value in values.items()}
-    given["limit"] = None if question.limit is None else algorithm.limit_name
-    given["direction"] = (
+    values = {**options, "targets": call.targets}
+    for option in fields(kind.options_class):  # those of a plug-in are not in the signature
+        values.setdefault(option.name, None)
+    written = {name: None if value is None else name for name, value in values.items()}
+    written["limit"] = None if call.limit is None else algorithm.limit_name
+    written["direction"] = (
         "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
     )
-    given["stream"] = "stream" if stream else None
+    written["stream"] = "stream" if stream else None
     values = {
         "sources": sources,
-        "targets": question.targets,
+        "targets": call.targets,
         "stream": stream if isinstance(stream, str) else None,
     }
-    call = GivenOptions(kind=kind, algorithm=algorithm.name, written=given, values=values)
-    refuse(violations(call, CALL_RULES))
-    rules.check(kind, algorithm.name, given)
-    indexes = {"sources": get_index(sources), "targets": get_index(question.targets)}
+    given_options = GivenOptions(
+        kind=kind, algorithm=algorithm.name, written=written, values=values
+    )
+    refuse(violations(given_options, CALL_RULES))
+    rules.check(kind, algorithm.name, written)
+
+    indexes = {"sources": get_index(sources), "targets": get_index(call.targets)}
     numbers = source_numbers(graph, given_sources(sources))
-    if question.targets is None:
+    if call.targets is None:
         targets = None
     else:
-        targets = arguments.ids("targets", question.targets)
+        targets = arguments.ids("targets", call.targets)
+
+    # Values per source and per target belong to their index, or are in their order.
     partners = {
         "sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))
     }
-    if targets is not None and options_per(question, "targets"):
-        ends = graph.to_numbers(targets, "target")
+    if targets is not None and options_per(call, "targets"):
+        target_numbers = graph.to_numbers(targets, "target")
         partners["targets"] = Partner(
-            "targets", indexes["targets"], ends, partial(find_vertices, graph)
+            "targets", indexes["targets"], target_numbers, partial(find_vertices, graph)
         )
+
     searched = graph_in_direction(graph, direction)
     if searched is not graph:
         numbers = where_paths_end(graph, numbers)
-    return (
-        searched,
-        numbers,
-        targets,
-        with_values_in_order(partners, question, algorithm),
-    )
+    return searched, numbers, targets, with_values_in_order(partners, call, algorithm)
 
 
 def options_per(question: GivenCall, table: str) -> list[str]:
@@ -229,11 +233,15 @@ def with_values_in_order(
 
 def refuse_unknown(options: Iterable[str]) -> None:
     """Raise TypeError for an option that no result has."""
-    every = [each for kind in RESULT_KINDS.values() for each in fields(kind.options_class)]
-    for name in sorted(
-        {*options} - {each.name for each in every if each.metadata.get("library", True)}
-    ):
-        raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
+    known = {
+        option.name
+        for kind in RESULT_KINDS.values()
+        for option in fields(kind.options_class)
+        if option.metadata.get("library", True)
+    }
+    unknown = sorted({*options} - known)
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; no result has such an option")
 
 
 def given_sources(sources: Any) -> Any:
@@ -304,34 +312,37 @@ def limits_per_source(
     rules.check(kind, algorithm.name, {"limits": name})
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
+
     if algorithm.counts_hops:
         values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
+    elif graph.returns_integers:
+        values = as_distances(limits, np.dtype(np.int64))
+        values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
     else:
-        values = as_distances(
-            limits, np.dtype(np.int64) if graph.returns_integers else np.dtype(np.float64)
-        )
-        if graph.returns_integers:
-            values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
+        values = as_distances(limits, np.dtype(np.float64))
 
-    def twice(row: int, _: int) -> InputError:
+    def error_of_two_limits(row: int, _: int) -> InputError:
         vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]
         return InputError(
             f"source {arguments.describe(vertex)} is given twice with "
             "different limits; call once for each"
         )
 
-    return SourceValues.of_rows(numbers, values, twice)
+    return SourceValues.of_rows(numbers, values, error_of_two_limits)
 
 
 def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Meter) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return what is asked."""
     form = ResultForm(plan, question, frames_on(plan.graph.device))
-    # as those of all vertices, where sorting takes as long as short searches
+
+    # Distinct sources in ascending order need no sorting, which for all vertices takes as long as
+    # short searches.
     if (numbers[1:] > numbers[:-1]).all():
         distinct = numbers
         places = np.arange(numbers.size)
     else:
         distinct, places = np.unique(numbers, return_inverse=True)
+
     groups = plan.iter_groups(distinct, cut=False)
     try:
         with meter.running():
@@ -362,6 +373,8 @@ class ResultForm:
             return loads_frame(kind.make_loads(asked), groups, self._frames)
         if kind.array_of is not None:
             return kind.array_of(asked, groups, places)
+
+        # The first group shows the form of the distances.
         groups = iter(groups)
         first = next(groups, None)
         groups = () if first is None else chain([first], groups)
@@ -369,6 +382,7 @@ class ResultForm:
             frame = kind.make_frame(asked, groups, places, self._frames)
         else:
             frame = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
+
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
         is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
         if is_limited:
@@ -381,8 +395,8 @@ class ResultForm:
 
     def make_empty(self) -> Any:
         """Return the result without a source, which has the types of all others."""
-        nothing = np.zeros(0, np.int64)
-        return self.make([], nothing, nothing)
+        no_sources = np.zeros(0, np.int64)
+        return self.make([], no_sources, no_sources)
 
 
 def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -> Any:
@@ -390,6 +404,7 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
     for group in groups:
         loads.add(group)
     frame = frames.make(columns_on_device(loads.columns(), loads.asked.graph))
+
     lost = loads.lost()
     if lost["pairs"]:
         LOG.warning(
@@ -409,7 +424,7 @@ def _columns_of_sources(
     """Return the columns of records that belong to one source each, in the order of the sources, on
     the graph's device.
     """
-    records = joined([records_of_group(asked, group) for group in groups])
+    records = join_records([records_of_group(asked, group) for group in groups])
     sizes = records.sizes[places]
     values = records.values
     if not np.array_equal(places, np.arange(records.sizes.size)):

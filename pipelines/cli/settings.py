@@ -187,7 +187,7 @@ def _merge_values(
 
 def _with_implied_values(settings: Settings) -> Settings:
     """Return settings with what others imply: the kind of the result, sources and device."""
-    result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
+    result, k = rules.choose_kind(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
     takes_all_sources = settings.sampled or settings.kind.of_labels
     if takes_all_sources and not any(map(settings.is_given, SOURCE_CHOICES)):
@@ -388,7 +388,8 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
 def _columns_by_name(
     settings: Settings, table: str, role: str, names: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the roles that the result takes from columns of a table, and the columns of their names.
+    """Yield the roles that the result takes from columns of a table, and the columns of their
+    names.
 
     ``role``: that of the ids, as "source", since source_weight may be called weight.
     """

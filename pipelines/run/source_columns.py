@@ -21,7 +21,7 @@ from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.closed import where_pairs_end, where_paths_end
 from kepler_traverse.kinds.along import AlongPaths, columns_along
-from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
+from kepler_traverse.kinds.flows import Through, check_amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.nearest import check_start_costs
 from kepler_traverse.kinds.opportunities import check_source_weights
@@ -133,7 +133,7 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
             f"{settings.targets_file}: a target has several rows, and each "
             "its weight; give one row per target"
         )
-    return amounts(where, _numbers(where, column))
+    return check_amounts(where, _numbers(where, column))
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
@@ -144,7 +144,7 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     table, _ids = read_pair_table(settings)
     named_columns(path, "pairs", table.column_names, (name,))
     where = f"{path}: column {shown(name)}"
-    return amounts(where, _numbers(where, _without_nulls(path, name, table)))
+    return check_amounts(where, _numbers(where, _without_nulls(path, name, table)))
 
 
 def read_through(graph: Graph, _: Settings, path: str) -> Through:

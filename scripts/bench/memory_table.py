@@ -111,7 +111,7 @@ def groups_of(work: Work, shape: Shape, card: int) -> list[tuple[float, int]]:
     costs = load_costs("cuda")
     algorithm = work.title.partition(",")[0].lower()
     free = card - TAKEN - bytes_of_graph(shape)
-    most = int(free * candidates._SHARE)
+    most = int(free * candidates._SHARE_OF_MEMORY)
     found = []
     for name, query in work.queries.items():
         strategy = strategy_of(work, name)

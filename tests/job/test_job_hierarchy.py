@@ -65,7 +65,7 @@ def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
 
 
 def test_sums_along_paths_are_those_without_a_hierarchy(edges, tmp_path, monkeypatch):
-    monkeypatch.setattr(along, "_MANY", 1)
+    monkeypatch.setattr(along, "_MIN_SOURCES_TO_BUILD", 1)
     swept = []
     at_targets = column_sums.SumSweeps.at_targets
 

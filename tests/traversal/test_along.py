@@ -142,7 +142,7 @@ def test_sums_of_tables_are_those_of_the_search(name, engine):
 
 def adding_up(monkeypatch):
     """Let hierarchies add up, however few the sources are; return a list of what they have done."""
-    monkeypatch.setattr(along_module, "_MANY", 1)
+    monkeypatch.setattr(along_module, "_MIN_SOURCES_TO_BUILD", 1)
     done = []
     for function in ("_part_above", "sum_entries"):
         made = getattr(column_sums, function)

@@ -1,4 +1,6 @@
-"""Betweenness and flows on a GPU: equal to NetworkX, to walks in Python integers, and to themselves in any batches."""
+"""Betweenness and flows on a GPU: equal to NetworkX, to walks in Python integers, and to themselves
+in any batches.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False
     ],
 )
 def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed, mode, monkeypatch):
-    """Also in chunks, in several groups, in batches, and for some targets; each method has the same bits."""
+    """Also in chunks, in several groups, in batches, and for some targets; each method has the same
+    bits.
+    """
     graph, there = network(name, kind, directed)
     sources = np.arange(graph.n_vertices)
     rows = distances(graph, kind, sources)
@@ -162,7 +166,7 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
                 there, normalized=False, weight=weight, endpoints=True
             )
             np.testing.assert_allclose(as_floats(ends[0]), list(expected.values()), 1e-12)
-            by_in_edges = as_floats(betweenness_gpu.by_in_edges(graph.to("cuda"), whole[1]))
+            by_in_edges = as_floats(betweenness_gpu.order_by_in_edges(graph.to("cuda"), whole[1]))
             heads = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
             in_edges = zip(graph.reverse.targets.tolist(), heads, strict=True)
             np.testing.assert_array_equal(
@@ -208,9 +212,11 @@ def test_sources_with_edges_that_add_nothing_are_named(weights):
 
 
 def walked(graph, before, rows, volumes, named, rows_of_pairs):
-    """What vertices, edges of the reversed graph and pairs take, then pairs without a path, in Python integers; and those.
+    """What vertices, edges of the reversed graph and pairs take, then pairs without a path, in
+    Python integers; and those.
 
-    Volumes are ``(place, source, target, amount)``. With ``named`` only paths count that use such an edge.
+    Volumes are ``(place, source, target, amount)``. With ``named`` only paths count that use such
+    an edge.
     """
     ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
     edges = dict.fromkeys(zip(graph.reverse.targets.tolist(), ends, strict=True), 0)
@@ -258,7 +264,9 @@ BOUND = 4  # the largest distance that is served
 @every_order
 @pytest.mark.parametrize(("kind", "directed"), tiers.by_turns(["zeros", *TYPES], [True, False]))
 def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
-    """With ties, pairs without a path or too far, pairs of a vertex with itself, several groups, and a decay."""
+    """With ties, pairs without a path or too far, pairs of a vertex with itself, several groups,
+    and a decay.
+    """
     graph, _ = network("power law", "float64" if kind == "zeros" else kind, directed)
     n = graph.n_vertices
     if kind == "zeros":
@@ -301,7 +309,7 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     kinds = ((integers, of_all, None), (floats, with_floats, None), (of_few, few, None))
     kinds += ((integers, of_all, named), (floats, with_floats, named), (of_few, few, named))
     monkeypatch.setattr(flows_gpu, "LONG", 4)
-    monkeypatch.setattr(flows_gpu, "MANY_EDGES", graph.n_edges + (kind != "float32"))
+    monkeypatch.setattr(flows_gpu, "MIN_WIDE_EDGES", graph.n_edges + (kind != "float32"))
     with running(MODES[mode]):
         there, cp = graph.to("cuda"), flows_gpu.cp
         climbs = [flows_gpu._count_bits(there, given) > 0 for _, given, _ in kinds[:3]]

@@ -5,6 +5,7 @@ sizes of their groups and their estimated seconds.
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +28,9 @@ from .workload import Shapes, Strategies, Usable, Workload, check_n_sources, que
 _LOOKUPS = 1 << 10
 # distances that hub labels answer in a group: on a GPU enough that all of its warps have several
 _ANSWERS = {"cpu": 1 << 17, "cuda": 1 << 22}
-_SHARE = 0.8  # fraction of the free memory that a plan may take
+_SHARE_OF_MEMORY = 0.8  # of the free memory, that a plan may take
 # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
-_MANY_ON_GPU = 4096
+_MIN_SOURCES_ON_GPU = 4096
 
 
 class Candidate(NamedTuple):
@@ -89,10 +90,12 @@ class Candidates:
     @property
     def groups(self) -> dict[str, int]:
         """The sizes of groups by name."""
-        return {name: each.group for name, each in self.fitting.items()}
+        return {name: fitting.group for name, fitting in self.fitting.items()}
 
     def compare(self, n_sources: int) -> list[Candidate]:
-        """Return what ``ranked`` does; nothing, and without estimates, if there is no choice."""
+        """Return the candidates as ``ranked`` does; none, and without estimates, if there is no
+        choice.
+        """
         if len(self.fitting) == 1:
             return []
         return self.ranked(n_sources)
@@ -103,19 +106,19 @@ class Candidates:
 
     def estimate(self, name: str, n_sources: int) -> float:
         """Return the estimated seconds of a candidate for ``n_sources`` sources."""
-        each = self.fitting[name]
-        return _estimate_seconds(
-            self._work, each.strategy, self._shapes.of(each.strategy), each.group, n_sources
-        )
+        candidate = self.fitting[name]
+        strategy = candidate.strategy
+        shape = self._shapes.of(strategy)
+        return _estimate_seconds(self._work, strategy, shape, candidate.group, n_sources)
 
     def ranked(self, n_sources: int) -> list[Candidate]:
         """Return the candidates with estimates for ``n_sources`` sources, fastest first."""
         n_sources = check_n_sources(n_sources)
-        estimated = [
-            Candidate(name, each.group, each.nbytes, self.estimate(name, n_sources))
-            for name, each in self.fitting.items()
+        candidates = [
+            Candidate(name, fitting.group, fitting.nbytes, self.estimate(name, n_sources))
+            for name, fitting in self.fitting.items()
         ]
-        return sorted(estimated, key=lambda each: each.seconds)
+        return sorted(candidates, key=attrgetter("seconds"))
 
     def estimate_hierarchy(self, strategies: Strategies, rounded: bool) -> Estimate | None:
         """Estimate what a hierarchy would take and save; see
@@ -124,11 +127,14 @@ class Candidates:
         sweep = _find_sweep(self._work, strategies, rounded)
         if sweep is None or not self._has_small_hierarchy:
             return None
-        many = max(self._work.n_searches, 1000)
-        search_seconds = self.ranked(many)[0].seconds / many
+
+        # Seconds per source, of so many that what a group takes once does not count.
+        n_sources = max(self._work.n_searches, 1000)
+        search_seconds = self.ranked(n_sources)[0].seconds / n_sources
         shape = self._shapes.at_nearest
-        group = sweep.group_size(many)
-        sweep_seconds = _estimate_seconds(self._work, sweep, shape, group, many) / many
+        group = sweep.group_size(n_sources)
+        sweep_seconds = _estimate_seconds(self._work, sweep, shape, group, n_sources) / n_sources
+
         graph = self._work.graph
         host = get_machine("cpu")  # it builds the hierarchy
         build = build_seconds(
@@ -153,12 +159,14 @@ def fit(
     fitting = {}
     left_out = {}
     errors = []
-    for each in usable.strategies:
+    for strategy in usable.strategies:
         try:
-            fitting[each.name] = _fit_strategy(work, strategies, each, shapes.of(each), capacity)
+            fitting[strategy.name] = _fit_strategy(
+                work, strategies, strategy, shapes.of(strategy), capacity
+            )
         except CapacityError as error:
             errors.append(error)
-            left_out[each.name] = str(error).partition(";")[0]
+            left_out[strategy.name] = str(error).partition(";")[0]
     if not fitting:
         try:
             raise errors[0]
@@ -191,20 +199,23 @@ def _fit_strategy(
     group, nbytes = _largest_group(strategy, shape, work.query, work.n_searches, capacity.most)
     if work.counts_hops:
         return Fitting(strategy, group, nbytes, {})
+
     group_in = {capacity.sums.dtype: group}
     for kind in capacity.sums.wider_types:
-        own = strategy_for_dtype(strategy, strategies.many, kind)
-        wider = shape._replace(weight=kind.itemsize)
+        strategy_in_kind = strategy_for_dtype(strategy, strategies.many, kind)
+        shape_in_kind = shape._replace(weight=kind.itemsize)
         # The weights are there once more, in the wider type, and so are those of the reverse.
         weights = kind.itemsize * work.graph.n_edges * (1 + work.graph.directed)
         try:
-            size, needed = _largest_group(own, wider, work.query, group, capacity.most, weights)
+            group_in_kind, needed = _largest_group(
+                strategy_in_kind, shape_in_kind, work.query, group, capacity.most, weights
+            )
             nbytes = max(nbytes, needed)
         except CapacityError:
             if kind.kind == "f":
                 raise
-            size = 1  # sums in int64 are computed in host memory, and hardly ever needed
-        group_in[kind] = size
+            group_in_kind = 1  # sums in int64 are computed in host memory, and hardly ever needed
+        group_in[kind] = group_in_kind
     return Fitting(strategy, group, nbytes, group_in)
 
 
@@ -219,11 +230,13 @@ def _largest_group(
     """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
     its own.
 
+    ``most`` are the bytes that it may take, or None for a share of what is free.
+
     Raises CapacityError: not even the smallest group fits. The message states the bytes needed and
     the bytes free.
     """
     if most is None:
-        most = int(available_memory(strategy.device) * _SHARE)
+        most = int(available_memory(strategy.device) * _SHARE_OF_MEMORY)
     for group in _list_sizes(strategy, shape, query, n_sources):
         needed = strategy.memory(shape, query_for(strategy, query), group) + beside
         if needed <= most:
@@ -236,6 +249,9 @@ def _largest_group(
 
 
 def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
+    """Return whether hub labels answer the query for a strategy, which then takes groups of any
+    size.
+    """
     return shape.is_summed_by_labels and "hierarchy" in strategy.needs
 
 
@@ -246,6 +262,8 @@ def _list_sizes(
     if _answers_by_labels(strategy, shape):
         by_answers = int(_ANSWERS[strategy.device] / max(shape.per_source, 1))
         return [max(1, min(n_sources, by_answers))]
+
+    # Sizes are halved, as far as the strategy has groups of such sizes.
     sizes = {
         strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
     }
@@ -283,10 +301,11 @@ def _find_sweep(
     ]
     if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
         return None
+
     is_of_integers = rounded or graph.integer_weights
     has_lengths = is_of_integers and not graph.has_negative_weights
     if sweeps[0].metric == "weights" and not has_lengths:
         return None
-    if graph.device == "cuda" and work.n_searches < _MANY_ON_GPU:
+    if graph.device == "cuda" and work.n_searches < _MIN_SOURCES_ON_GPU:
         return None
     return sweeps[0]

@@ -56,7 +56,7 @@ class _Call(NamedTuple):
 
     @property
     def members(self) -> Any:
-        """The groups of a search from all sources together; None if there are none."""
+        """The groups of the sources of a search from all of them together; None if there are none."""
         if self.question.kind.one_search:
             return getattr(self.question.options, "groups", None)
         return None
@@ -64,7 +64,7 @@ class _Call(NamedTuple):
     def count_searches(self, is_all: bool) -> int:
         """Return the number of searches; ``is_all`` says that sources are all vertices."""
         if self.members is not None:
-            return sum(own.size for own in self.members.members)
+            return sum(numbers.size for numbers in self.members.members)
         # A stream searches each of its sources, since it does not keep the results of earlier
         # groups.
         if self.given.stream or is_all:
@@ -138,21 +138,22 @@ class Registry:
 
         Raises StrategyError: no strategy has the name, and a plug-in could not be imported.
         """
-        own = self.single_source, self.multi_source
+        own_strategies = self.single_source, self.multi_source
         if not isinstance(strategy, str) or strategy == "auto":
-            return own
-        if any(each.device == device and each.is_called(strategy) for each in chain(*own)):
-            return own
-        listed = self.with_plugins()
-        find_strategy(strategy, device, [*chain(*listed)])
-        return listed
+            return own_strategies
+        if any(
+            known.device == device and known.is_called(strategy) for known in chain(*own_strategies)
+        ):
+            return own_strategies
+        strategies = self.with_plugins()
+        find_strategy(strategy, device, [*chain(*strategies)])
+        return strategies
 
     def plan(self, graph: Graph, *, strategy: str, **asked: Any) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
         query = make_query(graph, self.algorithm.name, **asked)
-        return Plan(
-            graph, self.algorithm.name, self.listed_for(strategy, graph.device)[0], strategy, query
-        )
+        single_source, _ = self.listed_for(strategy, graph.device)
+        return Plan(graph, self.algorithm.name, single_source, strategy, query)
 
     def plan_multi_source(
         self,
@@ -175,6 +176,8 @@ class Registry:
         asked = {"limit": None} | {
             field: value for field, value in asked.items() if value is not None
         }
+
+        # Sums along paths are added up over a hierarchy, or the paths are walked back.
         along = asked.pop("walks", None)
         if along is not None:
             columns = along.over_hierarchy(graph, name, n_sources)
@@ -182,6 +185,8 @@ class Registry:
                 asked |= {"walks": True, "output": "all"}
             else:
                 asked["sums"] = SumSweeps(columns)
+
+        # Fields that follow from the result.
         asked["output"] = asked.get("output") or outputs.outputs_needed_by(
             result, name, asked.get("targets")
         )
@@ -196,32 +201,26 @@ class Registry:
         query = make_query(graph, name, **asked)
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
+
+        # The nearest targets may also be found by searches that begin at them.
         single, many = self.listed_for(strategy, graph.device)
         if query.nearest is not None and not query.walks:
-            if strategy == "from_targets":
-                of_each = "auto"
-            else:
-                of_each = strategy
-            options: dict[str, Any] = {
-                "result": "distances",
-                "strategy": of_each,
-                "limit": query.limit,
-                "memory": memory,
-            }
-            many = (
-                *many,
-                from_targets(
-                    graph, name, partial(self.plan_multi_source, **options), query.nearest
-                ),
+            plan_distances = partial(
+                self.plan_multi_source,
+                result="distances",
+                strategy="auto" if strategy == "from_targets" else strategy,
+                limit=query.limit,
+                memory=memory,
             )
+            many = (*many, from_targets(graph, name, plan_distances, query.nearest))
             # Sums that are rounded may differ by the side that they begin at, so that these always
             # begin at one: at the targets, unless weights are negative.
             is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
             if not is_exact and not graph.has_negative_weights:
                 strategy = "from_targets"
-        listed = Strategies(many, single, self.searches or single)
+        strategies = Strategies(many, single, self.searches or single)
         work = Workload(graph, name, query, n_sources)
-        return MultiSourcePlan(work, listed, strategy, memory, shape)
+        return MultiSourcePlan(work, strategies, strategy, memory, shape)
 
     def plan_together(
         self,
@@ -237,14 +236,17 @@ class Registry:
         query = make_query(
             graph, name, predecessors=asked.k is None, limit=asked.limit, knobs=asked.knobs
         )
+
         single, many = self.listed_for(asked.strategy, graph.device)
         work = Workload(graph, name, query, asked.n_sources)
         if asked.k is None:
             return NearestSearch(work, single, asked.strategy)
-        listed = Strategies(many, single, self.searches)
-        usable = find_usable(work._replace(n_sources=2), listed, asked.strategy)
-        for each in usable.strategies:
-            each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
+        strategies = Strategies(many, single, self.searches)
+        usable = find_usable(work._replace(n_sources=2), strategies, asked.strategy)
+        for usable_strategy in usable.strategies:
+            usable_strategy.knobs_from(
+                query.knobs
+            )  # raises the errors of a plan, also where none is made
         return KNearestSearch(work, asked.k, plan_for, may_take_one)
 
     def search_many(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> Any:
@@ -258,18 +260,19 @@ class Registry:
         question = call.question
         n_searches = call.count_searches(is_all=isinstance(sources, str))
         meter = make_meter(given.progress, n_searches, graph.device)
-        is_handed_on = False
+        is_handed_on = False  # whether a stream closes the meter
         try:
             meter.begin()
             if question.kind.one_search:
                 return self._search_together(call, meter)
+
             plan = self._plan_with_hierarchy(call)
             if given.stream:
-                groups = call.stream(
-                    plan, meter, lambda error: outputs.cycle_in_direction(error, question.direction)
-                )
+                cycle_error = partial(outputs.cycle_in_direction, direction=question.direction)
+                groups = call.stream(plan, meter, cycle_error)
                 is_handed_on = True
                 return groups
+
             frame = outputs.compute_result(plan, call.numbers, question, meter)
             if has_labels(index) and question.kind.is_one_per_source(question.options):
                 frame.index = index
@@ -291,18 +294,21 @@ class Registry:
         name = self.algorithm.name
         kind = RESULT_KINDS[given.result]
         targets = Targets.of(graph, ids)
-        ends = None if targets is None else targets.numbers
-        options = check_options(kind, graph, name, given.of_kind, sources=numbers, targets=ends)
-        sample = getattr(options, "sources", None)
-        if sample is not None:
-            numbers = sample
+        target_numbers = None if targets is None else targets.numbers
+        options = check_options(
+            kind, graph, name, given.of_kind, sources=numbers, targets=target_numbers
+        )
+        sampled_sources = getattr(options, "sources", None)
+        if sampled_sources is not None:
+            numbers = sampled_sources
+        limits = outputs.limits_per_source(
+            graph, self.algorithm, kind, given.limit, sources, numbers
+        )
         question = Question.of(
             kind,
             name,
             limit=given.limit,
-            limits=outputs.limits_per_source(
-                graph, self.algorithm, kind, given.limit, sources, numbers
-            ),
+            limits=limits,
             options=options,
             targets=targets,
             direction=given.direction,
@@ -311,10 +317,10 @@ class Registry:
 
     def _with_or_without_hierarchy(self, call: _Call) -> _Call:
         """Return a call whose graph has, or has no, hierarchy, if the caller decides that."""
-        asked = arguments.choice("hierarchy", call.given.hierarchy, _HIERARCHIES)
-        if asked == "no":
+        choice = arguments.choice("hierarchy", call.given.hierarchy, _HIERARCHIES)
+        if choice == "no":
             return call._replace(graph=call.graph.derived.without_hierarchy())
-        if asked == "yes":
+        if choice == "yes":
             call.graph.hierarchy(self.algorithm.metric)
         return call
 
@@ -327,6 +333,7 @@ class Registry:
         estimate = plan.estimate_hierarchy()
         if estimate is None or not estimate.is_worth_it(plan.n_sources):
             return plan
+
         LOG.info("building a hierarchy: %s", estimate)
         plan.release()
         try:
@@ -393,24 +400,28 @@ class Registry:
         outputs.refuse_unknown(of_kind)
         written = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **written})
+
         if destinations is None:
             ends = pairs.ends_of_pairs(origins)
         else:
             ends = pairs.ends_of_columns(origins, destinations)
-        table = pairs.pair_table(*pairs.numbers_of_pairs(graph, ends.origins, ends.destinations))
+        begins, stops = pairs.numbers_of_pairs(graph, ends.origins, ends.destinations)
+        table = pairs.pair_table(begins, stops)
         if of_kind.get("volumes") is not None:
             of_kind["volumes"] = in_order(
                 "volumes", of_kind["volumes"], Partner("the pairs", ends.index)
             )
+        options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
+
         # A plan for one source has its targets from the beginning, so that every strategy for one
         # source can stop at them. Few are looked up in a hierarchy, if there is one.
-        is_few = (
-            graph.derived.known_hierarchy(self.algorithm.metric) is not None
-            and table.rows.size <= FEW_PATHS
-        )
-        is_one = table.sources.size == 1 and not is_few and not kind.adds_up
-        options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
-        is_one = is_one and options.walks is None
+        has_hierarchy = graph.derived.known_hierarchy(self.algorithm.metric) is not None
+        is_looked_up = has_hierarchy and table.rows.size <= FEW_PATHS
+        is_one = table.sources.size == 1 and not is_looked_up
+        is_one = is_one and not kind.adds_up and options.walks is None
+        targets = None
+        if is_one:
+            targets = graph.ids_at(namespace(graph.offsets).asarray(table.lists.union()))
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
@@ -418,15 +429,14 @@ class Registry:
             result="targets" if is_one else kind.name,
             strategy=given.strategy,
             limit=given.limit,
-            targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union()))
-            if is_one
-            else None,
+            targets=targets,
             knobs=given.knobs,
             memory=given.memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
             sample=None if is_one else table.sample(),
             forms=kind.reads if kind.adds_up else (),
         )
+
         if kind.make_loads is not None:
             question = Question(
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table

@@ -28,12 +28,11 @@ def explain_plan(plan: Any) -> str:
         f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}"
         f"{limit_text(plan.query.limit)}, on {plan.graph!r}",
         f"strategy: {plan.strategy.name}: {plan.strategy.rationale}",
-        (
-            f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in "
-            f"addition to the graph ({graph_bytes})"
-        ),
+        f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in addition to the graph "
+        f"({graph_bytes})",
         f"why: {_reason(plan, len(ranked))}",
     ]
+
     about_labels = describe_labels(plan)
     if about_labels:
         lines.append(f"labels: {about_labels}")
@@ -41,26 +40,26 @@ def explain_plan(plan: Any) -> str:
         lines.append(
             f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices"
         )
-    about_hierarchy = ""
     if not plan.is_named:
         about_hierarchy = explain_hierarchy(plan)
-    if about_hierarchy:
-        lines.append(f"hierarchy: {about_hierarchy}")
+        if about_hierarchy:
+            lines.append(f"hierarchy: {about_hierarchy}")
     if plan.algorithm == "sssp":
         lines.append(f"sums: {_describe_sums(plan)}")
+
     lines.append("")
     rows = [
         (
-            f"{_CHOSEN if each.name == plan.strategy.name else _OTHER} {each.name}",
-            seconds_text(each.seconds),
-            f"{each.group:,}",
-            in_units(each.nbytes),
+            f"{_CHOSEN if candidate.name == plan.strategy.name else _OTHER} {candidate.name}",
+            seconds_text(candidate.seconds),
+            f"{candidate.group:,}",
+            in_units(candidate.nbytes),
         )
-        for each in ranked
+        for candidate in ranked
     ]
     lines += text_table(("  strategy", "estimated", "sources per group", "memory per group"), rows)
     lines += [f"left out: {name}: {reason}" for name, reason in plan.left_out.items()]
-    lines += [f"measured: {each}" for each in plan.measurements()]
+    lines += [f"measured: {candidate}" for candidate in plan.measurements()]
     return "\n".join(lines)
 
 
@@ -89,17 +88,15 @@ def explain_hierarchy(plan: Any) -> str:
 
 
 def _reason(plan: Any, n_candidates: int) -> str:
+    """Return why the strategy was chosen, among so many that fit."""
     if plan.is_named:
         return "strategy= names it"
     if plan.n_sources == 1:
         return "one source has no group to share a search with"
     if n_candidates == 1:
         return "no other strategy fits"
-    if plan.history:
-        changed = " and by the measured time of earlier groups"
-    else:
-        changed = ""
-    return f"the fastest of {n_candidates} that fit, by estimate{changed}"
+    by_time = " and by the measured time of earlier groups" if plan.history else ""
+    return f"the fastest of {n_candidates} that fit, by estimate{by_time}"
 
 
 def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
@@ -113,6 +110,7 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     facts.append(
         f"{plan.strategy.name}, {plan.group} sources at once, {plan.nbytes / 2**20:,.0f} MiB"
     )
+
     if plan.query.output == "paths" and plan.strategy.finds_paths:
         facts.append(f"paths are looked up, {plan.query.targets_per_source:.3g} per source")
     about_labels = describe_labels(plan)
@@ -144,6 +142,7 @@ def describe_labels(plan: Any) -> str:
 
 
 def _describe_shape(plan: Any) -> list[str]:
+    """Return what the survey found: levels, and how much of the graph a search reaches."""
     shape = plan.shape
     facts = []
     if shape.depth:
@@ -157,6 +156,7 @@ def _describe_shape(plan: Any) -> list[str]:
 
 
 def _describe_sums(plan: Any) -> str:
+    """Return the type of the sums, and whether it may widen."""
     text = str(plan.sums.dtype)
     if plan.sums.may_widen:
         text += ", wider where these could round"

@@ -50,11 +50,12 @@ class GroupSearch:
     def plan(self) -> SerializedSearch:
         """Allocate and compile the search, which any thread may call."""
         work = self.work
-        return SerializedSearch(
-            lambda: WideningSearch(
-                Sums(work.graph, work.algorithm, work.query.limit), self._plan_for_sums
-            )
-        )
+
+        def plan_widening() -> WideningSearch:
+            sums = Sums(work.graph, work.algorithm, work.query.limit)
+            return WideningSearch(sums, self._plan_for_sums)
+
+        return SerializedSearch(plan_widening)
 
     def _plan_for_sums(self, sums: Sums) -> MultiSourceSearch:
         """Allocate and compile the search for one type of sums.
@@ -65,6 +66,7 @@ class GroupSearch:
         group = planned
         if not self.work.counts_hops:
             group = self.chosen.group_in[sums.dtype]
+
         strategy = strategy_for_sums(
             self.chosen.strategy, self.strategies, sums, self.work.algorithm
         )
@@ -72,16 +74,17 @@ class GroupSearch:
         rounded = query
         if strategy.sums == "float":
             rounded = sums.round_limits(query)
+
         search: Any = strategy.plan(sums.graph, query_for(strategy, rounded), group)
         if query.has_target_lists:
-            search = _with_target_lists(search, strategy, query)
+            search = _take_target_lists(search, strategy, query)
         if group < planned:
-            search = _of_the_first(search, group)
+            search = _limit_to_first(search, group)
         return search
 
 
-def _of_the_first(search: Any, group: int) -> MultiSourceSearch:
-    """Return a search that takes so many sources at most, and leaves out all others."""
+def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
+    """Return a search that takes ``group`` sources at most, and leaves out all others."""
 
     def search_first(argument: Any) -> MultiSourceOutcome:
         if isinstance(argument, SourcesWithTargets):
@@ -91,7 +94,7 @@ def _of_the_first(search: Any, group: int) -> MultiSourceSearch:
     return search_first
 
 
-def _with_target_lists(
+def _take_target_lists(
     search: Any, strategy: MultiSourceStrategy, query: Query
 ) -> MultiSourceSearch:
     """Return a search that takes ``SourcesWithTargets``.
@@ -103,16 +106,16 @@ def _with_target_lists(
     if strategy.takes_target_lists:
         return lambda argument: search(*argument)
 
-    def reduced(argument: Any) -> MultiSourceOutcome:
+    def search_and_reduce(argument: Any) -> MultiSourceOutcome:
         outcome = search(argument.sources)
         if query.output == "targets" and outcome.distance.dtype.kind == "i":
             outcome = outcome._replace(distance=argument.lists.take(outcome.distance))
         return outcome
 
-    return reduced
+    return search_and_reduce
 
 
-class Found(NamedTuple):
+class GroupOutcome(NamedTuple):
     """What a search has found from a group of sources, or from the first of them."""
 
     sources: np.ndarray
@@ -145,17 +148,17 @@ def search_group(
     sources: np.ndarray,
     lists: TargetLists | None,
     output: str,
-) -> Found:
+) -> GroupOutcome:
     """Search from a group of sources, or from the first of them if all are too many for the type of
     sums that they need.
     """
     if lists is None:
         outcome = search(sources)
-        return Found(sources[: len(outcome.limits)], None, outcome)
+        return GroupOutcome(sources[: len(outcome.limits)], None, outcome)
     outcome = search(SourcesWithTargets(sources, lists))
     done = len(outcome.limits)
     lists = lists.part(0, done)
     distance: Any = outcome.distance
     if output == "targets" and distance.ndim > 1:
         outcome = outcome._replace(distance=lists.take(distance))
-    return Found(sources[:done], lists, outcome)
+    return GroupOutcome(sources[:done], lists, outcome)

@@ -34,16 +34,16 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     """
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
-        one = Plan(
+        single_plan = Plan(
             graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False
         )
 
-        def outputs(sources: np.ndarray) -> Iterator[Traversal]:
+        def run_each(sources: np.ndarray) -> Iterator[Traversal]:
             """Yield the requested output of each search, in arrays that stay valid after the next
             one.
             """
             for source in sources:
-                result = one.run_unguarded(int(source))
+                result = single_plan.run_unguarded(int(source))
                 xp = namespace(result.distance)
                 if query.output == "all":
                     yield result.copy()
@@ -54,9 +54,10 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
                     counts = xp.bincount(result.distance[result.reached])
                     yield replace(result, distance=counts, predecessor=None)
 
-        return lambda sources: _stack_traversals(list(outputs(sources)), graph, algorithm, query)
+        return lambda sources: _stack_traversals(list(run_each(sources)), graph, algorithm, query)
 
     def memory(shape: Shape, query: Query, group: int) -> int:
+        """Return the bytes of a group in addition to the graph."""
         width = shape.weight if algorithm == "sssp" else 4
         # twice: a copy per traversal, and then the stacked arrays
         if query.output == "all":
@@ -68,23 +69,24 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     is_on_cpu = single.device == "cpu"
 
-    def mean_repeats(shape: Shape) -> float:
-        if is_on_cpu:
-            return shape.repeats
-        return shape.detours
-
     def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
+        """Return the amounts that the cost model weights; see ``MultiSourceStrategy.terms``."""
         edges = n_sources * shape.n_edges * shape.walked
         amounts = {
             "start": n_sources,
             "count": n_sources * (shape.keep == "counts"),
             "level": n_sources * shape.likely_rounds,
             "vertex": n_sources * shape.n_vertices,
-            "edge": edges / (machine.cores if is_on_cpu and algorithm == "bfs" else 1),
-            "again": edges * mean_repeats(shape) if algorithm == "sssp" else 0,
-            "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
+            "edge": edges,
+            "again": 0,
+            "extra_round": 0,
             "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
         }
+        if is_on_cpu and algorithm == "bfs":
+            amounts["edge"] = edges / machine.cores
+        if algorithm == "sssp":
+            amounts["again"] = edges * (shape.repeats if is_on_cpu else shape.detours)
+            amounts["extra_round"] = n_sources * shape.extra_rounds
         # A search for hops that has large levels pulls, and then reads edges one after another.
         is_pulling = algorithm == "bfs" and shape.frontier_share(1) > _PULLED
         if is_on_cpu:
@@ -115,21 +117,23 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 def _stack_traversals(
     traversals: list[Traversal], graph: Graph, algorithm: str, query: Query
 ) -> MultiSourceOutcome:
+    """Return the outputs of single searches as the outcome of a group."""
     if not traversals:
         return _no_traversal(graph, algorithm, query)
     xp = namespace(graph.offsets)
     limits = [t.limit for t in traversals]
     rounds = [t.rounds for t in traversals]
+
     if query.output == "counts":
         counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
         for row, traversal in zip(counts, traversals, strict=True):
             row[: traversal.distance.size] = to_host(traversal.distance)
         return MultiSourceOutcome(None, None, limits, rounds, counts)
+
     distance = xp.stack([t.distance for t in traversals])
     if algorithm == "bfs":
-        distance = distance.astype(
-            hops_dtype(int(distance.max()) if distance.size else 0), copy=False
-        )
+        farthest = int(distance.max()) if distance.size else 0
+        distance = distance.astype(hops_dtype(farthest), copy=False)
     if query.predecessors and query.output == "all":
         predecessor = xp.stack([t.predecessor for t in traversals])
     else:

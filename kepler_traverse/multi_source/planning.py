@@ -92,6 +92,7 @@ class MultiSourcePlan:
         usable = find_usable(work, listed, name)
         start_kernels(work, usable)  # they are compiled while the survey runs
         shapes = measure_shapes(work, listed, usable, shape)
+
         self.graph = graph
         self.algorithm = algorithm
         self.n_sources = work.n_searches
@@ -108,6 +109,7 @@ class MultiSourcePlan:
         self._candidates: Candidates = fit(
             work, listed, usable, shapes, Capacity(memory, self.sums)
         )
+
         self.left_out = self._candidates.left_out
         if not self.is_named and work.n_sources > 1:
             self.left_out = list_unsupported(work, listed) | self.left_out
@@ -135,10 +137,10 @@ class MultiSourcePlan:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]), np.array([1, 2])), n_sources=2, strategy="bit_parallel")
-        >>> print(plan.explain().splitlines()[0])
-        bfs from 2 sources, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
+        >>> import numpy as np >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]),
+        np.array([1, 2])), n_sources=2, strategy="bit_parallel") >>>
+        print(plan.explain().splitlines()[0]) bfs from 2 sources, on <Graph: 3 vertices, 2 stored
+        edges, directed, unweighted, cpu>
         """
         return explain_plan(self)
 
@@ -148,12 +150,12 @@ class MultiSourcePlan:
         """
         measured = []
         for name in dict.fromkeys(each.strategy for each in self.history):
-            own = [each for each in self.history if each.strategy == name]
-            taken = sum(each.seconds for each in own)
-            estimated = sum(each.estimated for each in own)
+            groups = [each for each in self.history if each.strategy == name]
+            n_sources = sum(each.sources for each in groups)
+            seconds = sum(each.seconds for each in groups)
+            estimated = sum(each.estimated for each in groups)
             measured.append(
-                f"{name} {sum(each.sources for each in own):,} sources in "
-                f"{taken:.3g} s (estimated {estimated:.3g} s)"
+                f"{name} {n_sources:,} sources in {seconds:.3g} s (estimated {estimated:.3g} s)"
             )
         return measured
 
@@ -221,16 +223,15 @@ class MultiSourcePlan:
             raise InputError(
                 f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()"
             )
+
+        # A type that is wider than planned may have smaller groups: then there are several parts.
         result = self._run(search, strategy, numbers, lists)
         parts = [result]
         done = len(result)
-        while done < numbers.size:  # a type that is wider than planned may have smaller groups
+        while done < numbers.size:
             parts[-1] = parts[-1].copy()
-            if lists is None:
-                left = None
-            else:
-                left = lists.part(done, numbers.size)
-            result = self._run(search, strategy, numbers[done:], left)
+            lists_left = None if lists is None else lists.part(done, numbers.size)
+            result = self._run(search, strategy, numbers[done:], lists_left)
             if (
                 ALGORITHMS[self.algorithm].is_weighted
                 and result.distance.dtype != parts[-1].distance.dtype
@@ -295,8 +296,8 @@ class MultiSourcePlan:
         self.strategy = chosen.strategy
         self.group = chosen.group
         self.nbytes = chosen.nbytes
-        asked = self._work.query
-        self.query = replace(asked, knobs=chosen.strategy.knobs_from(asked.knobs))
+        query = self._work.query
+        self.query = replace(query, knobs=chosen.strategy.knobs_from(query.knobs))
         work = self._work._replace(query=self.query)
         self._search = GroupSearch(work, self._strategies.many, chosen).plan()
 
@@ -306,15 +307,16 @@ class MultiSourcePlan:
         return len(self._candidates) > 1 and threading.current_thread() is self._owner
 
     def _groups(self, numbers: np.ndarray, lists: TargetLists | None) -> Iterator[Traversals]:
+        """Yield the results of groups, each by the search that is chosen when it is requested."""
         limits = self._work.query.limits
         begin = 0
         while begin < numbers.size:
             search, strategy, size = self._next_search(numbers.size - begin)
             end = min(begin + size, numbers.size)
-            own = None
+            lists_of_group = None
             if lists is not None:
-                own = lists.part(begin, end)
-            group = self._run(search, strategy, numbers[begin:end], own)
+                lists_of_group = lists.part(begin, end)
+            group = self._run(search, strategy, numbers[begin:end], lists_of_group)
             begin += len(group)
             if limits is None:
                 yield group
@@ -335,9 +337,9 @@ class MultiSourcePlan:
         Record its time if the owner thread runs it and there was a choice of strategies.
         """
         output = self.query.output
-        # the lock of the search would not do: another thread may still run the previous strategy
+        # The lock of the search would not do: another thread may still run the previous strategy.
         with self._lock:
-            began = self._clock()
+            began = self._clock()  # which tests replace
             started = time.perf_counter()
             found = search_group(search, numbers, lists, output)
             if self._may_change:
@@ -353,7 +355,7 @@ class MultiSourcePlan:
         )
         return group
 
-    def _next_search(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
+    def _next_search(self, n_left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
 
         Only the owner thread may change the strategy: a change frees memory that holds the owner's
@@ -363,20 +365,21 @@ class MultiSourcePlan:
             self._allocate()
             size = self.group
             if self._may_change:
-                before = self.strategy.name
-                name, size = self._choice.next(before, left)
+                current = self.strategy.name
+                name, size = self._choice.next(current, n_left)
                 try:
-                    if name != before:
+                    if name != current:
                         self._use_candidate(name)
                 except MemoryError:
                     del self._candidates.fitting[name]
                     self._choice.keep(self._candidates.groups)
-                    self._use_candidate(before)
+                    self._use_candidate(current)
                     size = self.group
             return self._search, self.strategy, size
 
 
 def _check_lists(lists: Any) -> None:
+    """Raise InputError if target lists are of another type, such as the pairs themselves."""
     if lists is not None:
         arguments.instance(
             "lists", lists, TargetLists, "bfs_pairs and sssp_pairs take pairs as they are"

@@ -65,6 +65,7 @@ class ResultStream(SharedIterator):
         return super().__next__()
 
     def _make_next(self) -> Any:
+        """Return the next result; end the stream after the last one, and at an error."""
         if self._form is None:
             raise StopIteration
         try:

@@ -59,6 +59,7 @@ Groups = Sequence[tuple[Any, np.ndarray]]
 
 
 def _untimed(_phase: str) -> AbstractContextManager[None]:
+    """Return the block of a phase, without a clock."""
     return contextlib.nullcontext()
 
 
@@ -77,6 +78,7 @@ class RunOptions(NamedTuple):
         return getattr(self.of_kind, "along", None)
 
     def advance(self, n_sources: int) -> None:
+        """Report sources that are done."""
         if self.meter is not None:
             self.meter.advance(n_sources)
 
@@ -145,7 +147,7 @@ class NearestSearch(SearchTogether):
         graph, n_sources = require_sources(work)
         self._strategies = strategies
         chosen = pick(strategies, strategy, graph)
-        owners = 3 * 8 * graph.n_vertices
+        owners = 3 * 8 * graph.n_vertices  # arrays of ``nearest_columns``
         nbytes = (
             graph.derived.nbytes_on_device
             + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)
@@ -174,6 +176,7 @@ class NearestSearch(SearchTogether):
             if options.certified:
                 certify(rooted, result).require()
         options.advance(numbers.size)
+
         columns = nearest_columns(self.graph, result, self.query.limit)
         if options.along is not None:
             vertices = where_paths_end(self.graph, np.asarray(to_host(columns["vertex"].numbers)))
@@ -234,26 +237,27 @@ class KNearestSearch(SearchTogether):
         if groups is None:
             parts = [np.sort(numbers)]
         else:
-            parts = [own for _, own in groups]
+            parts = [members for _, members in groups]
         try:
-            of_parts = [self.make_rows(own, options) for own in parts]
+            results = [self.make_rows(sources, options) for sources in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             if self.searches is not None:
                 self.searches.release()
             raise
+
         xp = namespace(self.graph.offsets)
-        rounds = max(each for _, each in of_parts)
-        every = [rows for rows, _ in of_parts]
-        if len(every) == 1:
-            rows = every[0]
+        rounds = max(rounds_of_part for _, rounds_of_part in results)
+        rows_of_parts = [rows for rows, _ in results]
+        if len(results) == 1:
+            rows = rows_of_parts[0]
         else:
-            rows = tuple(map(xp.concatenate, zip(*every, strict=True)))
+            rows = tuple(map(xp.concatenate, zip(*rows_of_parts, strict=True)))
         columns = columns_of_rows(self.graph, rows)
         if options.along is not None:
             columns |= columns_of_sums(options.along, self._sums(rows, options.along))
         if groups is None:
             return columns, rounds
-        places = np.repeat(np.arange(len(groups)), [each[0].size for each in every])
+        places = np.repeat(np.arange(len(groups)), [vertex.size for vertex, *_ in rows_of_parts])
         return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
 
     def _sums(
@@ -268,18 +272,24 @@ class KNearestSearch(SearchTogether):
         for group in plan.iter_groups(table.sources, cut=False):
             lists = table.lists.part(begin, begin + len(group))
             begin += len(group)
-            own = sums_at_targets(self.graph, group, lists, self.query.limit, along)
+            sums_of_group = sums_at_targets(self.graph, group, lists, self.query.limit, along)
             first = int(table.lists.offsets[begin - len(group)])
-            for name, values in own.items():
+            for name, values in sums_of_group.items():
                 if name not in sums:
                     sums[name] = np.zeros(vertex.size, values.dtype)
                 sums[name][table.rows[first : first + values.size]] = values
-        return sums or {ALONG + name: value[:0] for name, value in along.values.items()}
+        if not sums:  # without a row
+            return {ALONG + name: value[:0] for name, value in along.values.items()}
+        return sums
 
     def make_rows(
         self, ascending: np.ndarray, options: RunOptions
     ) -> tuple[tuple[Array, Array, Array, Array], int]:
-        """Return the rows of the k nearest of some sources, and the rounds of the longest search."""
+        """Return the rows of the k nearest of some sources, and the rounds of the longest search.
+
+        ``ascending`` are the vertex numbers of the sources. Rows are as ``rows_of_labels`` returns
+        them.
+        """
         graph = self.graph
         algorithm = self.algorithm
         limit = self.query.limit
@@ -294,11 +304,13 @@ class KNearestSearch(SearchTogether):
                     certify_labels(graph, algorithm, ascending, limit, distance, owner)
             options.advance(ascending.size)
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
+
         self.searches.adopt()
         groups = self.searches.iter_groups(ascending, cut=False)
         rounds = 0
 
         def certified_groups() -> Iterator[Traversals]:
+            """Yield the groups of all sources, timed, and certified if that is wanted."""
             nonlocal rounds
             while True:
                 with clock("traverse"):
@@ -367,15 +379,17 @@ class SearchFromTargets:
         """
         n = self._graph.n_vertices
         k = self._nearest.k
-        back = graph_in_direction(self._graph, "in")
+        reverse = graph_in_direction(self._graph, "in")
         options = RunOptions(certified=self._is_certified)
         labels = []
-        for own in self._nearest.members:
-            work = Workload(back, self._algorithm, self._query, own.size)
-            search = KNearestSearch(work, k, partial(self._plan_for, back))
-            vertex, _, target, distance = search.make_rows(own, options)[0]
+        for targets in self._nearest.members:
+            work = Workload(reverse, self._algorithm, self._query, targets.size)
+            search = KNearestSearch(work, k, partial(self._plan_for, reverse))
+            (vertex, _, target, distance), _ = search.make_rows(targets, options)
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
+
+        # A target in several groups has the same distance in each.
         _, first = np.unique(vertex * n + target, return_index=True)
         return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 
@@ -387,16 +401,17 @@ class SearchFromTargets:
         offsets, targets, distance = self._labels
         sizes = offsets[sources + 1] - offsets[sources]
         entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
-        of = (
+        rows = SparseDistances(
+            make_offsets(sizes),
+            targets[entries],
+            distance[entries],
             self._graph.n_vertices,
             self._graph if self._graph.device == "cuda" else None,
             None,
             self._is_certified,
         )
-        rows = SparseDistances(make_offsets(sizes), targets[entries], distance[entries], *of)
-        return MultiSourceOutcome(
-            rows, None, [self._query.limit] * sources.size, [1] * sources.size
-        )
+        limits = [self._query.limit] * sources.size
+        return MultiSourceOutcome(rows, None, limits, [1] * sources.size)
 
 
 def from_targets(
@@ -412,7 +427,8 @@ def from_targets(
     is_weighted = ALGORITHMS[algorithm].is_weighted
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
-        n_labels = sum(n * min(k, own.size * max(shape.reach, 1 / n)) for own in nearest.members)
+        reach = max(shape.reach, 1 / n)  # a search reaches its source
+        n_labels = sum(n * min(k, targets.size * reach) for targets in nearest.members)
         return {"start": n * k, "vertex": n_labels, "row": n_sources * n_labels / max(n, 1)}
 
     return MultiSourceStrategy(

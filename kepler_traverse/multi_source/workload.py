@@ -25,8 +25,8 @@ from .one_at_a_time import one_at_a_time
 FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 # edges that a sample of searches which end early may always visit, and never exceed
-_FEW_EDGES = 1 << 16
-_MANY_EDGES = 1 << 23
+_MIN_SAMPLE_EDGES = 1 << 16
+_MAX_SAMPLE_EDGES = 1 << 23
 _SAMPLE_SHARE = 0.02  # share of the edge visits of whole searches that such a sample may make
 
 
@@ -110,8 +110,8 @@ class Shapes(NamedTuple):
         if labels is not None:
             per_source = targets_per_source(query)
             hubs = labels.hubs_per_vertex
-        given: dict[str, Any] = {"keep": query.output, "per_source": per_source, "hubs": hubs}
-        return Shapes(*(shape._replace(**given) for shape in self))
+        fields: dict[str, Any] = {"keep": query.output, "per_source": per_source, "hubs": hubs}
+        return Shapes(*(shape._replace(**fields) for shape in self))
 
 
 def check_n_sources(n_sources: Any) -> int:
@@ -142,6 +142,7 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
     loop = one_at_a_time(pick(single, name_of_single, work.graph), work.algorithm)
     if name != "auto":
         return Usable(loop, [pick([*strategies.many, loop], name, work.graph)])
+
     fitting = [
         each
         for each in strategies.defaults(work.graph)
@@ -188,14 +189,12 @@ def start_kernels(work: Workload, usable: Usable) -> None:
     """Begin to compile the kernels of all usable strategies on a GPU, in the background."""
     if work.graph.device != "cuda":
         return
-    start_compiling(
-        request
-        for strategy in usable.strategies
-        if strategy.kernels is not None
-        for request in strategy.kernels(
-            work.graph, work.query, strategy.group_size(work.n_searches)
-        )
-    )
+    requests = []
+    for strategy in usable.strategies:
+        if strategy.kernels is not None:
+            group = strategy.group_size(work.n_searches)
+            requests += strategy.kernels(work.graph, work.query, group)
+    start_compiling(requests)
 
 
 def measure_shapes(
@@ -219,7 +218,7 @@ def measure_shapes(
 
 
 def _check_shape(shape: Any, graph: Graph) -> None:
-    """Refuse a shape that is not of this graph."""
+    """Raise InputError for a shape that is not of this graph."""
     if shape is None:
         return
     is_shape = isinstance(shape, Shape)
@@ -234,7 +233,7 @@ def _may_end_early(work: Workload, usable: Usable) -> bool:
     if graph.has_negative_weights or not graph.n_edges:
         return False
     weights: Any = graph.weights
-    # searches that touch only what they reach add floats
+    # The searches that a sample makes, which touch only what they reach, add floats.
     if work.algorithm == "sssp" and weights.dtype.kind == "i":
         return False
     knows_end = query.limit is not None or query.targets is not None or query.sample is not None
@@ -251,9 +250,9 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     if base is None or base.is_short:
         base = outline(graph)
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
-    most = min(max(_FEW_EDGES, affordable), _MANY_EDGES)
+    max_edges = min(max(_MIN_SAMPLE_EDGES, affordable), _MAX_SAMPLE_EDGES)
     sample = partial(
-        short_search.sample_reach, graph, base, counts_hops=work.counts_hops, most=most
+        short_search.sample_reach, graph, base, counts_hops=work.counts_hops, most=max_edges
     )
     at_nearest = sample(query=query)
     if not at_nearest.is_short:

@@ -287,10 +287,14 @@ def to_integers(distance: Array) -> Array:
 def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
     """Return the type that holds the distances of two groups: int64 where one has sums that floats
     do not hold.
+
+    Where a group has floats, narrower integers are those of a type in which nothing was found yet.
     """
     if first.kind == second.kind:
         return np.promote_types(first, second)
-    return np.dtype(np.int64)
+    if first == np.int64:
+        return first
+    return second
 
 
 def convert_distances(distance: Array, dtype: np.dtype) -> Array:

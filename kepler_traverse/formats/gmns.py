@@ -165,8 +165,8 @@ def _select_use(path: Path, table: Any, use: str | None) -> Any:
         return table
 
     word = use.strip().lower()
-    known = set().union(*allowed) | set(groups)
-    if known and word not in known:
+    known = set().union(*allowed, *(_parse_uses(group, groups) for group in groups))
+    if is_limited.any() and word not in known:
         raise InputError(
             f"{path}: no link has {option_text('use', use)}; allowed_uses has {listed(sorted(known))}"
         )

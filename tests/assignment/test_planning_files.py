@@ -358,6 +358,17 @@ def test_gmns_links_are_those_of_a_use(gmns_with_uses, use, expected):
     assert read_network(gmns_with_uses, use=use).links.link_id.to_list() == expected
 
 
+def test_a_use_that_only_a_group_names_is_known_and_any_where_no_link_is_limited(gmns_with_uses):
+    path = gmns_with_uses / "link.csv"
+    text = path.read_text()
+    path.write_text(text.replace("auto;bike", "walk").replace("Cars, walk", "walk"))
+    assert read_network(gmns_with_uses, use="auto").links.link_id.to_list() == [3, 4]
+    with pytest.raises(InputError, match="no link has use='bus'; allowed_uses has .*truck"):
+        read_network(gmns_with_uses, use="bus")
+    path.write_text(text.replace("auto;bike", "all").replace("Cars, walk", "").replace("walk", ""))
+    assert len(read_network(gmns_with_uses, use="bus").links) == len(USES)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -203,7 +203,10 @@ def whole_costs(
             total = measure_extent(scaled, limit).total
         leaves_out = extent.largest > limit
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
-        costs = np.empty(cost.size, np.int64) if memory is None else memory
+        if memory is None:
+            costs = np.empty(cost.size, np.int64)
+        else:
+            costs = memory
         rounded = _round_down(scaled, limit, shift, (tails, heads), costs)
         yield rounded._replace(shift=rounded.shift - down, leaves_out=leaves_out)
         if leaves_out:

@@ -28,7 +28,7 @@ class _Move:
     def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
         self._problem = problem
         self._carried = carried
-        self._costs = problem.costs_at_links(carried.links)
+        self._costs = problem.take_costs(carried.links)
         self._side = Side(
             flow=take(loads.flow, carried.links),
             slope=take(loads.slope, carried.links),

@@ -137,7 +137,7 @@ class Problem:
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
 
-    def costs_at_links(self, links: np.ndarray) -> CostArrays:
+    def take_costs(self, links: np.ndarray) -> CostArrays:
         """Return the arrays of the costs of some links for ``derivatives``."""
         if self.is_linearized:  # which makes new ones after each step
             return self._arrays

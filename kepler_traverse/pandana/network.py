@@ -22,8 +22,9 @@ from ..graph.build import graph_from_numbers
 from ..sssp import sssp_many, sssp_pairs
 
 UNCONNECTED = 4294967.295  # the length that pandana returns where there is no path
-_SHARES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
-_AGGREGATIONS = ("sum", "mean", *_SHARES, "std", "count")
+# the share of the values that are below a quantile
+_QUANTILES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
+_AGGREGATIONS = ("sum", "mean", *_QUANTILES, "std", "count")
 _DECAYS = ("exp", "linear", "flat")
 _ALIASES = {
     "ave": "mean",
@@ -33,7 +34,7 @@ _ALIASES = {
     "med": "median",
     "exponential": "exp",
 }
-# arguments of nodes
+# the names of two arguments of nodes, for errors
 _LISTS = ("nodes_a", "nodes_b")
 _ONE_NODE = ("node_a", "node_b")
 # searches from which on building a hierarchy of a road network takes less time; see
@@ -41,7 +42,7 @@ _ONE_NODE = ("node_a", "node_b")
 _MANY_ORIGINS = 300
 # Hub labels are built once searches for as many pairs took so many times as long as building them
 # would, where a pair takes so many seconds over a hierarchy alone.
-_TIMES = 2
+_TIMES_OF_BUILDING = 2
 _SECONDS_PER_PAIR = 3e-5
 _FIRST_LOOK = 0.5  # seconds of such searches after which labels are estimated
 
@@ -75,19 +76,23 @@ class _Impedance:
                 f"edge_weights[{name!r}], row {wrong[0]} is {value}: "
                 "impedances are finite and 0 or more"
             )
+
+        # Integers of a unit, the largest that fits.
         self.per_one = 1
-        for per_one in (1, 1000) if weights.dtype.kind == "f" else ():
-            units = np.rint(weights * per_one)
-            if np.array_equal(units / per_one, weights) and units.max(initial=0) < FLOAT64_EXACT:
-                weights = units.astype(np.int64)
-                self.per_one = per_one
-                break
+        if weights.dtype.kind == "f":
+            for per_one in (1, 1000):
+                units = np.rint(weights * per_one)
+                is_exact = np.array_equal(units / per_one, weights)
+                if is_exact and units.max(initial=0) < FLOAT64_EXACT:
+                    weights = units.astype(np.int64)
+                    self.per_one = per_one
+                    break
         kind = index_dtype(n_nodes)
         self.graph: Graph = graph_from_numbers(
             src.astype(kind), dst.astype(kind), weights, ids=np.arange(n_nodes), directed=directed
         )
-        self._origins: float = 0
-        self._pairs = 0
+        self._n_origins: float = 0  # of all searches so far
+        self._n_pairs = 0
         self._seconds_for_labels = _FIRST_LOOK
 
     def limit(self, name: str, distance: Any) -> int | float:
@@ -101,31 +106,32 @@ class _Impedance:
         """Return a column of distances as impedances; NaN where there is none."""
         return distance.to_numpy(np.float64, na_value=np.nan) / self.per_one
 
-    def searched_from(self, origins: np.ndarray) -> Graph:
+    def prepare_for_sources(self, origins: np.ndarray) -> Graph:
         """Return the graph, with a hierarchy if searches from as many origins, and from those
         before, pay for one.
         """
-        self._origins += sort_distinct(origins).size
-        if self._origins >= _MANY_ORIGINS:
+        self._n_origins += sort_distinct(origins).size
+        if self._n_origins >= _MANY_ORIGINS:
             try:
                 self.graph.hierarchy()
             except HierarchyError:  # a network with hubs, or impedances whose sums round
-                self._origins = -math.inf
+                self._n_origins = -math.inf  # it is not tried again
         return self.graph
 
-    def searched_for_pairs(self, origins: np.ndarray) -> Graph:
+    def prepare_for_pairs(self, origins: np.ndarray) -> Graph:
         """Return the graph, with hub labels if as many pairs, and those before, pay for them."""
-        graph = self.searched_from(origins)
-        self._pairs += origins.size
+        graph = self.prepare_for_sources(origins)
+        self._n_pairs += origins.size
         derived = graph.derived
         if (
             derived.known_hierarchy("weights") is None
             or derived.known_labels("weights") is not None
         ):
             return graph
-        spent = self._pairs * _SECONDS_PER_PAIR
+        # The time for labels is a guess until it is passed, and then an estimate.
+        spent = self._n_pairs * _SECONDS_PER_PAIR
         if spent > self._seconds_for_labels:
-            self._seconds_for_labels = _TIMES * derived.estimate_labels().seconds
+            self._seconds_for_labels = _TIMES_OF_BUILDING * derived.estimate_labels().seconds
         if spent > self._seconds_for_labels:
             try:
                 graph.labels()
@@ -177,6 +183,7 @@ class Network:
         edge_weights: Any,
         twoway: bool = True,
     ):
+        # Nodes, and edges by the common index of their columns.
         self.nodes_df = pd.DataFrame({"x": node_x, "y": node_y})
         try:
             self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
@@ -191,7 +198,7 @@ class Network:
         twice = self.node_ids[self.node_ids.duplicated()]
         if twice.size:
             raise InputError(
-                f"node {_shown(twice[0])} occurs twice in the index of "
+                f"node {_format_id(twice[0])} occurs twice in the index of "
                 "node_x; give each node one row"
             )
         if not len(self.edges_df) == len(edge_from) == len(edge_to) == len(edge_weights):
@@ -199,6 +206,8 @@ class Network:
                 f"edge_from, edge_to and edge_weights have {len(edge_from)}, {len(edge_to)} and {len(edge_weights)} rows, "
                 f"and joining them by their indexes gives {len(self.edges_df)}; give them one index without duplicates"
             )
+
+        # A graph per impedance, over the positions of the nodes.
         src = self._find_numbers("edge_from", self.edges_df["from"])
         dst = self._find_numbers("edge_to", self.edges_df["to"])
         self._impedances = {
@@ -207,7 +216,9 @@ class Network:
             )
             for name in self.impedance_names
         }
+        # by name: positions of nodes, and the values there
         self._variables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        # by category: labels of the points, and the positions of their nodes
         self._pois: dict[str, tuple[pd.Index, np.ndarray]] = {}
 
     @classmethod
@@ -220,7 +231,7 @@ class Network:
                 "migrate_legacy is not here: "
                 "pandana.loaders.pandash5.migrate_legacy_hdf converts the file"
             )
-        with _store(filename, "r") as store:
+        with _open_store(filename, "r") as store:
             nodes = store["nodes"]
             edges = store["edges"]
             names = store["impedance_names"].tolist()
@@ -233,9 +244,10 @@ class Network:
         """
         removed = [] if rm_nodes is None else list(rm_nodes)
         edges = self.edges_df
-        with _store(filename, "w") as store:
+        is_removed = edges["from"].isin(removed) | edges["to"].isin(removed)
+        with _open_store(filename, "w") as store:
             store["nodes"] = self.nodes_df[~self.node_ids.isin(removed)]
-            store["edges"] = edges[~(edges["from"].isin(removed) | edges["to"].isin(removed))]
+            store["edges"] = edges[~is_removed]
             store["two_way"] = pd.Series([self._twoway])
             store["impedance_names"] = pd.Series(self.impedance_names)
 
@@ -281,16 +293,16 @@ class Network:
             Rows without a value, or whose node is not in the network, are left out.
         """
         rows = pd.DataFrame({"node": node_ids, "value": 1.0 if variable is None else variable})
-        numbers = _positions(self.node_ids, pd.Index(rows["node"]))
+        numbers = _find_positions(self.node_ids, pd.Index(rows["node"]))
         values = rows["value"].to_numpy(np.float64, na_value=np.nan)
-        is_there = (numbers >= 0) & ~np.isnan(values)
-        if not is_there.all():
-            missing = int((~is_there).sum())
+        is_complete = (numbers >= 0) & ~np.isnan(values)
+        if not is_complete.all():
+            n_missing = int((~is_complete).sum())
             warnings.warn(
-                f"{missing} rows of {name!r} have no value or no node of the network; left out",
+                f"{n_missing} rows of {name!r} have no value or no node of the network; left out",
                 stacklevel=2,
             )
-        self._variables[name] = numbers[is_there], values[is_there]
+        self._variables[name] = numbers[is_complete], values[is_complete]
 
     def aggregate(
         self,
@@ -323,24 +335,26 @@ class Network:
         pandas.Series
             A float64 per node.
         """
-        kind = arguments.choice("type", _named(arguments.text("type", type)), _AGGREGATIONS)
-        decay = arguments.choice("decay", _named(arguments.text("decay", decay)), _DECAYS)
+        kind = arguments.choice("type", _full_name(arguments.text("type", type)), _AGGREGATIONS)
+        decay = arguments.choice("decay", _full_name(arguments.text("decay", decay)), _DECAYS)
         if name not in self._variables:
             raise InputError(f"variable {name!r} is not known; give it to set() first")
         nodes, values = self._variables[name]
-        impedance = self._impedance(imp_name)
+        impedance = self._find_impedance(imp_name)
         limit = impedance.limit("distance", distance)
-        if kind in _SHARES:
-            return self._series(
-                self._quantiles(impedance.graph, limit, nodes, values, _SHARES[kind])
-            )
+        if kind in _QUANTILES:
+            share = _QUANTILES[kind]
+            return self._per_node(self._quantiles(impedance.graph, limit, nodes, values, share))
+
+        # All others are made of sums over the nodes within the distance.
         if kind == "std":  # of differences from the mean of all, so that few digits cancel
             with np.errstate(over="ignore", invalid="ignore"):
                 values = values - (values.mean() if values.size else 0.0)
 
-        def sums(decay: str = "flat", **of_rows: Any) -> list[np.ndarray]:
+        def sums(decay: str = "flat", **rows_of_sums: Any) -> list[np.ndarray]:
             at_nodes = {
-                each: self._sums_at_nodes(name, nodes, rows) for each, rows in of_rows.items()
+                column: self._sums_at_nodes(name, nodes, rows)
+                for column, rows in rows_of_sums.items()
             }
             try:
                 frame = sssp_many(
@@ -355,10 +369,14 @@ class Network:
                 raise PrecisionError(
                     f"variable {name!r}: sums of its values exceed float64; scale them down"
                 ) from None
-            return [frame[each].to_numpy() for each in of_rows]
+            return [frame[column].to_numpy() for column in rows_of_sums]
 
-        if kind in ("sum", "count"):
-            return self._series(*(sums(decay, total=values) if kind == "sum" else sums(total=None)))
+        if kind == "sum":
+            (total,) = sums(decay, total=values)
+            return self._per_node(total)
+        if kind == "count":
+            (count,) = sums(count=None)
+            return self._per_node(count)
         if kind == "mean" and decay != "flat":
             (total,) = sums(decay, total=values)
             (count,) = sums(count=None)
@@ -370,8 +388,8 @@ class Network:
             total, squares, count = sums(total=values, squares=squared, count=None)
         count = np.maximum(count, 1)
         if kind == "mean":
-            return self._series(total / count)
-        return self._series(np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)))
+            return self._per_node(total / count)
+        return self._per_node(np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)))
 
     def low_connectivity_nodes(
         self, impedance: float, count: int, imp_name: str | None = None
@@ -379,10 +397,9 @@ class Network:
         """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are
         within a distance.
         """
-        by = self._impedance(imp_name)
-        frame = sssp_many(
-            by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)]
-        )
+        by_name = self._find_impedance(imp_name)
+        cutoff = by_name.limit("impedance", impedance)
+        frame = sssp_many(by_name.graph, "all", result="within", cutoffs=[cutoff])
         return self.node_ids[frame["vertices"].to_numpy() < count].to_numpy()
 
     def get_node_ids(
@@ -399,8 +416,8 @@ class Network:
             Locations farther than that from each node have no row in the result.
         """
         places = pd.DataFrame({"x": x_col, "y": y_col})
-        points = [self.nodes_df[each].to_numpy(np.float64) for each in ("x", "y")]
-        locations = [places[each].to_numpy(np.float64, na_value=np.nan) for each in ("x", "y")]
+        points = [self.nodes_df[axis].to_numpy(np.float64) for axis in ("x", "y")]
+        locations = [places[axis].to_numpy(np.float64, na_value=np.nan) for axis in ("x", "y")]
         for name, axis in zip(
             ("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True
         ):
@@ -476,14 +493,16 @@ class Network:
                 f"category {category!r} is not known; give its points to set_pois() first"
             )
         k = arguments.whole("num_pois", num_pois, least=1)
-        impedance = self._impedance(imp_name)
+        impedance = self._find_impedance(imp_name)
         limit = impedance.limit("distance", distance)
         labels, nodes = self._pois[category]
-        lengths = np.full(
-            (self.node_ids.size, k), float(distance if max_distance is None else max_distance)
-        )
-        pois = np.full(lengths.shape, -1)
+        default = float(distance if max_distance is None else max_distance)
+        lengths = np.full((self.node_ids.size, k), default)
+        pois = np.full(
+            lengths.shape, -1
+        )  # positions in the labels, -1 where there are fewer points
         if nodes.size:
+            # The nodes with points, and those points by node: a range of ``by_node`` for each.
             by_node = np.argsort(nodes, kind="stable")
             targets, first, counts = np.unique(
                 nodes[by_node], return_index=True, return_counts=True
@@ -491,17 +510,20 @@ class Network:
             frame = sssp_many(
                 impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit
             )
+            # A row per source and point: of the k nearest nodes all points, nearest first.
             place = np.searchsorted(targets, frame["target"].to_numpy())
-            rows = _rows(first[place], counts[place])
+            point = by_node[_list_ranges(first[place], counts[place])]
             source = np.repeat(frame["source"].to_numpy(), counts[place])
-            column = np.arange(source.size) - np.searchsorted(source, source)
-            near = column < k
             length = np.repeat(impedance.lengths(frame["distance"]), counts[place])
-            lengths[source[near], column[near]] = length[near]
-            pois[source[near], column[near]] = by_node[rows[near]]
+            # the rank of the point for its source, whose rows stand together
+            column = np.arange(source.size) - np.searchsorted(source, source)
+            is_near = column < k
+            lengths[source[is_near], column[is_near]] = length[is_near]
+            pois[source[is_near], column[is_near]] = point[is_near]
         result = pd.DataFrame(lengths, index=self.node_ids, columns=list(range(1, k + 1)))
-        for i in range(k) if include_poi_ids else ():
-            result[f"poi{i + 1}"] = pd.Series(labels).reindex(pois[:, i]).array
+        if include_poi_ids:
+            for i in range(k):
+                result[f"poi{i + 1}"] = pd.Series(labels).reindex(pois[:, i]).array
         return result
 
     def nodes_in_range(
@@ -510,18 +532,20 @@ class Network:
         """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes
         within a radius.
         """
-        impedance = self._impedance(imp_name)
+        impedance = self._find_impedance(imp_name)
         sources = pd.unique(self._find_numbers("nodes", nodes))
         frame = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
-        ends = {
-            new: self.node_ids[frame[old].to_numpy()]
-            for new, old in (("source", "source"), ("destination", "vertex"))
-        }
-        return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(frame["distance"])})
+        return pd.DataFrame(
+            {
+                "source": self.node_ids[frame["source"].to_numpy()],
+                "destination": self.node_ids[frame["vertex"].to_numpy()],
+                self._find_impedance_name(imp_name): impedance.lengths(frame["distance"]),
+            }
+        )
 
     def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
         """Return the ids of the nodes of a shortest path, empty if there is none."""
-        return self._paths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
+        return self._paths(self._number_pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_paths(
         self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
@@ -529,19 +553,22 @@ class Network:
         """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the
         same row.
         """
-        return self._paths(self._pairs(nodes_a, nodes_b), imp_name)
+        return self._paths(self._number_pairs(nodes_a, nodes_b), imp_name)
 
     def _paths(
         self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
     ) -> list[np.ndarray]:
-        frame = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
+        """Return the ids of the nodes of a shortest path per pair, empty where there is none."""
+        origins, _ = pairs
+        frame = paths(self._find_impedance(imp_name).prepare_for_sources(origins), pairs)
         nodes = self.node_ids.to_numpy()[frame["vertex"].to_numpy()]
-        ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(pairs[0].size + 1))
+        # the rows of a pair stand together, in the order of the pairs
+        ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(origins.size + 1))
         return [nodes[begin:end] for begin, end in pairwise(ends.tolist())]
 
     def shortest_path_length(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> float:
         """Return the length of a shortest path; see ``shortest_path_lengths``."""
-        return self._lengths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
+        return self._path_lengths(self._number_pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_path_lengths(
         self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
@@ -554,20 +581,23 @@ class Network:
         UserWarning
             Pairs have no path. Their length is 4294967.295, as in pandana.
         """
-        return self._lengths(self._pairs(nodes_a, nodes_b), imp_name)
+        return self._path_lengths(self._number_pairs(nodes_a, nodes_b), imp_name)
 
-    def _lengths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[float]:
-        impedance = self._impedance(imp_name)
-        lengths = impedance.lengths(
-            sssp_pairs(impedance.searched_for_pairs(pairs[0]), *pairs)["distance"]
-        )
-        missing = np.isnan(lengths)
-        if missing.any():
+    def _path_lengths(
+        self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
+    ) -> list[float]:
+        """Return the length of a shortest path per pair; see ``shortest_path_lengths``."""
+        impedance = self._find_impedance(imp_name)
+        origins, destinations = pairs
+        frame = sssp_pairs(impedance.prepare_for_pairs(origins), origins, destinations)
+        lengths = impedance.lengths(frame["distance"])
+        is_missing = np.isnan(lengths)
+        if is_missing.any():
             warnings.warn(
-                f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}",
+                f"{int(is_missing.sum())} pairs have no path; their length is {UNCONNECTED}",
                 stacklevel=3,
             )
-        return np.where(missing, UNCONNECTED, lengths).tolist()
+        return np.where(is_missing, UNCONNECTED, lengths).tolist()
 
     def plot(
         self,
@@ -617,14 +647,15 @@ class Network:
             axes.set(ylim=(bbox[0], bbox[2]), xlim=(bbox[1], bbox[3]))
         return figure, axes
 
-    def _series(self, values: np.ndarray) -> pd.Series:
+    def _per_node(self, values: np.ndarray) -> pd.Series:
+        """Return a value per node as float64, with the index of the nodes."""
         return pd.Series(values.astype(np.float64, copy=False), index=self.node_ids)
 
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
-        """Return the positions of nodes."""
+        """Return the positions of nodes, int64; UnknownVertexError if an id is none of a node."""
         ids = pd.Index(ids)
         try:
-            numbers = _positions(self.node_ids, ids)
+            numbers = _find_positions(self.node_ids, ids)
         except TypeError:  # of pandas, about a list in a column
             raise UnknownVertexError(
                 f"{name} holds values that are no ids of nodes: they cannot be hashed"
@@ -636,23 +667,25 @@ class Network:
             else:
                 where = f"{name}, row {missing[0]}"
             raise UnknownVertexError(
-                f"{where}: {_shown(ids[missing[0]])} is no node of the network"
+                f"{where}: {_format_id(ids[missing[0]])} is no node of the network"
             )
         return numbers
 
-    def _pairs(
+    def _number_pairs(
         self, nodes_a: Any, nodes_b: Any, names: tuple[str, str] = _LISTS
     ) -> tuple[np.ndarray, np.ndarray]:
-        nodes_a, nodes_b = (
-            nodes if hasattr(nodes, "__len__") else list(nodes) for nodes in (nodes_a, nodes_b)
-        )
+        """Return the positions of origins and destinations; ``names`` are those of the arguments."""
+        if not hasattr(nodes_a, "__len__"):
+            nodes_a = list(nodes_a)
+        if not hasattr(nodes_b, "__len__"):
+            nodes_b = list(nodes_b)
         if len(nodes_a) != len(nodes_b):
             raise InputError(
                 f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both"
             )
         return self._find_numbers(names[0], nodes_a), self._find_numbers(names[1], nodes_b)
 
-    def _name(self, imp_name: str | None) -> str:
+    def _find_impedance_name(self, imp_name: str | None) -> str:
         """Return the name of an impedance; there must be one only if none is named."""
         if imp_name is None and len(self.impedance_names) == 1:
             name = self.impedance_names[0]
@@ -665,8 +698,9 @@ class Network:
             )
         return name
 
-    def _impedance(self, imp_name: str | None) -> _Impedance:
-        return self._impedances[self._name(imp_name)]
+    def _find_impedance(self, imp_name: str | None) -> _Impedance:
+        """Return an impedance by its name; the only one if none is named."""
+        return self._impedances[self._find_impedance_name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Return the sum of a variable's values, or of their squares, at each node, or the number
@@ -675,7 +709,7 @@ class Network:
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
         if wrong.size:
-            node = _shown(self.node_ids[wrong[0]])
+            node = _format_id(self.node_ids[wrong[0]])
             raise InputError(
                 f"variable {name!r}, node {node}: {sums[wrong[0]]} cannot be "
                 "added up; give smaller, finite values"
@@ -702,23 +736,26 @@ class Network:
         result = np.full(self.node_ids.size, -1.0)
         if not nodes.size:
             return result
+
+        # The values of each node are a range, in ascending order.
         order = np.lexsort((values, nodes))
         values = values[order]
         targets, first, counts = np.unique(nodes[order], return_index=True, return_counts=True)
         with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
             for frame in groups:
+                # A row per source and value within the limit, by source and then by value.
                 place = np.searchsorted(targets, frame["vertex"].to_numpy())
-                own = values[_rows(first[place], counts[place])]
+                value = values[_list_ranges(first[place], counts[place])]
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
-                own = own[np.lexsort((own, source))]
+                value = value[np.lexsort((value, source))]
+                # sources stand in ascending order in the frame
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
-                result[sources] = own[
-                    begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)
-                ]
+                ranks = np.minimum((sizes * share).astype(np.int64), sizes - 1)
+                result[sources] = value[begins + ranks]
         return result
 
 
-def _positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
+def _find_positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
     """Return the positions of ids among known ones, -1 where there is none.
 
     pandas compares integers with floats as floats, which are equal for many large integers: such
@@ -728,26 +765,30 @@ def _positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
     if "f" in kinds and kinds[0] != kinds[1]:
         known = known.astype(object)
         ids = ids.astype(object)
-        places = {each: i for i, each in enumerate(known)}
-        return np.array([places.get(each, -1) for each in ids], np.int64)
+        places = {known_id: place for place, known_id in enumerate(known)}
+        return np.array([places.get(node_id, -1) for node_id in ids], np.int64)
     return known.get_indexer(ids)
 
 
-def _named(name: str) -> str:
+def _full_name(name: str) -> str:
+    """Return the name of an aggregation or a decay that one of pandana's names stands for."""
     return _ALIASES.get(name.lower(), name.lower())
 
 
-def _shown(value: Any) -> str:
+def _format_id(value: Any) -> str:
     """Return a node's id as the caller writes it: of NumPy's numbers as one of Python."""
     return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _rows(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions in ranges, one range after the other."""
+def _list_ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the positions in ranges, which begin at some positions and have sizes, one range after
+    the other.
+    """
     return np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
-def _store(filename: Any, mode: Any) -> Any:
+def _open_store(filename: Any, mode: Any) -> Any:
+    """Open an HDF5 file of pandas; InputError if PyTables is missing."""
     try:
         return pd.HDFStore(filename, mode=mode)
     except ImportError:

@@ -53,10 +53,10 @@ def case(seed, unit, twoway):
 def aggregated(values, distances, limit, kind, decay):
     """Aggregate the values at distances as pandana says."""
     values, distances = values[distances <= limit], distances[distances <= limit]
-    if kind in network._SHARES:
+    if kind in network._QUANTILES:
         ascending = np.sort(values)
         return (
-            ascending[min(int(values.size * network._SHARES[kind]), values.size - 1)]
+            ascending[min(int(values.size * network._QUANTILES[kind]), values.size - 1)]
             if values.size
             else -1
         )

@@ -262,8 +262,8 @@ def test_bfs_4k_has_no_more_heavy_vertices_than_children_may_wait(monkeypatch):
         ({"k4": 0, "k1": 32, "shared_reads": False}, 1001, "virtual 32"),
     ],
 )
-def test_advance_for_depends_on_the_frontier(knobs, size, expected):
-    advance, width = bfs_4k.advance_for(Bfs4kKnobs(**knobs), size, resident=1000)
+def test_choose_advance_depends_on_the_frontier(knobs, size, expected):
+    advance, width = bfs_4k.choose_advance(Bfs4kKnobs(**knobs), size, resident=1000)
     assert f"{['virtual', 'shared', 'discovery', 'extended'][advance]} {width}" == expected
 
 

@@ -40,7 +40,7 @@ _FILE = Path(__file__).parent / "kernels" / "bfs_4k.cu"
 _DUPLICATES = {"keep": 0, "hash64": 1, "atomic": 2}
 _APPEND = {"thread": 0, "warp": 1, "block": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
-_VIRTUAL_WARPS, _SHARED_READS, _DISCOVERY, _EXTENDED = range(4)
+_VIRTUAL_WARPS, _SHARED_READS, _DISCOVERY, _EXTENDED = range(4)  # ways to advance
 _COUNTED = ("duplicates", "conflicts", "queued", "edges", "children")
 
 _STEPS = ("single_block", "many_blocks", "overflows")
@@ -58,7 +58,8 @@ ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD)
 
 
 def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
-    """Knobs from the degrees: section 7 of the paper in numbers, with what an H200 changes.
+    """Return the knobs for a graph by the mean, the standard deviation and the largest of its degrees:
+    section 7 of the paper in numbers, with what an H200 changes.
 
     As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees
     beyond 2,048; ``k4`` is 2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high
@@ -67,24 +68,28 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     edges. A compare-and-swap makes no duplicates, at about the cost of Hash64
     (docs/published/bfs-4k.md).
     """
-    high = mean >= 16
-    uneven = deviation > 2 * mean
-    even_and_low = not high and deviation < mean
-    return Bfs4kKnobs(
-        k1=32 if high or deviation > 32 else 8 if mean >= 8 else 4,
-        k2=0.0015 if largest > 2048 else 0.0,
-        k4=2 if uneven and not high else 0 if high or even_and_low else 1,
-        k5=0 if high else 8 if even_and_low else 1,
-        k6=256,
-        k7=17,
-        append="warp" if even_and_low else "block",
-        duplicates="atomic",
-    )
+    is_high = mean >= 16
+    is_uneven = deviation > 2 * mean
+    is_even_and_low = not is_high and deviation < mean
+    knobs = Bfs4kKnobs(k2=0.0, k6=256, k7=17, append="block", duplicates="atomic")
+    if largest > 2048:
+        knobs = replace(knobs, k2=0.0015)
+    if is_high or deviation > 32:
+        knobs = replace(knobs, k1=32)
+    elif mean >= 8:
+        knobs = replace(knobs, k1=8)
+    if is_high:
+        return replace(knobs, k4=0, k5=0)
+    if is_even_and_low:
+        return replace(knobs, k4=0, k5=8, append="warp")
+    if is_uneven:
+        return replace(knobs, k4=2)
+    return knobs
 
 
 def high_degree_vertices(graph, knobs: Bfs4kKnobs):
-    """Return the high-degree vertices, which are expanded separately, and the smallest degree of
-    one.
+    """Return the high-degree vertices of a graph, which are expanded separately, as an array of their
+    numbers; and the smallest degree of one.
 
     They are at most the fraction ``k2`` of all vertices and at most as many as children may wait.
     Each has edges for a whole block.
@@ -96,6 +101,7 @@ def high_degree_vertices(graph, knobs: Bfs4kKnobs):
     min_degree = knobs.k3 * knobs.k6
     candidates = cp.flatnonzero(degrees >= min_degree)
     if candidates.size > max_vertices:
+        # all vertices of the first degree that is too many are left out
         highest_rejected = int(cp.sort(degrees[candidates])[-max_vertices - 1])
         min_degree = highest_rejected + 1
         candidates = candidates[degrees[candidates] >= min_degree]
@@ -109,27 +115,25 @@ def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKn
 
 
 class _SharedMemory:
-    """The layout of a block's shared memory: two queues, if the block works alone, and the table of
-    Hash64 (5.5).
+    """The layout of ``size`` bytes of a block's shared memory: two queues, if the block works alone,
+    and the table of Hash64 (5.5).
     """
 
     def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
         self.queue_capacity = queue_capacity
-        queues = 2 * queue_capacity * index.itemsize
-        table = size - _RESERVED - queues
-        if table < 2 * _TABLE_WORD:
+        queue_bytes = 2 * queue_capacity * index.itemsize
+        table_bytes = size - _RESERVED - queue_bytes
+        if table_bytes < 2 * _TABLE_WORD:
             raise StrategyError(
-                f"knob k5 = {knobs.k5} of bfs_4k needs {queues} bytes of shared memory for its queues, and a block of this "
-                f"device has {size}; take a smaller one"
+                f"knob k5 = {knobs.k5} of bfs_4k needs {queue_bytes} bytes of shared memory for its "
+                f"queues, and a block of this device has {size}; take a smaller one"
             )
-        # The size is a power of two. Without a table the kernel gets 1 and reads none.
+        # The number of entries is a power of two. Without a table the kernel gets 1 and reads none.
+        self.hash_bits = 1
+        self.nbytes = queue_bytes
         if knobs.duplicates == "hash64":
-            self.hash_bits = (table // _TABLE_WORD).bit_length() - 1
-        else:
-            self.hash_bits = 1
-        self.nbytes = queues + (
-            _TABLE_WORD << self.hash_bits if knobs.duplicates == "hash64" else 0
-        )
+            self.hash_bits = (table_bytes // _TABLE_WORD).bit_length() - 1
+            self.nbytes += _TABLE_WORD << self.hash_bits
 
 
 class Run(gpu_steps.Run):
@@ -145,10 +149,12 @@ class Run(gpu_steps.Run):
             rule(*degree_statistics(graph.offsets)), block_bytes, index
         )
         self.limit = query.limit
-        self.high_degree, least = high_degree_vertices(graph, knobs)
+        self.high_degree, min_high_degree = high_degree_vertices(graph, knobs)
         self.n_high_degree = np.int32(self.high_degree.size)
-        self.min_high_degree = np.int64(least)
+        self.min_high_degree = np.int64(min_high_degree)
         self.coalesced_from = np.int32(knobs.k7)
+
+        # The kernel of many blocks, each with its share of a multiprocessor's memory.
         heavy = knobs.heavy if self.high_degree.size else "none"
         constants: dict[str, Any] = {
             "DUPLICATES": _DUPLICATES[knobs.duplicates],
@@ -166,6 +172,8 @@ class Run(gpu_steps.Run):
         many_blocks = kernel(MANY_BLOCKS.variant(**variant), index)
         self.many_blocks = PackedLaunches(many_blocks, shared_bytes=self.many_memory.nbytes)
         self.resident = resident_threads()
+
+        # The kernel of a single block, if the knobs give it frontiers.
         self.max_for_one_block = knobs.k5 * SINGLE_BLOCK.block  # vertices of a frontier
         if self.max_for_one_block:
             # Only many blocks launch children: the single block expands high-degree vertices
@@ -175,10 +183,10 @@ class Run(gpu_steps.Run):
             )
             # Twice the capacity saves most spills to global memory, if shared memory is large
             # enough.
-            twice = 4 * self.max_for_one_block * index.itemsize <= block_bytes // 2
-            self.single_memory = _SharedMemory(
-                block_bytes, self.max_for_one_block * (1 + twice), index, knobs
-            )
+            queue_capacity = self.max_for_one_block
+            if 4 * queue_capacity * index.itemsize <= block_bytes // 2:
+                queue_capacity *= 2
+            self.single_memory = _SharedMemory(block_bytes, queue_capacity, index, knobs)
             self.single_block = PackedLaunches(
                 kernel(alone, index), shared_bytes=self.single_memory.nbytes
             )
@@ -198,6 +206,7 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> Named:
+        """Return the arguments of both kernels by name, those of a launch aside."""
         knobs = self.knobs
         n = self.graph.n_vertices
         return super().arguments() | {
@@ -221,7 +230,9 @@ class Run(gpu_steps.Run):
         advance: int,
         width: int,
     ):
-        """Launch either kernel over the frontier."""
+        """Launch either kernel over the frontier; ``advance`` is one of the four ways, and ``width``
+        the lanes per vertex.
+        """
         sizes = {
             "hash_bits": np.int32(memory.hash_bits),
             "queue_capacity": np.int32(memory.queue_capacity),
@@ -249,7 +260,7 @@ def step(run: Run, level: int) -> int:
         run.launch(run.single_block, run.single_memory, 1, level, _VIRTUAL_WARPS, run.knobs.k1)
     else:
         run.steps["many_blocks"] += 1
-        _many_blocks(run, level)
+        _launch_many_blocks(run, level)
     run.count_targets_left()
     size, run.targets_left, n_levels = frontier.read_counters()
     if not is_alone:
@@ -258,15 +269,16 @@ def step(run: Run, level: int) -> int:
         run.steps["overflows"] += 1
         frontier.clear_counters()
         run.list_level(level + n_levels, frontier.next, frontier.counters)
-        size = frontier.read_counters()[0]
+        size, *_ = frontier.read_counters()
     frontier.swap(size)
     return n_levels
 
 
-def _many_blocks(run: Run, level: int) -> None:
+def _launch_many_blocks(run: Run, level: int) -> None:
+    """Launch the kernel of many blocks, in the way and with as many threads as suit the frontier."""
     knobs = run.knobs
     size = run.frontier.size
-    advance, width = advance_for(knobs, size, run.resident)
+    advance, width = choose_advance(knobs, size, run.resident)
     if advance == _VIRTUAL_WARPS:
         threads = size * width
     else:
@@ -277,9 +289,9 @@ def _many_blocks(run: Run, level: int) -> None:
     run.launch(run.many_blocks, run.many_memory, blocks, level, advance, width)
 
 
-def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
-    """Return how many blocks advance from a frontier of that size, and how many lanes share a
-    vertex (5.2, 5.4, 5.6).
+def choose_advance(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
+    """Return in which way many blocks advance from a frontier of that size, and how many lanes share a
+    vertex (5.2, 5.4, 5.6). ``resident`` is the number of threads that the device holds at once.
     """
     if knobs.k4 and size < resident // knobs.k4:
         return (_EXTENDED if knobs.extended else _DISCOVERY), WARP
@@ -292,7 +304,7 @@ def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any traversal with queues, and the longest list of high-degree
+    """Return the bytes of a run: those of any traversal with queues, and the longest list of high-degree
     vertices.
     """
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)

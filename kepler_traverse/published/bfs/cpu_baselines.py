@@ -40,12 +40,15 @@ def _fifo(run: cpu_steps.Run, level: int) -> int:
     """Expand all remaining levels, or one level if the search may end at a target."""
     graph = run.graph
     run.counter[0] = run.frontier_size
-    last = level + 1 if run.targets is not None else run.last_level
+    last_level = run.last_level
+    if run.targets is not None:
+        last_level = level + 1
     max_frontier = graph.n_vertices + 1  # no frontier is too large for one thread
     edges = Neighbors.of(graph)
     n_levels = cpu_steps.push_serial(
-        edges, level, last, max_frontier, run.reached, run.queue, run.next_queue
+        edges, level, last_level, max_frontier, run.reached, run.queue, run.next_queue
     )
+    # Each level has exchanged the queues in the compiled code.
     if n_levels % 2:
         run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counter[0])
@@ -53,10 +56,10 @@ def _fifo(run: cpu_steps.Run, level: int) -> int:
 
 
 class Buffers(NamedTuple):
-    """What each thread has found."""
+    """The vertices that each thread has discovered in a level."""
 
-    vertices: np.ndarray  # array of shape (n_buffers, n_vertices)
-    sizes: np.ndarray  # int64 array of shape (n_buffers,)
+    vertices: np.ndarray  # array of shape (n_buffers, n_vertices), of the targets' type
+    sizes: np.ndarray  # int64 array of shape (n_buffers,): how many of each row are there
 
 
 class BuffersRun(cpu_steps.Run):
@@ -72,10 +75,10 @@ class BuffersRun(cpu_steps.Run):
 
 
 def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    index = 4 if n_vertices < 2**31 else 8
-    return index * n_vertices * threads.count() + cpu_steps.memory(
-        n_vertices, n_edges, predecessors
-    )
+    """Return the bytes of a run: those of any traversal on a CPU, and a buffer per thread."""
+    index_bytes = 4 if n_vertices < 2**31 else 8
+    buffers = index_bytes * n_vertices * threads.count()
+    return buffers + cpu_steps.memory(n_vertices, n_edges, predecessors)
 
 
 def _push_into_buffers(run: BuffersRun, level: int) -> None:
@@ -94,6 +97,11 @@ def _push_into_buffers(run: BuffersRun, level: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
+    """Fill buffers with the vertices of a level, until all edges of the frontier are visited.
+
+    Threads take buffers, and chunks of the frontier, from counters. A thread that comes late finds
+    no chunk and leaves its buffer empty.
+    """
     offsets = edges.offsets
     targets = edges.targets
     distance = reached.distance
@@ -126,15 +134,16 @@ def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
 
 @njit(cache=True, nogil=True)
 def _gather(next_buffer, n_buffers, buffers, queue):
+    """Copy the buffers to a queue, one behind the other; threads take them from a counter."""
     vertices = buffers.vertices
     sizes = buffers.sizes
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
-        at = 0
+        begin = 0
         for before in range(buffer):
-            at += sizes[before]
+            begin += sizes[before]
         for i in range(sizes[buffer]):
-            queue[at + i] = vertices[buffer, i]
+            queue[begin + i] = vertices[buffer, i]
         buffer = atomic_add(next_buffer, 0, 1)
 
 
@@ -165,11 +174,16 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _pull(next_chunk, n_chunks, edges, in_frontier, level, reached, in_next):
+    """Give each unreached vertex that an edge from the frontier enters the distance ``level``, and set
+    its integer in ``in_next``.
+
+    ``edges`` are those of the reversed graph. Threads take chunks of vertices from a counter.
+    """
     offsets = edges.offsets
     sources = edges.targets
     distance = reached.distance
     predecessor = reached.predecessor
-    claimed = 0
+    n_discovered = 0
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(chunk * _CHUNK, min(distance.size, (chunk + 1) * _CHUNK)):
@@ -183,10 +197,10 @@ def _pull(next_chunk, n_chunks, edges, in_frontier, level, reached, in_next):
                     if predecessor.size:
                         predecessor[v] = u  # adjacency lists are sorted: the first is the smallest
                     in_next[v] = 1
-                    claimed += 1
+                    n_discovered += 1
                     break
         chunk = atomic_add(next_chunk, 0, 1)
-    atomic_add(reached.counter, 0, claimed)
+    atomic_add(reached.counter, 0, n_discovered)
 
 
 _SEVILMIS = "Sevilmis, Sivri, Aydin 2019"

@@ -73,9 +73,11 @@ class VertexRun(gpu_steps.Run):
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
         super().__init__(graph, query, n_counters, queue_capacity)
         self.knobs = knobs = query.knobs or GatherKnobs()
-        self.visited = cp.zeros(-(-graph.n_vertices // 8), np.uint8)
+        self.visited = cp.zeros(-(-graph.n_vertices // 8), np.uint8)  # a bit per vertex
         self.on_device = cp.zeros(len(_COUNTED), np.int64)
         self.overflows = 0
+
+        # The kernels, with one bit of a constant per way to find duplicates.
         culling = sum(bit for name, bit in _CULLING.items() if getattr(knobs, name))
         constants: dict[str, Any] = {"CULLING": culling, "COUNTING": int(knobs.counters)}
         self.block_from, self.warp_from = map(np.int64, _GATHERED_FROM[knobs.gathering])
@@ -84,7 +86,8 @@ class VertexRun(gpu_steps.Run):
             entry: PackedLaunches(kernel(entry.variant(**constants), index))
             for entry in self.entries
         }
-        # An EdgeRun's.
+
+        # What only an EdgeRun has: the sources of queued edges, and the queue of vertices.
         self.sources: Array = None
         self.next_sources: Array = None
         self.vertices: Array = cp.empty(0, index)
@@ -101,18 +104,17 @@ class VertexRun(gpu_steps.Run):
         """What the kernels counted since the start; None unless asked for."""
         if not self.knobs.counters:
             return None
-        return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {
-            "overflows": self.overflows
-        }
+        counted = dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True))
+        return counted | {"overflows": self.overflows}
 
     def arguments(self) -> Named:
+        """Return the arguments of all kernels by name, those of a launch aside."""
         queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
         return super().arguments() | {"counted": self.on_device, **queue}
 
     def launch(self, entry: Entry, work_items: int, size: int, level: int) -> None:
-        """Launch a kernel for a frontier of that size, whose address tells which of the two queues
-        is which.
-        """
+        """Launch a kernel for a frontier of that size."""
+        # Packed arguments are known by the address of the queue: the two queues exchange places.
         key = self.frontier.queue.data.ptr
         launches = self.launches[entry]
         launches.launch(
@@ -120,6 +122,7 @@ class VertexRun(gpu_steps.Run):
         )
 
     def list_level(self, level: int, queue, counter) -> None:
+        """Fill a queue that overflowed with the vertices of a level, and count that."""
         self.overflows += 1
         super().list_level(level, queue, counter)
 
@@ -134,7 +137,7 @@ def expand_contract(run: VertexRun, level: int) -> None:
     if size > frontier.capacity:
         frontier.clear_counters()
         run.list_level(level + 1, frontier.next, frontier.counters)
-        size = frontier.read_counters()[0]
+        size, *_ = frontier.read_counters()
     frontier.swap(size)
 
 
@@ -148,10 +151,9 @@ class EdgeRun(VertexRun):
     def __init__(self, graph, query):
         index = graph.targets.dtype
         m = max(graph.n_edges, 1)
-        super().__init__(graph, query, 3, m)
-        self.sources, self.next_sources = (
-            cp.empty((2, m), index) if query.predecessors else (None, None)
-        )
+        super().__init__(graph, query, n_counters=3, queue_capacity=m)
+        if query.predecessors:
+            self.sources, self.next_sources = cp.empty((2, m), index)
         self.vertices = cp.empty(graph.n_vertices, index)
         self.resident = resident_threads()
 
@@ -159,15 +161,17 @@ class EdgeRun(VertexRun):
         super().start(source)
         self.frontier.clear_counters()
         self.vertices[0] = source
-        self.frontier.counters[2] = 1
+        self.frontier.counters[2] = 1  # vertices in that queue
         self.expand(1)
-        self.swap(self.frontier.read_counters()[0])
+        n_edges, *_ = self.frontier.read_counters()
+        self.swap(n_edges)
 
     def expand(self, max_vertices: int) -> None:
         """Gather the edges of the queued vertices. Only the device knows their number."""
         self.launch(_EXPAND, max_vertices, 0, 0)
 
     def swap(self, size: int) -> None:
+        """Make the next queue of edges, of some size, the frontier."""
         self.frontier.swap(size)
         self.sources, self.next_sources = self.next_sources, self.sources
 
@@ -176,13 +180,13 @@ class EdgeRun(VertexRun):
         frontier = self.frontier
         n = self.vertices.size
         self.count_targets_left()
-        size, self.targets_left, queued = frontier.read_counters()
-        if size > frontier.capacity or queued > n:
+        n_edges, self.targets_left, n_queued = frontier.read_counters()
+        if n_edges > frontier.capacity or n_queued > n:
             frontier.clear_counters()
             self.list_level(level, self.vertices, frontier.counters[2:])
             self.expand(n)
-            size = frontier.read_counters()[0]
-        self.swap(size)
+            n_edges, *_ = frontier.read_counters()
+        self.swap(n_edges)
 
 
 def two_phase(run: EdgeRun, level: int) -> None:
@@ -205,19 +209,18 @@ def contract_expand(run: EdgeRun, level: int) -> None:
 
 
 def is_small(run: EdgeRun) -> bool:
-    """The rule of the hybrid: one launch while there is at most one edge per resident thread."""
+    """Whether the hybrid makes one launch: while there is at most one edge per resident thread."""
     return run.frontier.size <= run.resident
 
 
 def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor, a queue of vertices, bits, two queues of edges."""
+    """Return the bytes of a run: distance, predecessor, a queue of vertices, bits, two queues of
+    edges.
+    """
     index = 4 if n_vertices < 2**31 else 8
-    return (
-        n_vertices * (4 + index * (1 + predecessors))
-        + n_vertices // 8
-        + 1
-        + 2 * n_edges * index * (1 + predecessors)
-    )
+    n_numbers = 1 + predecessors  # per vertex, beside the distance, and per edge of a queue
+    per_vertex = 4 + index * n_numbers
+    return n_vertices * per_vertex + n_vertices // 8 + 1 + 2 * n_edges * index * n_numbers
 
 
 _PAPER = "Merrill, Garland, Grimshaw 2012"

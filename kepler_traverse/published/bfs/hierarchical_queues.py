@@ -70,27 +70,29 @@ ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 
 class _Run(gpu_steps.Run):
-    """A traversal with queues of blocks."""
+    """A traversal with queues of blocks: each block has ``n_queues`` in shared memory, which together
+    hold ``shared_capacity`` vertices. ``queue_capacity`` is that of the global queue.
+    """
 
     def __init__(
         self,
         graph,
         query,
         n_counters: int,
-        max_queued: int,
+        shared_capacity: int,
         n_queues: int,
-        longest: int | None = None,
+        queue_capacity: int | None = None,
     ):
-        super().__init__(graph, query, n_counters, longest)
+        super().__init__(graph, query, n_counters, queue_capacity)
         # adjacency lists are not split
         self.first_chunk = None
         self.owner = None
-        # Of several levels in one launch.
+        # Arguments of several levels in one launch.
         self.last_level = np.int32(0)
         self.max_frontier = np.int64(0)
         self.arrived = cp.zeros(1, np.uint32)
         # The queues of a block share its capacity; each holds at least one vertex.
-        capacity = max(max_queued // n_queues, 1)
+        capacity = max(shared_capacity // n_queues, 1)
         self.n_queues = np.int32(n_queues)
         self.queue_capacity = np.int32(capacity)
         self.shared_bytes = n_queues * capacity * graph.targets.dtype.itemsize
@@ -104,22 +106,26 @@ class BlockQueueRun(_Run):
 
     def __init__(self, graph, query):
         knobs = query.knobs or BlockQueueKnobs()
-        super().__init__(
-            graph, query, 2, knobs.room, 1 if knobs.queues == "block" else BLOCK // WARP
-        )
+        n_queues = 1
+        if knobs.queues == "warp":
+            n_queues = BLOCK // WARP
+        super().__init__(graph, query, 2, knobs.room, n_queues)
 
 
 def expand(run: _Run, level: int) -> None:
-    """One level by one launch."""
+    """Advance by one level, in one launch."""
     gpu_steps.push_frontier(run, run.level, level)
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
-    """Knobs for a graph and a device: as many vertices as the grid has threads; uneven adjacency
-    lists are split.
+    """Return the knobs for a graph, by the mean and the largest of its degrees, and for a grid of so
+    many threads: it takes as many vertices, and uneven adjacency lists are split.
     """
-    uneven = largest > 16 * max(mean, 1.0)
-    return WarpQueueKnobs(grid_up_to=threads, split_above=max(8, 2 * int(mean)) if uneven else 0)
+    is_uneven = largest > 16 * max(mean, 1.0)
+    split_above = 0
+    if is_uneven:
+        split_above = max(8, 2 * int(mean))
+    return WarpQueueKnobs(grid_up_to=threads, split_above=split_above)
 
 
 class WarpQueueRun(_Run):
@@ -132,34 +138,31 @@ class WarpQueueRun(_Run):
         self.blocks = resident_threads() // threads_per_multiprocessor()
         mean, _, largest = degree_statistics(graph.offsets)
         self.knobs = knobs = query.knobs or rule(mean, largest, self.blocks * BLOCK)
+
+        # With edge chunks, the queues hold these in place of vertices.
+        chunks = None
         if knobs.split_above:
             chunks = split(graph, knobs.split_above)
-        else:
-            chunks = None
-        super().__init__(
-            graph,
-            query,
-            6,
-            knobs.room,
-            BLOCK // WARP,
-            None if chunks is None else chunks.owner.size,
-        )
+        queue_capacity = None
+        if chunks is not None:
+            queue_capacity = chunks.owner.size
+        super().__init__(graph, query, 6, knobs.room, BLOCK // WARP, queue_capacity)
         if chunks is not None:
             self.first_chunk = chunks.first
             self.owner = chunks.owner
             self.offsets = chunks.offsets
+
         index = graph.targets.dtype
         with_frontier = self.shared_bytes + knobs.alone_up_to * index.itemsize
         self.grid = PackedLaunches(kernel(_GRID, index), shared_bytes=self.shared_bytes)
         self.single_block = PackedLaunches(kernel(_SINGLE_BLOCK, index), shared_bytes=with_frontier)
-        # No path has as many hops as there are vertices.
-        if query.limit is None:
-            self.deepest = graph.n_vertices
-        else:
-            self.deepest = min(int(query.limit), graph.n_vertices)
+        self.max_level = graph.n_vertices  # no path has as many hops
+        if query.limit is not None:
+            self.max_level = min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
         super().start(source)
+        # The source is queued as all of its chunks.
         if self.first_chunk is not None:
             first, end = self.first_chunk[source : source + 2].get().tolist()
             self.frontier.queue[: end - first] = cp.arange(
@@ -175,15 +178,17 @@ def step(run: WarpQueueRun, level: int) -> int | None:
     if frontier.size > max(knobs.alone_up_to, knobs.grid_up_to):
         expand(run, level)
         return None
+
     # To stop at the level of a target, the host counts after each level.
-    if run.target_vertices is None:
-        last_level = run.deepest
-    else:
+    last_level = run.max_level
+    if run.target_vertices is not None:
         last_level = level + 1
-    frontier.clear_counters()
     is_alone = frontier.size <= knobs.alone_up_to
-    launches, blocks = (run.single_block, 1) if is_alone else (run.grid, run.blocks)
-    run.arrived.data.memset_async(0, run.arrived.nbytes)
+    launches, blocks, max_frontier = run.grid, run.blocks, knobs.grid_up_to
+    if is_alone:
+        launches, blocks, max_frontier = run.single_block, 1, knobs.alone_up_to
+    frontier.clear_counters()
+    run.arrived.data.memset_async(0, run.arrived.nbytes)  # threads at the barrier of the grid
     launches.launch_blocks(
         blocks,
         frontier.queue.data.ptr,
@@ -191,10 +196,12 @@ def step(run: WarpQueueRun, level: int) -> int | None:
         n_frontier=np.int64(frontier.size),
         level=np.int32(level),
         last_level=np.int32(last_level),
-        max_frontier=np.int64(knobs.alone_up_to if is_alone else knobs.grid_up_to),
+        max_frontier=np.int64(max_frontier),
     )
     run.count_targets_left()
     size, run.targets_left, n_levels, *_ = frontier.read_counters()
+    # The single block writes its frontier to the next queue. The grid has exchanged the queues in
+    # each level.
     if is_alone or n_levels % 2:
         frontier.swap(size)
     else:
@@ -208,10 +215,11 @@ class PrefixSumRun(gpu_steps.Run):
     def __init__(self, graph, query):
         super().__init__(graph, query)
         index = graph.targets.dtype
-        self.visit, self.count, self.sum, self.list = (
-            kernel(entry, index) for entry in (_VISIT, _COUNT, _SUM, _LIST)
-        )
-        self.sums = cp.empty(-(-graph.n_vertices // TILE), np.int64)
+        self.visit = kernel(_VISIT, index)
+        self.count = kernel(_COUNT, index)
+        self.sum = kernel(_SUM, index)
+        self.list = kernel(_LIST, index)
+        self.sums = cp.empty(-(-graph.n_vertices // TILE), np.int64)  # one per tile of vertices
 
 
 def visit_and_list(run: PrefixSumRun, level: int) -> None:
@@ -225,6 +233,9 @@ def visit_and_list(run: PrefixSumRun, level: int) -> None:
         frontier.size,
         (graph.offsets, graph.targets, *queue, run.distance, run.predecessor),
     )
+
+    # The flag of a vertex is that its distance is the level. Tiles are counted, their counts are
+    # summed, and the vertices of a tile are listed from its sum on.
     n_tiles = run.sums.size
     largest = max_grid(gpu_steps.BLOCK)
     flags = (

@@ -58,11 +58,11 @@ class LayerRun(gpu_steps.Run):
         super().__init__(graph, query, queue_capacity=1)
         self.in_offsets = graph.reverse.offsets
         self.in_targets = graph.reverse.targets
-        self.push, self.pull = (
-            PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL)
-        )
+        self.push = PackedLaunches(kernel(_LAYER_PUSH, graph.targets.dtype))
+        self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
     def arguments(self) -> Named:
+        """Return the arguments of both kernels by name, the level aside."""
         return super().arguments() | {"capacity": np.int64(0), "next": None}  # no queue
 
     def finish(self) -> None:
@@ -96,7 +96,7 @@ class QueueRun(gpu_steps.PushRun):
 
 
 def pull_queue(run: QueueRun, level: int) -> None:
-    """Bottom-up. Discovered vertices enter the queue."""
+    """Bottom-up with a queue, which discovered vertices enter."""
     run.frontier.clear_counters()
     run.pull.launch(
         run.graph.n_vertices, run.frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1)
@@ -112,12 +112,14 @@ class ProductRun(gpu_steps.Run):
         n = graph.n_vertices
         index = graph.targets.dtype
         self.incoming = graph.reverse
-        self.x = cp.empty(n, np.uint8)
-        self.y = cp.empty(n, index)
+        self.x = cp.empty(n, np.uint8)  # the frontier
+        self.y = cp.empty(n, index)  # the product: the smallest frontier vertex before each, or -1
         self.product = kernel(_PRODUCT, index)
         self.take = kernel(_TAKE, index)
-        # As many lanes per row of the matrix as rows have entries on average.
-        self.width = min(1 << max(-(-graph.n_edges // max(n, 1)) - 1, 0).bit_length(), WARP)
+        # As many lanes per row of the matrix as rows have entries on average, rounded up to a power
+        # of two.
+        mean_entries = -(-graph.n_edges // max(n, 1))
+        self.width = min(1 << max(mean_entries - 1, 0).bit_length(), WARP)
 
     def start(self, source: int) -> None:
         super().start(source)
@@ -127,7 +129,7 @@ class ProductRun(gpu_steps.Run):
 
 
 def multiply(run: ProductRun, level: int) -> None:
-    """One level: the product, then the vertices of it that are discovered."""
+    """Advance by one level: compute the product, then find the vertices of it that are discovered."""
     n = np.int64(run.graph.n_vertices)
     incoming = run.incoming
     run.frontier.clear_counters()

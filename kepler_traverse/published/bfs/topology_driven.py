@@ -76,6 +76,7 @@ class Scan(gpu_steps.Run):
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
     def arguments(self) -> Named:
+        """Return the arguments of the scan by name, its level aside."""
         return super().arguments() | self.own_arguments
 
     def scan(self, level: int) -> None:
@@ -91,7 +92,7 @@ def scan_level(run: Scan, level: int) -> None:
 
 
 def edge_list_arguments(graph) -> dict[str, Any]:
-    """The arguments of a scan of all edges: the graph as an edge list."""
+    """Return the arguments of a scan of all edges: the source of each, and their number."""
     sources = cp.empty_like(graph.targets)
     launch(
         kernel(_LIST_SOURCES, sources.dtype),
@@ -102,32 +103,42 @@ def edge_list_arguments(graph) -> dict[str, Any]:
 
 
 def by_thread(graph, query) -> Scan:
+    """Return a traversal with one thread per vertex."""
     return Scan(graph, query, _LEVEL, graph.n_vertices)
 
 
 def by_virtual_warp(graph, query) -> Scan:
+    """Return a traversal with several lanes per vertex."""
     width = (query.knobs or VirtualWarpKnobs()).width
     return Scan(graph, query, _VIRTUAL_WARP, width * graph.n_vertices, width=np.int32(width))
 
 
-def with_outliers_deferred(graph, query) -> Scan:
+def with_hubs_deferred(graph, query) -> Scan:
+    """Return a traversal in which vertices of high degree wait in a queue of their block."""
     knobs = query.knobs or DeferKnobs()
-    deferred = {"defer_from": np.int64(knobs.defer_from), "queue_capacity": np.int32(knobs.room)}
     return Scan(
-        graph, query, _DEFERRED, graph.n_vertices, knobs.room * graph.targets.itemsize, **deferred
+        graph,
+        query,
+        _DEFERRED,
+        graph.n_vertices,
+        shared_bytes=knobs.room * graph.targets.itemsize,
+        defer_from=np.int64(knobs.defer_from),
+        queue_capacity=np.int32(knobs.room),
     )
 
 
 def by_edge(graph, query) -> Scan:
+    """Return a traversal with one thread per edge."""
     return Scan(graph, query, _LEVEL_OF_EDGES, graph.n_edges, **edge_list_arguments(graph))
 
 
 def order_by_degree(graph):
-    """All vertices, in the order of their degrees."""
+    """Return all vertices in the order of their degrees, of the targets' type."""
     return cp.argsort(cp.diff(graph.offsets)).astype(graph.targets.dtype)
 
 
-def redirected(graph, query) -> Scan:
+def in_order_of_degrees(graph, query) -> Scan:
+    """Return a traversal with one thread per vertex, which each reads from an array."""
     return Scan(graph, query, _REDIRECTED, graph.n_vertices, order=order_by_degree(graph))
 
 
@@ -138,9 +149,8 @@ class FlagScan(Scan):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _FLAGS, graph.n_vertices)
-        self.visited, self.in_frontier, self.updated = self.flags = cp.zeros(
-            (3, graph.n_vertices), np.uint8
-        )
+        self.flags = cp.zeros((3, graph.n_vertices), np.uint8)
+        self.visited, self.in_frontier, self.updated = self.flags  # its rows
         self.advance = kernel(_ADVANCE_FLAGS.variant(block=self.knobs.block), graph.targets.dtype)
 
     def start(self, source: int) -> None:
@@ -156,6 +166,7 @@ class FlagScan(Scan):
         }
 
     def scan(self, level: int) -> None:  # noqa: ARG002
+        """Set flags of the next level, and then move them to the other arrays."""
         self.launches.launch_blocks(self.blocks, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)
         n_vertices = np.int64(self.graph.n_vertices)
@@ -168,6 +179,7 @@ class Relaxation(Scan):
     """
 
     def scan(self, level: int) -> None:
+        """Relax all edges once."""
         self.complete_up_to = level + 1
         launch_blocks(self.kernel, self.blocks, self.arguments())
 
@@ -195,7 +207,7 @@ class Predecessors:
         return self.array
 
 
-def relaxing(entry: Entry):
+def plan_relaxation(entry: Entry):
     """Return the ``plan`` of a strategy that relaxes all edges in each round."""
 
     def new_run(graph, query):
@@ -204,6 +216,7 @@ def relaxing(entry: Entry):
         return Relaxation(graph, query, entry, graph.n_vertices)
 
     def plan(graph, query):
+        # predecessors are found when the search has ended
         search = levels(new_run, scan_level)(graph, replace(query, predecessors=False))
         predecessors = Predecessors(graph, query)
 
@@ -218,10 +231,11 @@ def relaxing(entry: Entry):
     return plan
 
 
-def by_degree(graph, query):
+def plan_by_degree(graph, query):
     """Plan a scan of a graph whose vertices are renamed in the order of their degrees. The results
     have the old names.
     """
+    # The graph with vertices renamed: ``order`` has the old name of each, ``rank`` the new one.
     order = order_by_degree(graph)
     index = graph.targets.dtype
     rank = cp.empty_like(order)
@@ -236,9 +250,9 @@ def by_degree(graph, query):
         (graph.offsets, graph.targets, rank, offsets, n_vertices, targets),
     )
 
-    if query.targets is None:
-        target_vertices = None
-    else:
+    # Searches in it, whose results are of the old names.
+    target_vertices = None
+    if query.targets is not None:
         target_vertices = rank[cp.asarray(query.targets)].astype(np.int64).get()
     renamed = replace(graph, offsets=offsets, targets=targets, weights=None)
     search = levels(by_thread, scan_level)(
@@ -268,7 +282,7 @@ STRATEGIES = (
     _strategy(
         name="scan_relax",
         aliases=("springer-simple",),
-        plan=relaxing(_RELAX),
+        plan=plan_relaxation(_RELAX),
         paper="Springer, section 3",
         rationale="without a frontier every edge is walked in every round: Bellman-Ford",
         complexity="O(D (V + E))",
@@ -303,7 +317,7 @@ STRATEGIES = (
     _strategy(
         name="scan_deferred",
         aliases=("springer-frontier-numbers-defer",),
-        plan=levels(with_outliers_deferred, scan_level),
+        plan=levels(with_hubs_deferred, scan_level),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
         rationale=(
             "hubs wait until the end of their block, so no vertex of low degree waits for them"
@@ -317,7 +331,7 @@ STRATEGIES = (
     _strategy(
         name="scan_by_degree",
         aliases=("springer-reordering",),
-        plan=by_degree,
+        plan=plan_by_degree,
         # and a renamed graph with its distances
         memory=state_bytes(4 + 12, numbers=1, edge_numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
@@ -331,7 +345,7 @@ STRATEGIES = (
     _strategy(
         name="scan_redirected",
         aliases=("springer-redirection",),
-        plan=levels(redirected, scan_level),
+        plan=levels(in_order_of_degrees, scan_level),
         memory=state_bytes(4, numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="a list in the order of degrees saves the copy, and scatters every other read",
@@ -354,7 +368,7 @@ STRATEGIES = (
     _strategy(
         name="scan_relax_edges",
         aliases=("springer-per-edge-basic",),
-        plan=relaxing(_RELAX_EDGES),
+        plan=plan_relaxation(_RELAX_EDGES),
         memory=state_bytes(4, edge_numbers=1),  # the sources of all edges
         paper="Springer, section 4.1",
         rationale="with one thread per edge all threads have equal work, whatever the degrees",

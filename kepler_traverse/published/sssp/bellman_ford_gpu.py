@@ -56,7 +56,7 @@ class SweepRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, {"sweep": _SWEEP})
-        self.mask = self.updating = None
+        self.mask = self.updating = None  # arguments that only a MaskRun has
         self.sweep = PackedLaunches(self.relax["sweep"])
 
 
@@ -64,7 +64,7 @@ def _sweep(run: SweepRun, _count: int) -> None:
     """Relax all edges. The flag stands for the size of the frontier."""
     run.frontier.clear_counters()
     run.sweep.launch(run.n_vertices, None, run.arguments)
-    run.frontier.size = run.frontier.read_counters()[0]
+    run.frontier.size, *_ = run.frontier.read_counters()
 
 
 class MaskRun(gpu_steps.Run):
@@ -72,7 +72,7 @@ class MaskRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _MASK)
-        self.updating = cp.empty(graph.n_vertices, self.keys.dtype)
+        self.updating = cp.empty(graph.n_vertices, self.keys.dtype)  # candidate distances, as keys
         self.mask = self.queued_in  # unused until predecessors are computed
         self.relax_masked = PackedLaunches(self.relax["relax"])
 
@@ -89,7 +89,7 @@ def _mask(run: MaskRun, _count: int) -> None:
     run.relax_masked.launch(run.n_vertices, None, run.arguments)
     state = (run.updating, run.n_vertices, run.keys, run.mask, run.frontier.counters)
     launch(run.relax["update"], run.n_vertices, state)
-    run.frontier.size = run.frontier.read_counters()[0]
+    run.frontier.size, *_ = run.frontier.read_counters()
 
 
 class WorkFrontRun(gpu_steps.Run):
@@ -97,6 +97,7 @@ class WorkFrontRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _WORK_FRONT)
+        # of the vertices of the frontier: their degrees, and the sums of these up to each
         self.degrees, self.ends = cp.empty((2, graph.n_vertices), np.int64)
         _, _, self.largest_degree = degree_statistics(graph.offsets)
         self.relax_balanced = PackedLaunches(self.relax["relax"])

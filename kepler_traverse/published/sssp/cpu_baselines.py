@@ -57,6 +57,7 @@ def _pass(run: cpu_steps.Run, _count: int) -> None:
 
 
 def _relax_in_order(run: cpu_steps.Run, order) -> int:
+    """Relax the edges of vertices in this order; return how many vertices are in the next queue."""
     return _relax(Edges.of(run.graph), order, run.labels, run.next_queue)
 
 
@@ -64,6 +65,9 @@ def _relax_in_order(run: cpu_steps.Run, order) -> int:
 def _relax(edges, order, labels, queue):
     """Relax the edges of vertices in this order. Queue those that improve and do not wait; return
     their number.
+
+    ``labels`` has the distances as ordered integers, and per vertex whether it waits: in the queue,
+    or, in a sweep, to be reached.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -76,14 +80,14 @@ def _relax(edges, order, labels, queue):
     for i in range(order.size):
         u = order[i]
         waits[u] = 0
-        here = from_ordered(keys[u])
-        if here == np.inf:
+        distance = from_ordered(keys[u])
+        if distance == np.inf:
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            through = here + weights[e]
-            key = to_ordered(through)
-            if not (key < keys[v] and through <= limit):
+            candidate = distance + weights[e]
+            key = to_ordered(candidate)
+            if not (key < keys[v] and candidate <= limit):
                 continue
             keys[v] = key
             if parent.size:
@@ -96,20 +100,25 @@ def _relax(edges, order, labels, queue):
 
 
 class Heap(NamedTuple):
-    """The vertices that wait, the nearest first; arrays of shape (n_vertices,)."""
+    """The vertices that wait, the nearest first: a binary heap in arrays of shape (n_vertices,).
+
+    Below place i are the places 2 i + 1 and 2 i + 2.
+    """
 
     vertices: np.ndarray
     place: np.ndarray  # of each vertex in ``vertices``, or ``_NOWHERE``
 
 
 def _plan_heap(graph, query):
-    """Return ``traverse(source)``."""
+    """Return ``traverse(source)``, a search by Dijkstra's algorithm.
+
+    The queues and marks of the run are the heap and the flags of targets.
+    """
     run = cpu_steps.Run(graph, query)
     limit = as_distance(query.limit, graph.weights.dtype)
     edges = Edges.of(graph)
-    if query.targets is None:
-        n_target_vertices = 0
-    else:
+    n_target_vertices = 0
+    if query.targets is not None:
         n_target_vertices = query.targets.size
 
     def traverse(source: int) -> Outcome:
@@ -124,12 +133,12 @@ def _plan_heap(graph, query):
         n_settled, stop = _dijkstra(
             edges, source, limit, n_target_vertices, distance, heap, is_target
         )
-        if stop < np.inf:
+        reached_limit = query.limit
+        if stop < np.inf:  # all targets are settled: what lies beyond may not be
             distance[distance > stop] = np.inf
+            reached_limit = float(stop)
         run.finish(source)
-        return Outcome(
-            distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), n_settled
-        )
+        return Outcome(distance, run.predecessor, reached_limit, n_settled)
 
     return traverse
 
@@ -144,16 +153,17 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
     weights = edges.weights
     heap = waiting.vertices
     place = waiting.place
-    stop = distance[source]  # infinite
+    stop = distance[source]  # infinite, in the type of distances
     distance[source] = 0
     heap[0] = source
     place[source] = 0
     size = 1
     n_settled = 0
     while size:
+        # The nearest vertex is settled, and the last one sinks from its place.
         u = heap[0]
-        here = distance[u]
-        if here > stop:
+        settled = distance[u]
+        if settled > stop:
             break
         size -= 1
         if size:
@@ -162,12 +172,12 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
         if is_target[u]:
             n_target_vertices -= 1
             if n_target_vertices == 0:
-                stop = here  # other vertices may have the same distance
+                stop = settled  # other vertices may have the same distance
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            through = here + weights[e]
-            if through < distance[v] and through <= limit:
-                distance[v] = through
+            candidate = settled + weights[e]
+            if candidate < distance[v] and candidate <= limit:
+                distance[v] = candidate
                 if place[v] == _NOWHERE:
                     place[v] = size
                     size += 1

@@ -85,7 +85,8 @@ _FAR_BEYOND = 8
 
 
 def rule(graph) -> HBfKnobs:
-    """Knobs for a graph, from its degrees, the width of its weights and the number of its vertices.
+    """Return the knobs for a graph, by its degrees, the width of its weights and the number of its
+    vertices.
 
     Differences from the paper, as measured on an H200:
 
@@ -100,25 +101,29 @@ def rule(graph) -> HBfKnobs:
     - A round of a small frontier takes less time than the host needs to read its size.
     """
     mean, deviation, largest = degree_statistics(graph.offsets)
-    fitting = [width for width in WIDTHS if width >= 4]
-    widest = next((width for width in fitting if width >= mean + deviation), WARP)
-    if deviation >= mean:
-        narrowest = WARP
-    else:
-        narrowest = max(width for width in fitting if width <= max(mean, 4))
+
+    # Lanes of a virtual warp.
+    widths = [width for width in WIDTHS if width >= 4]
+    max_width = next((width for width in widths if width >= mean + deviation), WARP)
+    min_width = WARP
+    if deviation < mean:
+        min_width = max(width for width in widths if width <= max(mean, 4))
+
+    may_gain_by_classes = graph.directed or mean / 4 < deviation < mean
     return HBfKnobs(
-        edge_classes=_has_class_bits(graph) and (graph.directed or mean / 4 < deviation < mean),
+        edge_classes=_has_class_bits(graph) and may_gain_by_classes,
         duplicates="atomic64" if graph.weights.dtype == np.float32 else "mark",
         enqueue="prefix_sum" if mean >= 8 else "atomic",
         vertices_per_warp=1,
         rounds_per_read=32,
-        min_width=narrowest,
-        max_width=max(narrowest, widest),
+        min_width=min_width,
+        max_width=max(min_width, max_width),
         heavy="children" if largest > _FAR_BEYOND * HBfKnobs.heavy_degree else "none",
     )
 
 
 def _has_class_bits(graph) -> bool:
+    """Whether vertex numbers leave the two bits in which edges have their class."""
     return graph.targets.dtype == np.int32 and graph.n_vertices <= _MAX_VERTICES
 
 
@@ -145,32 +150,29 @@ class Run(gpu_steps.Run):
     def __init__(self, graph, query):
         self.knobs = knobs = query.knobs or rule(graph)
         refuse(graph, knobs)
-        if knobs.heavy == "none":
-            n_hubs = 0
-        else:
+        n_hubs = 0
+        if knobs.heavy != "none":
             n_hubs = int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
         heavy = knobs.heavy if n_hubs else "none"
-        # Two per round that the host does not wait for: the size of the next frontier, and the
+        # Two counters per round that the host does not wait for: the size of the next frontier, and the
         # high-degree vertices.
         super().__init__(
-            graph, query, _compiled_for(knobs, heavy), n_counters=2 * knobs.rounds_per_read
+            graph, query, _choose_kernels(knobs, heavy), n_counters=2 * knobs.rounds_per_read
         )
+        # of each round: a view that begins with its two
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
-        n = graph.n_vertices
-        index = graph.targets.dtype
+
+        # Arguments of the kernels; None without the feature.
+        self.hubs = None  # the high-degree vertices of a frontier
         if heavy == "blocks":
-            self.hubs = cp.empty(n_hubs, index)
-        else:
-            self.hubs = None
+            self.hubs = cp.empty(n_hubs, graph.targets.dtype)
         self.hub_capacity = np.int64({"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy])
+        self.words = None  # distance and round of each vertex
         if knobs.duplicates == "atomic64":
-            self.words = cp.empty(n, np.int64)
-        else:
-            self.words = None
+            self.words = cp.empty(graph.n_vertices, np.int64)
+        self.on_device = None
         if knobs.counters:
             self.on_device = cp.zeros(len(_COUNTED), np.int64)
-        else:
-            self.on_device = None
         self.resident = np.int64(resident_threads())
         self.heavy_degree = np.int64(knobs.heavy_degree)
         self.min_width = np.int32(knobs.min_width)
@@ -209,8 +211,8 @@ class Run(gpu_steps.Run):
                 "classified": classified,
             },
         )
-        self.n_skipped, n_only, *_ = self.frontier.read_counters()
-        if self.n_skipped or n_only:
+        self.n_skipped, n_only_edges, *_ = self.frontier.read_counters()  # of the two classes
+        if self.n_skipped or n_only_edges:
             self.classified = classified
 
     def arguments_of_round(self, i: int) -> Named:
@@ -245,20 +247,20 @@ class Run(gpu_steps.Run):
         frontier.
         """
         frontier = self.frontier
-        counted = frontier.read_counters()
+        counters = frontier.read_counters()
         for i in range(n_rounds):
-            queued, handed_over = counted[2 * i : 2 * i + 2]
-            frontier.size = queued
-            self.steps["enqueued"] += queued
+            n_queued, n_hubs = counters[2 * i : 2 * i + 2]
+            frontier.size = n_queued
+            self.steps["enqueued"] += n_queued
             if self.knobs.heavy == "children":
-                self.steps["child_launches"] += min(handed_over, int(self.hub_capacity))
-            if queued > frontier.capacity:
+                self.steps["child_launches"] += min(n_hubs, int(self.hub_capacity))
+            if n_queued > frontier.capacity:
                 if self.knobs.duplicates != "keep":
                     raise FrontierOverflowError(
-                        f"the frontier holds {queued} vertices, its queue {frontier.capacity}"
+                        f"the frontier holds {n_queued} vertices, its queue {frontier.capacity}"
                     )
                 self.steps["overflows"] += 1
-            if not queued:
+            if not n_queued:
                 return i + 1
         return n_rounds
 
@@ -270,6 +272,9 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def finish(self, source: int, n_open: int | None = None) -> None:
+        """Take the distances from the words, relax the edges that the rounds skipped, and compute
+        predecessors.
+        """
         n = self.n_vertices
         if self.words is not None:
             launch(self.relax["unpack"], n, (self.words, n, self.keys))
@@ -279,8 +284,8 @@ class Run(gpu_steps.Run):
         super().finish(source, n_open)
 
 
-def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
-    """The kernels for these knobs, all of them in one module."""
+def _choose_kernels(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
+    """Return the kernels for these knobs by name, all of them in one module."""
     entries = {
         "relax": RELAX,
         "count_targets": COUNT_TARGETS,
@@ -307,8 +312,8 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
 
 
 def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:
-    """Lanes of a virtual warp for a frontier of that size (5.2). The kernel does the same: only it
-    may know the size.
+    """Return the lanes of a virtual warp for a frontier of that size (5.2), where the device holds
+    ``resident`` threads at once. The kernel does the same: only it may know the size.
     """
     width = knobs.min_width
     while width < knobs.max_width and 2 * width * size <= resident:
@@ -333,15 +338,17 @@ def relax(run: Run, count: int) -> int:
 
 
 def _launch_round(run: Run, count: int, i: int, size: int) -> None:
+    """Launch round ``count`` of the search, which is round ``i`` since the last wait, with as many
+    threads as a frontier of ``size`` vertices needs.
+    """
     knobs = run.knobs
     frontier = run.frontier
     threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, int(run.resident))
     key = (frontier.queue.data.ptr, i)
     pack = partial(run.arguments_of_round, i)
     changed: dict[str, Any] = {"n_frontier": np.int64(frontier.size), "round": np.int32(count)}
-    run.launches["relax"].launch_blocks(
-        n_blocks(threads, BLOCK, max_grid(BLOCK)), key, pack, **changed
-    )
+    blocks = n_blocks(threads, BLOCK, max_grid(BLOCK))
+    run.launches["relax"].launch_blocks(blocks, key, pack, **changed)
     if run.hubs is not None:
         # The host does not know how many of these vertices the frontier holds. Blocks without one
         # end at once.

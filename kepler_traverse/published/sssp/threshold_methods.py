@@ -64,26 +64,28 @@ class Run(gpu_steps.Run):
         real = graph.weights.dtype
         n = graph.n_vertices
         self.pile_capacity = np.int64(n)
-        # Arguments that a division does not have.
-        none = {"above": self.key(0), "up_to": self.key(0)}
-        self.of_rounds = none | dict.fromkeys(("current", "keeps", "round"), np.int32(0))
-        self.infinite = int(np.array(np.inf, real).view(self.keys.dtype))
+        # Arguments that a division does not have: those of rounds, which it does not read.
+        weight_bounds = {"above": self.key(0), "up_to": self.key(0)}
+        self.arguments_of_rounds = weight_bounds | dict.fromkeys(
+            ("current", "keeps", "round"), np.int32(0)
+        )
+        self.infinite = int(np.array(np.inf, real).view(self.keys.dtype))  # as a key
         self.piles = cp.empty((n_thresholds + 2, n), graph.targets.dtype)
         self.thresholds = cp.empty(n_thresholds, self.keys.dtype)
-        self.sizes = cp.zeros(n_thresholds + 1, np.int64)
+        self.sizes = cp.zeros(n_thresholds + 1, np.int64)  # of the piles; the last pile is one
         self._sizes_on_host = np.frombuffer(
             cp.cuda.alloc_pinned_memory(self.sizes.nbytes), np.int64, n_thresholds + 1
         )
         self.launches = {name: PackedLaunches(self.relax[name]) for name in ("split", "relax")}
 
     def key(self, number) -> np.generic:
+        """Return a number as a key, an integer in which distances are ordered, for a kernel."""
         return self.keys.dtype.type(number)
 
     def start(self, source: int) -> None:
         super().start(source)
-        # floor: where the current list ends and the last pile begins
-        self.side = 0
-        self.floor = 0
+        self.side = 0  # which of the two last piles vertices beyond the list wait in
+        self.floor = 0  # where the current list ends and the last pile begins
         self.rounds = 0
         self.piles[-2, 0] = source
         self.waiting = 1  # in the last pile, stale entries included
@@ -93,8 +95,10 @@ class Run(gpu_steps.Run):
         self.ends: list[int] = []
 
     def nearest(self, lightest=None) -> tuple[int, int]:
-        """The smallest distance in the last pile, and the smallest sum with a lightest edge, as
+        """Return the smallest distance in the last pile, and the smallest sum with a lightest edge, as
         keys; infinite if none.
+
+        ``lightest`` has the weight of the lightest edge of each vertex, as a key.
         """
         self.frontier.clear_counters()
         counters = self.frontier.counters
@@ -105,11 +109,14 @@ class Run(gpu_steps.Run):
             self.key(self.floor),
         )
         launch(self.relax["nearest"], self.waiting, (*beyond, lightest, counters))
-        gap, gap_through = self.frontier.read_counters()
-        return self.infinite - gap, self.infinite - gap_through
+        # A counter grows, from 0: it is how much smaller than infinity a key is.
+        gap, gap_of_sums = self.frontier.read_counters()
+        return self.infinite - gap, self.infinite - gap_of_sums
 
     def divide(self, begin: int, ends: list[int]) -> list[int]:
-        """Divide the last pile by new thresholds; return how many vertices are in each pile."""
+        """Divide the last pile by new thresholds, ``ends``, from the key ``begin`` on; return how many
+        vertices are in each pile.
+        """
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
         last_pile = self.piles[self.side - 2]
         floor = self.floor
@@ -121,7 +128,7 @@ class Run(gpu_steps.Run):
         self.launches["split"].launch(
             self.waiting,
             self.side,
-            lambda: self.arguments() | {"vertices": last_pile, **self.of_rounds},
+            lambda: self.arguments() | {"vertices": last_pile, **self.arguments_of_rounds},
             size=np.int64(self.waiting),
             floor=self.key(floor),
             n_thresholds=np.int32(len(ends)),
@@ -130,6 +137,7 @@ class Run(gpu_steps.Run):
         return self.read_sizes()
 
     def read_sizes(self) -> list[int]:
+        """Return the sizes of the piles, and note that of the last one."""
         self.sizes.get(out=self._sizes_on_host)
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
@@ -137,7 +145,11 @@ class Run(gpu_steps.Run):
     def relax_edges(
         self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool
     ) -> None:
-        """Relax the edges of these vertices with weights in (``above``, ``up_to``]."""
+        """Relax the edges of these vertices with weights in (``above``, ``up_to``], which are keys.
+
+        ``current`` is the number of the pile that is relaxed. With ``keeps``, vertices that fall into
+        it are appended to it, so that their heavy edges can be relaxed at its end.
+        """
         floor = self.ends[current - 1] if current else self.begin
         self.frontier.clear_counters()
         self.launches["relax"].launch(
@@ -166,17 +178,11 @@ class Run(gpu_steps.Run):
         while self.frontier.size:
             self.relax_edges(self.frontier.queue, self.frontier.size, current, -1, light, has_heavy)
         if has_heavy:
-            self.relax_edges(
-                self.piles[current],
-                self.read_sizes()[current],
-                current,
-                light,
-                self.infinite,
-                False,
-            )
+            size = self.read_sizes()[current]
+            self.relax_edges(self.piles[current], size, current, light, self.infinite, False)
 
 
-def thresholds(rule_of, knobs):
+def plan_thresholds(rule_of, knobs):
     """Return the ``plan`` of a strategy with a list of thresholds; ``knobs`` are the defaults.
 
     ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a
@@ -223,9 +229,9 @@ def by_width(width, n: int, has_heavy: bool = False):
         else:
             light = run.infinite
         for _ in range(n):
-            here = np.array(ends[-1], run.keys.dtype).view(width.dtype)
+            last = np.array(ends[-1], run.keys.dtype).view(width.dtype)
             with np.errstate(over="ignore"):
-                end = int((here + width).view(run.keys.dtype))
+                end = int((last + width).view(run.keys.dtype))
             if end == ends[-1] < run.infinite:
                 # The width is lost in rounding: only the nearest vertices are in the pile, and an
                 # edge heavier than the width may lead back into it.
@@ -238,32 +244,42 @@ def by_width(width, n: int, has_heavy: bool = False):
 
 
 def mean_width(graph, edges: float):
-    """The width below which a vertex would have about this many edges, if weights were uniform."""
-    # of weights near the largest number: then all vertices are near
-    with np.errstate(over="ignore"):
-        if graph.n_edges:
+    """Return the width below which a vertex would have about this many edges, if weights were
+    uniform.
+    """
+    mean = 0.0
+    if graph.n_edges:
+        # the sum of weights near the largest number is infinite: then all vertices are near
+        with np.errstate(over="ignore"):
             mean = float(graph.weights.mean(dtype=np.float64))
-        else:
-            mean = 0.0
     return _width(graph, edges * mean)
 
 
 def delta_for(graph, delta: float):
-    """The width ``delta``, or the largest weight divided by the mean degree if it is 0."""
-    real = graph.weights.dtype
+    """Return the width ``delta``, or the largest weight divided by the mean degree if it is 0."""
     if delta:
-        return real.type(min(delta, float(np.finfo(real).max)))
-    return _width(graph, float(graph.weights.max()) if graph.n_edges else 0.0)
+        return _as_weight(graph, delta)
+    largest = 0.0
+    if graph.n_edges:
+        largest = float(graph.weights.max())
+    return _width(graph, largest)
 
 
 def _width(graph, weight: float):
+    """Return a weight divided by the mean degree, in the type of the weights."""
+    return _as_weight(graph, weight * graph.n_vertices / max(graph.n_edges, 1))
+
+
+def _as_weight(graph, number: float):
+    """Return a number in the type of the weights; what that does not hold is its largest number."""
     real = graph.weights.dtype
-    width = weight * graph.n_vertices / max(graph.n_edges, 1)
-    return real.type(min(width, float(np.finfo(real).max)))
+    return real.type(min(number, float(np.finfo(real).max)))
 
 
 def by_vertices(graph, with_edges: bool):
-    """The rule of a threshold computed from the waiting vertices."""
+    """Return the rule of one threshold that is computed from the waiting vertices: the smallest
+    distance, or ``with_edges`` the smallest sum of a distance and the vertex's lightest edge.
+    """
     lightest = None
     if with_edges:
         real = graph.weights.dtype
@@ -276,10 +292,14 @@ def by_vertices(graph, with_edges: bool):
         )
 
     def rule(run: Run):
-        begin, through = run.nearest(lightest)
+        begin, smallest_sum = run.nearest(lightest)
         if begin == run.infinite:
             return None
-        return begin, [min((through if with_edges else begin) + 1, run.infinite)], run.infinite
+        threshold = begin
+        if with_edges:
+            threshold = smallest_sum
+        end = min(threshold + 1, run.infinite)  # the pile holds the threshold, too
+        return begin, [end], run.infinite
 
     return 1, rule
 
@@ -301,7 +321,9 @@ def _threshold_front(graph, knobs):
 
 
 def _memory(n_thresholds: int, lightest: bool = False) -> Memory:
-    """The state of any GPU traversal, the piles, and the lightest edges."""
+    """Return the memory of a strategy: the state of any GPU traversal, the piles, and the lightest
+    edges.
+    """
     once = 8 * (2 * n_thresholds + 1)
     return state_bytes(8 * lightest, numbers=n_thresholds + 2, once=once, beside=gpu_steps.memory)
 
@@ -313,7 +335,7 @@ STRATEGIES = (
     _on_gpu(
         name="near_far_piles",
         aliases=("near_far_pile",),
-        plan=thresholds(_near_far, NearFarKnobs()),
+        plan=plan_thresholds(_near_far, NearFarKnobs()),
         memory=_memory(1),
         paper=f"{_DAVIDSON} (Near-Far Pile)",
         rationale="one threshold: most of what is far falls further before it is touched",
@@ -323,7 +345,7 @@ STRATEGIES = (
     _on_gpu(
         name="buckets",
         aliases=("bucketing",),
-        plan=thresholds(_buckets, BucketKnobs()),
+        plan=plan_thresholds(_buckets, BucketKnobs()),
         memory=_memory(MAX_BUCKETS),
         paper=f"{_DAVIDSON} (Bucketing)",
         rationale="more thresholds sort more of what is far, and divide it less often",
@@ -333,7 +355,7 @@ STRATEGIES = (
     _on_gpu(
         name="delta_stepping",
         aliases=("meyer_sanders",),
-        plan=thresholds(_delta_stepping, DeltaSteppingKnobs()),
+        plan=plan_thresholds(_delta_stepping, DeltaSteppingKnobs()),
         memory=_memory(DELTA_BUCKETS),
         paper="Meyer, Sanders 2003",
         rationale=(
@@ -345,7 +367,7 @@ STRATEGIES = (
     _on_gpu(
         name="threshold_front",
         aliases=("martin", "ortega_arranz"),
-        plan=thresholds(_threshold_front, ThresholdKnobs()),
+        plan=plan_thresholds(_threshold_front, ThresholdKnobs()),
         memory=_memory(1, lightest=True),
         paper=(
             "Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013"

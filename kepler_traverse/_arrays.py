@@ -139,11 +139,11 @@ def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
     (its issues 9186, 9841).
     """
     if get_device(array) == "cuda":
-        most = MAX_SLICE
+        size = MAX_SLICE
     else:
-        most = min(MAX_SLICE, HOST_SLICE)
-    for first in range(0, array.size, most):
-        yield first, array[first : first + most]
+        size = min(MAX_SLICE, HOST_SLICE)
+    for first in range(0, array.size, size):
+        yield first, array[first : first + size]
 
 
 def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
@@ -155,6 +155,7 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
     xp = namespace(distances)
     k, n = distances.shape
     pitch = distances.strides[0] // distances.itemsize
+    # Gaps within the distances of a source, and sources that overlap, have no such form.
     if (
         distances.strides[1] != distances.itemsize
         or distances.strides[0] % distances.itemsize
@@ -162,10 +163,11 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
     ):
         distances = xp.ascontiguousarray(distances)
         pitch = n
-    pitch = pitch if k > 1 else n
-    return xp.lib.stride_tricks.as_strided(
-        distances, ((k - 1) * pitch + n,), (distances.itemsize,)
-    ), np.int64(pitch)
+    if k <= 1:  # whose stride may be any
+        pitch = n
+    size = (k - 1) * pitch + n
+    flat = xp.lib.stride_tricks.as_strided(distances, (size,), (distances.itemsize,))
+    return flat, np.int64(pitch)
 
 
 def compute_mean(values: np.ndarray) -> float:
@@ -232,12 +234,13 @@ def at_most(distance: Array, limit: float) -> Array:
     bound = as_distance(limit, distance.dtype)
     if distance.dtype.kind == "i" or get_device(distance) == "cpu":
         return distance <= bound
+    # The bits are in the order of the floats where those below zero are inverted but for the sign.
     bits = distance.view(f"i{distance.itemsize}")
     magnitude = np.iinfo(bits.dtype).max
-    at = int(bound.view(bits.dtype))
-    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= (
-        at if at >= 0 else at ^ magnitude
-    )
+    bits_of_bound = int(bound.view(bits.dtype))
+    if bits_of_bound < 0:
+        bits_of_bound ^= magnitude
+    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= bits_of_bound
 
 
 def is_negative(values: Array) -> Array:
@@ -276,14 +279,14 @@ def as_distance(limit: float | None, dtype: np.dtype) -> Any:
 
 def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
     """Return ``as_distance`` of each limit, as an array; None stands for no limit."""
-    given = list(limits)
-    bounds = {limit: as_distance(limit, dtype) for limit in set(given)}
-    return np.array([bounds[limit] for limit in given], dtype)
+    limits = list(limits)
+    bounds = {limit: as_distance(limit, dtype) for limit in set(limits)}
+    return np.array([bounds[limit] for limit in limits], dtype)
 
 
 def distances_to_keys(distance: Array) -> Array:
-    """Return distances as int64 in the same order: the bits of floats, so that a GPU compares
-    subnormal numbers, too.
+    """Return distances as int64 in the same order: the bits of floats, of which those below zero are
+    inverted but for the sign. So a GPU compares subnormal numbers, too.
     """
     if distance.dtype.kind == "i":
         return distance.astype(np.int64)

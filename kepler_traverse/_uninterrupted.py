@@ -41,8 +41,8 @@ def sleep() -> None:
         time.sleep(_LOOKED_EVERY)
 
 
-def _taken(queue: SimpleQueue[T]) -> T:
-    """Wait for what a queue gets, or for a signal, whichever thread takes it."""
+def _get(queue: SimpleQueue[T]) -> T:
+    """Return the next item of a queue; a signal interrupts the waiting, whichever thread takes it."""
     while True:
         with contextlib.suppress(Empty):
             return queue.get(timeout=_LOOKED_EVERY)
@@ -52,29 +52,30 @@ class Threads:
     """Threads that can be waited for. The functions that they call raise no errors."""
 
     def __init__(self) -> None:
-        # By thread, which adds its own: what has not begun holds nothing that others wait for.
-        self._ended: dict[int, Any] = {}
+        # A lock per thread, by its identity, which is held until the thread ends. Each thread adds
+        # its own: what has not begun holds nothing that others wait for.
+        self._ends: dict[int, Any] = {}
 
     def start(self, function: Callable[[], object]) -> None:
         """Call a function on a new thread. RuntimeError: the interpreter starts no more threads."""
 
         def work() -> None:
-            ended = _thread.allocate_lock()
-            ended.acquire()
-            self._ended[_thread.get_ident()] = ended
+            end = _thread.allocate_lock()
+            end.acquire()
+            self._ends[_thread.get_ident()] = end
             try:
                 function()
             finally:
-                del self._ended[_thread.get_ident()]
-                ended.release()
+                del self._ends[_thread.get_ident()]
+                end.release()
 
         _thread.start_new_thread(work, ())
 
     def join(self) -> None:
         """Wait until the others have ended."""
-        for ident, ended in list(self._ended.items()):
+        for ident, end in list(self._ends.items()):
             if ident != _thread.get_ident():
-                with ended:
+                with end:  # which is free when the thread has ended
                     pass
 
 
@@ -111,7 +112,7 @@ class SharedCall:
         for number in self._numbers:
             if self._takers.setdefault(number, "caller") == "thread":
                 while number not in self._finished:
-                    _taken(self._wake)
+                    _get(self._wake)
         self._function = None  # a thread may hold this call a little longer than its caller
 
 
@@ -147,7 +148,7 @@ class Pool:
         """
         shared = SharedCall(function, n_others)
         interrupt: BaseException | None = None
-        first: BaseException | None = None
+        first_error: BaseException | None = None
         has_begun = False
         while True:
             try:  # all is within, since an interrupt may come between any two steps
@@ -164,14 +165,14 @@ class Pool:
             except BaseException as error:
                 interrupt = interrupt or error
         try:
-            first = interrupt or next(iter(shared.errors), None)
-            if first is not None:
-                raise first
+            first_error = interrupt or next(iter(shared.errors), None)
+            if first_error is not None:
+                raise first_error
         finally:
             # The traceback of an error holds this frame. A frame that names the error keeps all
             # frames of the callers alive, with their arrays, until garbage is collected.
             shared.errors.clear()
-            del first, interrupt, shared
+            del first_error, interrupt, shared
 
     def close(self) -> None:
         """End the threads, and wait for what they do."""
@@ -179,6 +180,7 @@ class Pool:
         self._threads.join()
 
     def _take(self) -> None:
+        """Take work from the queue, on a thread, until there is None."""
         while (work := self._queue.get()) is not None:
             call, number = work
             del work
@@ -195,18 +197,18 @@ def map_on_threads(
     Raises the error of the first item that has one. After an error or an interrupt no further item
     is begun.
     """
-    made: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     errors: dict[int, Exception] = {}
     places = iter(range(len(items)))  # ``next`` of it is one step under the GIL
 
     def stop() -> None:
-        for _ in places:
+        for _ in places:  # no place is left
             pass
 
     def take(_number: int) -> None:
         for place in places:
             try:
-                made[place] = function(items[place])
+                results[place] = function(items[place])
             except Exception as error:
                 errors[place] = error
                 stop()
@@ -222,7 +224,7 @@ def map_on_threads(
             pool.close()
     if errors:
         raise errors[min(errors)]
-    return [made[place] for place in range(len(items))]
+    return [results[place] for place in range(len(items))]
 
 
 _threads = Threads()
@@ -244,7 +246,7 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
         _threads.start(work)
     except RuntimeError:  # the interpreter is about to end, and starts no more threads
         work()
-    value, error = _taken(answers)
+    value, error = _get(answers)
     try:
         if error is not None:
             raise error
@@ -264,6 +266,7 @@ class Answer(Generic[T]):
     """What one thread gives and others wait for, a value or an error. What is given first counts."""
 
     def __init__(self) -> None:
+        # Holds one item at most: ``setdefault``, one call of C, lets the first thread put it there.
         self._given: dict[None, tuple[Any, BaseException | None]] = {}
         self._waiting: list[SimpleQueue[None]] = []
 
@@ -280,8 +283,8 @@ class Answer(Generic[T]):
     def give(self, value: T | None = None, error: BaseException | None = None) -> None:
         """Let those that wait go on, with a value or an error."""
         self._given.setdefault(None, (value, error))
-        for each in self._waiting:  # one that comes meanwhile finds what is given
-            each.put(None)
+        for wake in self._waiting:  # one that comes meanwhile finds what is given
+            wake.put(None)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it is given, or for some seconds; return whether it is."""

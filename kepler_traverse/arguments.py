@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -106,10 +107,10 @@ def plain(value: Any) -> Any:
 
 def plain_list(values: Iterable[Any]) -> list[Any]:
     """Return scalars as a list of Python's own values; see ``plain``."""
-    listed = list(values)
-    if set(map(type, listed)) <= _OWN_TYPES:
-        return listed
-    return [plain(value) for value in listed]
+    scalars = list(values)
+    if set(map(type, scalars)) <= _OWN_TYPES:
+        return scalars
+    return [plain(value) for value in scalars]
 
 
 def is_flag(value: Any) -> bool:
@@ -135,10 +136,11 @@ def text(
 
 def names(name: str, value: Any) -> list[str]:
     """Return one name or several as a list."""
-    several = [value] if isinstance(value, str) else value
-    if not isinstance(several, (list, tuple)) or not all(isinstance(each, str) for each in several):
+    entries = [value] if isinstance(value, str) else value
+    is_list = isinstance(entries, (list, tuple))
+    if not is_list or not all(isinstance(entry, str) for entry in entries):
         raise InputError(f"{name} must be a name or a list of names, not {describe(value)}")
-    return list(several)
+    return list(entries)
 
 
 def is_encodable(value: str) -> bool:
@@ -193,6 +195,7 @@ def real(name: str, value: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
+    """Whether a value is an integer or a float, and no bool."""
     return is_integer(value) or isinstance(value, (float, np.floating))
 
 
@@ -231,16 +234,15 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
         or getattr(value, "ndim", 1) != 1
     ):
         return None
-    is_list = isinstance(value, (list, tuple))
-    if is_list:
-        each = list(map(plain, value))
+    if isinstance(value, (list, tuple)):
+        entries = list(map(plain, value))
     else:
-        each = to_host(as_array(name, value)).tolist()
-    wrong = next((row for row, one in enumerate(each) if not _is_number(one)), None)
-    if wrong is not None:
-        raise InputError(f"{name} must hold numbers, not {describe(each[wrong])} (row {wrong})")
-    size(name, each, n_sources, "one per source, or one number for all")
-    return [limit(name, one) for one in each]
+        entries = to_host(as_array(name, value)).tolist()
+    for row, entry in enumerate(entries):
+        if not _is_number(entry):
+            raise InputError(f"{name} must hold numbers, not {describe(entry)} (row {row})")
+    size(name, entries, n_sources, "one per source, or one number for all")
+    return [limit(name, entry) for entry in entries]
 
 
 def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
@@ -248,13 +250,10 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     if isinstance(value, (str, PathLike)):
         value = [value]
     refuse_open_file(name, value)
-    try:
-        if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns"):
-            paths = None
-        else:
+    paths = None
+    if not isinstance(value, (bytes, bytearray, Mapping)) and not hasattr(value, "columns"):
+        with suppress(TypeError):  # it cannot be iterated
             paths = list(value)
-    except TypeError:
-        paths = None
     if paths is None:
         raise InputError(f"{name} must be a path or a list of paths, not {describe(value)}")
     if not paths:
@@ -335,10 +334,11 @@ def is_one_id(value: Any) -> bool:
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
+    """Return ids that are in an array or a series, as ``ids`` does."""
     _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
     if get_device(array) == "cuda":
-        array = _on_gpu(name, array).get()
+        array = _array_on_gpu(name, array).get()
     else:
         array = np.asarray(array)
     if array.ndim != 1:
@@ -347,7 +347,7 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
         )
     if array.dtype.kind in "iu":
         return array
-    if array.dtype.kind in "OUT" or not array.size:
+    if array.dtype.kind in "OUT" or not array.size:  # objects and strings
         return ids(name, array.tolist())
     raise UnknownVertexError(f"{name} must hold integers or strings, not {array.dtype}")
 
@@ -381,7 +381,8 @@ def vertex_numbers(value: Any, n_vertices: int, name: str = "numbers") -> np.nda
     if isinstance(numbers, list):
         numbers = np.array([vertex_number(number, n_vertices) for number in numbers], np.int64)
     elif numbers.size and (numbers.min() < 0 or numbers.max() >= n_vertices):
-        vertex_number(numbers[(numbers < 0) | (numbers >= n_vertices)][0], n_vertices)
+        wrong = numbers[(numbers < 0) | (numbers >= n_vertices)]
+        vertex_number(wrong[0], n_vertices)  # raises the error
     return numbers
 
 
@@ -395,20 +396,22 @@ def arrow(name: str, value: Any) -> Any:
     converts = hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
     is_pandas = not converts and type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
-    speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
+    speaks_c = hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
     speaks_only_c = speaks_c and not hasattr(value, "dtype")
     is_table = hasattr(value, "columns")
     if is_table or not (converts or is_pandas or speaks_only_c):
         return value
+
     try:
         if is_pandas:
+            # of pandas as it is: only its memory is checked
             if getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
                 pyarrow.array(getattr(value, "array", value)).validate(full=True)
             return value
         column = _to_pyarrow(value)
         column.validate(full=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise _refused(
+        raise _column_error(
             name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data"
         ) from None
     return column
@@ -530,38 +533,38 @@ def as_array(name: str, value: Any) -> Array:
     """
     is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
-        raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")
+        raise _column_error(name, f"must be {_COLUMN}, not {describe(value)}")
     if get_device(value) == "cuda":
-        array = _on_gpu(name, value)
+        array = _array_on_gpu(name, value)
     elif is_dask(value):
-        array = _on_host(name, value.compute())
+        array = _array_on_host(name, value.compute())
     elif isinstance(value, (list, tuple)) or (
         isinstance(value, Sequence) and not isinstance(value, memoryview)
     ):
-        array = _numbers_in(name, value)
+        array = _exact_array(name, value)
     else:
-        array = _on_host(name, value)
+        array = _array_on_host(name, value)
     if array.ndim != 1:
-        raise _refused(name, f"must be one-dimensional, not of shape {array.shape}")
+        raise _column_error(name, f"must be one-dimensional, not of shape {array.shape}")
     if array.dtype.kind == "O":
-        array = _numbers_in(name, array.tolist())
+        array = _exact_array(name, array.tolist())
     if array.dtype.kind in "UST":
-        raise _refused(name, f"must hold numbers, not {_strings_text(name)}")
+        raise _column_error(name, f"must hold numbers, not {_describe_strings(name)}")
     if array.dtype.kind not in "iuf":
-        if name in (*_ENDS_AND_WEIGHTS, "vertices"):
+        if name == "weight":
+            what = "weights must be numbers"
+        elif name in (*_ENDS_AND_WEIGHTS, "vertices"):
             what = "vertex ids must be integers"
         else:
             what = "its values must be numbers"
-        raise _refused(
-            name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}"
-        )
+        raise _column_error(name, f": {what}, not {array.dtype}")
     if array.dtype.isnative:
         return array
     return array.astype(array.dtype.newbyteorder("="))
 
 
-def _strings_text(name: str) -> str:
-    """What to do about strings in a column of numbers: only ids may be strings as well."""
+def _describe_strings(name: str) -> str:
+    """Say what to do about strings in a column of numbers: only ids may be strings as well."""
     if name in _NAMES_OF_IDS:
         return _STRINGS_OF_IDS
     return _STRINGS
@@ -589,9 +592,10 @@ def numbers(
     Raises InputError: a number is wrong, or beyond int64.
     """
     values = to_host(as_array(name, value))
-    wrong = np.flatnonzero(
-        ~(np.isfinite(values) if is_right is None else np.isfinite(values) & is_right(values))
-    )
+    is_allowed = np.isfinite(values)
+    if is_right is not None:
+        is_allowed &= is_right(values)
+    wrong = np.flatnonzero(~is_allowed)
     if wrong.size:
         raise InputError(f"{name}, {at(wrong[0])}: {values[wrong[0]]} {how}")
     if values.dtype.kind == "u" and values.size and int(values.max()) > MAX_INTEGER:
@@ -654,14 +658,16 @@ def _as_arrow_table(name: str, table: Any) -> Any:
     return table
 
 
-def _refused(name: str, message: str) -> InputError:
-    if message.startswith(":"):
-        said = f"{name}{message}"
-    else:
-        said = f"{name} {message}"
+def _column_error(name: str, problem: str) -> InputError:
+    """Return the error for a column, an EdgeListError if it is one of edges; ``problem`` follows its
+    name.
+    """
+    message = f"{name} {problem}"
+    if problem.startswith(":"):
+        message = f"{name}{problem}"
     if name in _ENDS_AND_WEIGHTS:
-        return EdgeListError(said, column=name)
-    return InputError(said)
+        return EdgeListError(message, column=name)
+    return InputError(message)
 
 
 def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
@@ -676,21 +682,21 @@ def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
     return value.data
 
 
-def _on_gpu(name: str, value: Any) -> Array:
-    """A CuPy array of anything in GPU memory: cuDF series, tensors."""
+def _array_on_gpu(name: str, value: Any) -> Array:
+    """Return a CuPy array of anything in GPU memory: cuDF series, tensors."""
     cuda.require()
     if getattr(value, "null_count", 0):
-        raise _refused(name, f"holds {value.null_count} nulls: drop those rows")
+        raise _column_error(name, f"holds {value.null_count} nulls: drop those rows")
     return cuda.cp.asarray(value)
 
 
-def _on_host(name: str, value: Any) -> np.ndarray:
-    """A NumPy array of an array, a series or a pyarrow array, without nulls."""
+def _array_on_host(name: str, value: Any) -> np.ndarray:
+    """Return a NumPy array of an array, a series or a pyarrow array, without nulls."""
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
     value = arrow(name, value)
     if hasattr(value, "to_pylist") and hasattr(value, "null_count"):
         if value.null_count:
-            raise _refused(name, f"holds {value.null_count} nulls: drop those rows")
+            raise _column_error(name, f"holds {value.null_count} nulls: drop those rows")
         return value.to_numpy(zero_copy_only=False)
     # A float column of NumPy's own type has NaN, which is refused with its row; other types have
     # nulls.
@@ -699,55 +705,49 @@ def _on_host(name: str, value: Any) -> np.ndarray:
         and not isinstance(value.dtype, np.dtype)
         and bool(value.isna().any())
     ):
-        raise _refused(name, f"holds {int(value.isna().sum())} nulls: drop those rows")
+        raise _column_error(name, f"holds {int(value.isna().sum())} nulls: drop those rows")
+
+    # The interfaces for arrays, and at last that for memory.
     if not any(hasattr(value, way) for way in ("__array__", "__array_interface__", "__buffer__")):
         try:
             value = memoryview(value)  # array.array, before Python 3.12
         except TypeError:
-            raise _refused(name, f"must be {_COLUMN}, not {describe(value)}") from None
+            raise _column_error(name, f"must be {_COLUMN}, not {describe(value)}") from None
     try:
         return to_host(value)
     except Exception as error:
-        raise _refused(name, f"cannot be read as an array: {error}") from None
+        raise _column_error(name, f"cannot be read as an array: {error}") from None
 
 
-def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
-    """An int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
+def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
+    """Return an int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
     if (
         isinstance(values, range)
         and len(values)
         and -(2**63) <= min(values[0], values[-1]) <= max(values[0], values[-1]) < 2**63
     ):
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
+
+    # Python's own integers and floats.
     types = set(map(type, values))
     if not types <= {int, float}:
-        values = [v.item() if isinstance(v, _FLOATS) else plain(v) for v in values]
-        row = next(
-            (i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None
-        )
-        if row is not None:
-            if isinstance(values[row], str):
-                what = _strings_text(name)
-            else:
-                what = ""
-            raise _refused(
-                name, f"must hold numbers, not {what or describe(values[row])} (row {row})"
-            )
+        values = [value.item() if isinstance(value, _FLOATS) else plain(value) for value in values]
+        for row, value in enumerate(values):
+            if type(value) not in (int, float):
+                what = _describe_strings(name) if isinstance(value, str) else describe(value)
+                raise _column_error(name, f"must hold numbers, not {what} (row {row})")
         types = set(map(type, values))
+
     if float not in types:
         for kind in (np.int64, np.uint64):
             try:
                 return np.array(values, kind)
             except OverflowError:
                 continue
-        raise _refused(name, "holds integers that neither int64 nor uint64 holds")
-    for row, value in enumerate(values if int in types else ()):
-        if type(value) is int and abs(value) > FLOAT64_EXACT:
-            raise _refused(
-                name,
-                (
-                    f"mixes floats with {describe(value)} (row {row}), "
-                    "which float64 cannot hold exactly"
-                ),
-            )
+        raise _column_error(name, "holds integers that neither int64 nor uint64 holds")
+    if int in types:
+        for row, value in enumerate(values):
+            if type(value) is int and abs(value) > FLOAT64_EXACT:
+                problem = f"mixes floats with {describe(value)} (row {row})"
+                raise _column_error(name, f"{problem}, which float64 cannot hold exactly")
     return np.array(values, np.float64)

@@ -55,7 +55,7 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
         graph, "NetworkX", "is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"
     )
     nodes = list(graph.nodes)
-    for odd in _odd_ids(nodes):
+    for odd in _odd_ids(nodes):  # the first, if there is one
         raise InputError(
             f"node {arguments.describe(odd)} can be no vertex id: all nodes must be integers or all strings; "
             f"networkx.convert_node_labels_to_integers(graph, label_attribute=...) numbers them"
@@ -71,7 +71,8 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
                 f"edge {ends} has no attribute {weight!r}; give it one, or another name for weight"
             )
         weights = arguments.as_array("weight", weights)
-    ids, numbers = _sorted_ids(nodes)
+
+    ids, numbers = _sort_ids(nodes)
     number_of = dict(zip(nodes, numbers.tolist(), strict=True))
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
     src, dst = _split_ends(pairs, graph.number_of_edges(), numbers.dtype)
@@ -79,12 +80,13 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
 
 
 def _require_methods(graph: Any, library: str, *methods: str) -> None:
+    """Raise InputError unless a graph has methods by which graphs of a library are known."""
     if not all(hasattr(graph, method) for method in methods):
         raise InputError(f"graph must be a graph of {library}, not {arguments.describe(graph)}")
 
 
 def _odd_ids(names: list[Any]) -> list[Any]:
-    """Those that are no ids beside the others, as ids are all integers or all strings."""
+    """Return the names that are no ids beside the others, as ids are all integers or all strings."""
     has_text = any(isinstance(name, str) for name in names)
     return [
         name
@@ -96,25 +98,25 @@ def _odd_ids(names: list[Any]) -> list[Any]:
 def _split_ends(
     pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of edges as two arrays; few edges at a time are Python objects, which are many times as
-    large.
+    """Return the ends of ``count`` edges as two arrays. Few edges at a time are Python objects, which
+    are many times as large.
     """
     pairs = iter(pairs)
     src = np.empty(count, dtype)
     dst = np.empty(count, dtype)
-    for first in range(0, count, _AT_ONCE):
-        some = np.array(list(islice(pairs, _AT_ONCE)), dtype)
-        src[first : first + len(some)] = some[:, 0]
-        dst[first : first + len(some)] = some[:, 1]
+    for begin in range(0, count, _AT_ONCE):
+        ends = np.array(list(islice(pairs, _AT_ONCE)), dtype)
+        src[begin : begin + len(ends)] = ends[:, 0]
+        dst[begin : begin + len(ends)] = ends[:, 1]
     return src, dst
 
 
-def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
+def _sort_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
     """Sort ids of one kind, integers or strings, and return them with the vertex number of each in
     the given order.
     """
     if ids and all(isinstance(name, str) for name in ids):
-        sorted_ids, order = _sorted_texts(ids)
+        sorted_ids, order = _sort_texts(ids)
     else:
         names = arguments.as_array("vertices", ids)
         if names.dtype.kind not in "iu":
@@ -126,7 +128,7 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
     return sorted_ids, numbers
 
 
-def _sorted_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
+def _sort_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
     """Return texts in ascending order, and where each of them was."""
     odd = next((name for name in ids if not arguments.is_encodable(name)), None)
     if odd is not None:
@@ -181,13 +183,13 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
             f"attribute {ids!r} gives {arguments.describe(twice)} to "
             "several vertices; ids must differ"
         )
-    if weight is None:
-        weights = None
-    else:
+    weights = None
+    if weight is not None:
         weights = arguments.as_array("weight", graph.es[weight])
-    sorted_ids, numbers = _sorted_ids(names)
+
+    sorted_ids, numbers = _sort_ids(names)
     src, dst = _split_ends((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
-    if ids is not None:
+    if ids is not None:  # igraph's own are in order
         src = numbers[src]
         dst = numbers[dst]
     return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
@@ -236,7 +238,7 @@ def from_cugraph(graph: Any) -> Graph:
 
 
 def _one_name(columns: Any, internal: str, names: list[str]) -> str:
-    """The column of an end; cuGraph's own name for it where it has none of the user's."""
+    """Return the column of an end; cuGraph's own name for it where it has none of the user's."""
     if isinstance(columns, str):
         columns = [columns]
     else:
@@ -266,18 +268,24 @@ def to_scipy(graph: Graph) -> Any:
     if graph.weights is None:
         weights = np.ones(graph.n_edges, np.int8)
     else:
-        weights = _as_given(graph, to_host(graph.weights))
+        weights = _restore_integers(graph, to_host(graph.weights))
     arrays = (weights, to_host(graph.targets), to_host(graph.offsets))
     # A copy: SciPy changes matrices in place, and a graph is never changed.
     matrix = scipy.sparse.csr_array(arrays, shape=(n, n), copy=True)
     if graph.negative_loops and graph.weights is not None:
-        edges = matrix.tocoo()
-        at = np.array(sorted(graph.negative_loops))
-        loops = np.array([graph.negative_loops[v] for v in at.tolist()], matrix.dtype)
-        ends = np.concatenate([edges.row, at]), np.concatenate([edges.col, at])
         # Not by a sum of two matrices, which would drop explicit zeros.
+        edges = matrix.tocoo()
+        vertices, loops = _negative_loops(graph, matrix.dtype)
+        ends = np.concatenate([edges.row, vertices]), np.concatenate([edges.col, vertices])
         matrix = scipy.sparse.csr_array((np.concatenate([edges.data, loops]), ends), shape=(n, n))
     return matrix
+
+
+def _negative_loops(graph: Graph, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices with self-loops of negative weight, ascending, and the weights of these."""
+    vertices = sorted(graph.negative_loops)
+    weights = [graph.negative_loops[vertex] for vertex in vertices]
+    return np.array(vertices, np.int64), np.array(weights, dtype)
 
 
 def to_arrow(graph: Graph) -> Any:
@@ -294,7 +302,7 @@ def to_arrow(graph: Graph) -> Any:
         ids = pyarrow.array(to_host(graph.ids))
     columns = {"src": ids.take(pyarrow.array(src)), "dst": ids.take(pyarrow.array(dst))}
     if weights is not None:
-        columns["weight"] = pyarrow.array(_as_given(graph, weights))
+        columns["weight"] = pyarrow.array(_restore_integers(graph, weights))
     return pyarrow.table(columns)
 
 
@@ -316,20 +324,21 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
     else:
         ids = to_host(graph.ids).tolist()
     if graph.directed:
-        made = networkx.DiGraph()
+        result = networkx.DiGraph()
     else:
-        made = networkx.Graph()
-    made.add_nodes_from(ids)
-    slices = (slice(first, first + _AT_ONCE) for first in range(0, src.size, _AT_ONCE))
-    for some in slices:
-        ends = ([ids[v] for v in column[some].tolist()] for column in (src, dst))
+        result = networkx.Graph()
+    result.add_nodes_from(ids)
+    for begin in range(0, src.size, _AT_ONCE):
+        part = slice(begin, begin + _AT_ONCE)
+        src_ids = [ids[v] for v in src[part].tolist()]
+        dst_ids = [ids[v] for v in dst[part].tolist()]
         if weights is None:
-            made.add_edges_from(zip(*ends, strict=True))
+            result.add_edges_from(zip(src_ids, dst_ids, strict=True))
         else:
-            made.add_weighted_edges_from(
-                zip(*ends, _as_given(graph, weights[some]).tolist(), strict=True), weight=weight
-            )
-    return made
+            values = _restore_integers(graph, weights[part]).tolist()
+            edges = zip(src_ids, dst_ids, values, strict=True)
+            result.add_weighted_edges_from(edges, weight=weight)
+    return result
 
 
 def _require_graph(graph: Graph) -> None:
@@ -337,7 +346,7 @@ def _require_graph(graph: Graph) -> None:
 
 
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ends and weights of all edges on the host, each undirected edge once, and self-loops of
+    """Return ends and weights of all edges on the host, each undirected edge once, and self-loops of
     negative weight.
     """
     _require_graph(graph)
@@ -345,26 +354,26 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
     offsets = to_host(graph.offsets)
     targets = to_host(graph.targets)
     src = np.repeat(np.arange(graph.n_vertices, dtype=targets.dtype), np.diff(offsets))
-    if graph.weights is None:
-        weights = None
-    else:
+    weights = None
+    if graph.weights is not None:
         weights = to_host(graph.weights)
     if not graph.directed:
-        once = src < targets
-        src = src[once]
-        targets = targets[once]
-        weights = None if weights is None else weights[once]
+        is_listed = src < targets
+        src = src[is_listed]
+        targets = targets[is_listed]
+        if weights is not None:
+            weights = weights[is_listed]
     if graph.negative_loops and weights is not None:
-        at = np.array(sorted(graph.negative_loops), targets.dtype)
-        loops = np.array([graph.negative_loops[v] for v in at.tolist()], weights.dtype)
-        src = np.concatenate([src, at])
-        targets = np.concatenate([targets, at])
+        vertices, loops = _negative_loops(graph, weights.dtype)
+        vertices = vertices.astype(targets.dtype)
+        src = np.concatenate([src, vertices])
+        targets = np.concatenate([targets, vertices])
         weights = np.concatenate([weights, loops])
     return src, targets, weights
 
 
-def _as_given(graph: Graph, weights: np.ndarray) -> np.ndarray:
-    """Integer weights as integers; a graph stores them as floats where those are exact."""
+def _restore_integers(graph: Graph, weights: np.ndarray) -> np.ndarray:
+    """Return integer weights as integers; a graph stores them as floats where those are exact."""
     if graph.returns_integers:
         return weights.astype(np.int64)
     return weights

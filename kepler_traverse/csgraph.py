@@ -170,7 +170,7 @@ def dijkstra(
     >>> csgraph.dijkstra([[0, 2, 0], [0, 0, 3], [0, 0, 0]], indices=0, return_predecessors=True)
     (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
     """
-    given = {
+    options = {
         "indices": indices,
         "return_predecessors": return_predecessors,
         "unweighted": unweighted,
@@ -189,8 +189,8 @@ def dijkstra(
         raise InputError(f"limit must be 0 or more, not {limit:g}")
     if _is_negative(csgraph, matrix):
         warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
-    return _searched_or_by_scipy(
-        scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **given
+    return _search_or_call_scipy(
+        scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **options
     )
 
 
@@ -228,13 +228,13 @@ def bellman_ford(
     array([[ 0.,  2.,  1.],
            [inf,  0., -1.]])
     """
-    given = {
+    options = {
         "indices": indices,
         "return_predecessors": return_predecessors,
         "unweighted": unweighted,
     }
-    return _searched_or_by_scipy(
-        scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **given
+    return _search_or_call_scipy(
+        scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **options
     )
 
 
@@ -272,16 +272,16 @@ def johnson(
     >>> csgraph.johnson([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=0)
     array([0., 2., 1.])
     """
-    given = {
+    options = {
         "indices": indices,
         "return_predecessors": return_predecessors,
         "unweighted": unweighted,
     }
     if _truth("unweighted", unweighted):
-        return dijkstra(csgraph, directed, **given)
+        return dijkstra(csgraph, directed, **options)
     matrix = _to_matrix(csgraph, directed)
-    return _searched_or_by_scipy(
-        scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **given
+    return _search_or_call_scipy(
+        scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **options
     )
 
 
@@ -330,12 +330,9 @@ def shortest_path(
     if method == "auto":
         matrix = _to_matrix(csgraph, directed)
         method = "J" if _is_negative(csgraph, matrix) else "D"
-        if (
-            method == "J"
-            and indices is None
-            and matrix is not None
-            and matrix.nnz >= matrix.shape[0] ** 2 / 4
-        ):
+        # as SciPy, whose sums may round differently then
+        is_dense = matrix is not None and matrix.nnz >= matrix.shape[0] ** 2 / 4
+        if method == "J" and indices is None and is_dense:
             method = "FW"
     if method == "FW":
         if indices is not None:
@@ -346,9 +343,13 @@ def shortest_path(
             raise InputError(
                 "method='FW' is SciPy's, which takes a matrix and no Graph; take another method"
             )
+        # in a form that SciPy's function takes, which not all of its formats are
+        if hasattr(csgraph, "tocsr"):
+            csgraph = as_csr(csgraph, directed=True)
+        else:
+            csgraph = np.asanyarray(csgraph)
         return scipy_csgraph.floyd_warshall(
-            # In a form that SciPy's function takes, which not all of its formats are.
-            as_csr(csgraph, directed=True) if hasattr(csgraph, "tocsr") else np.asanyarray(csgraph),
+            csgraph,
             _truth("directed", directed),
             return_predecessors=_truth("return_predecessors", return_predecessors),
             unweighted=_truth("unweighted", unweighted),
@@ -395,23 +396,29 @@ def breadth_first_order(
     """
     has_predecessors = _truth("return_predecessors", return_predecessors)
     matrix = _to_matrix(csgraph, directed)
+
+    # Offsets and neighbors of the rows, and undirected also of the columns.
     if matrix is None:
-        rows = [(to_host(csgraph.offsets), to_host(csgraph.targets))]
+        offsets = to_host(csgraph.offsets)
+        neighbors = [(offsets, to_host(csgraph.targets))]
     else:
-        rows = [(matrix.indptr, matrix.indices)]
+        offsets = matrix.indptr
+        neighbors = [(offsets, matrix.indices)]
         if not directed:
             # SciPy would move the weights, too.
             ones = np.ones(matrix.indices.size, np.int8)
-            structure = type(matrix)((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+            structure = type(matrix)((ones, matrix.indices, offsets), shape=matrix.shape)
             columns = structure.T.tocsr()
-            rows.append((columns.indptr, columns.indices))
-    n = rows[0][0].size - 1
+            neighbors.append((columns.indptr, columns.indices))
+    n = offsets.size - 1
     if not arguments.is_integer(i_start) or not 0 <= i_start < n:
         raise InputError(
             f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}"
         )
-    order, predecessor = visit_in_order(rows, int(i_start))
-    return (order, predecessor) if has_predecessors else order
+    order, predecessor = visit_in_order(neighbors, int(i_start))
+    if has_predecessors:
+        return order, predecessor
+    return order
 
 
 def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
@@ -459,7 +466,7 @@ def _truth(name: str, value: Any) -> bool:
 
 
 def _to_matrix(csgraph: Any, directed: bool) -> Any:
-    """The CSR matrix of the argument of a public function; None if it is a Graph."""
+    """Return the CSR matrix of the argument of a public function; None if it is a Graph."""
     if not isinstance(csgraph, Graph):
         return as_csr(csgraph, _truth("directed", directed))
     if csgraph.directed and not _truth("directed", directed):
@@ -471,42 +478,48 @@ def _to_matrix(csgraph: Any, directed: bool) -> Any:
 
 
 def _is_negative(csgraph: Any, matrix: Any) -> bool:
-    return bool(csgraph.has_negative_weights if matrix is None else has_negative_weights(matrix))
+    """Whether a matrix, or the Graph in its place, has a weight below 0."""
+    if matrix is None:
+        return csgraph.has_negative_weights
+    return has_negative_weights(matrix)
 
 
-def _searched_or_by_scipy(
+def _search_or_call_scipy(
     function: Any,
     csgraph: Any,
     matrix: Any,
     directed: bool,
     refuses_cycles: bool = False,
-    **given: Any,
+    **options: Any,
 ) -> Any:
     """Return the distances of a search, or those of SciPy's function where only its own loops give
     its results.
+
+    ``csgraph`` is a Graph, or ``matrix`` the one that it was read as. ``options`` are arguments of
+    the function by name.
     """
     directed = _truth("directed", directed)
-    given |= {name: _truth(name, given[name]) for name in given.keys() & _FLAGS}
+    options |= {name: _truth(name, options[name]) for name in options.keys() & _FLAGS}
     # No sum of this library holds minus infinity.
     has_infinite_gains = (
-        matrix is not None and not given["unweighted"] and np.isneginf(matrix.data).any()
+        matrix is not None and not options["unweighted"] and np.isneginf(matrix.data).any()
     )
-    if not math.isnan(given.get("limit", 0)) and not has_infinite_gains:
+    if not math.isnan(options.get("limit", 0)) and not has_infinite_gains:
         try:
-            graph = _find_graph(csgraph, matrix, directed, given["unweighted"])
-            return _search(graph, refuses_cycles=refuses_cycles, **given)
+            graph = _find_graph(csgraph, matrix, directed, options["unweighted"])
+            return _search(graph, refuses_cycles=refuses_cycles, **options)
         except PrecisionError:  # beyond float64, which SciPy takes for no path
             pass
     if matrix is None:
         matrix = to_scipy(csgraph.to("cpu"))
     if (
         function is scipy_csgraph.dijkstra
-        and not given["unweighted"]
+        and not options["unweighted"]
         and has_negative_weights(matrix)
     ):
         # It would not end on a negative cycle; this raises SciPy's error of one.
-        scipy_csgraph.bellman_ford(matrix, directed, given["indices"])
-    return function(matrix, directed, **given)
+        scipy_csgraph.bellman_ford(matrix, directed, options["indices"])
+    return function(matrix, directed, **options)
 
 
 def _find_graph(csgraph: Any, matrix: Any, directed: bool, unweighted: bool) -> Graph:
@@ -528,33 +541,42 @@ def _search(
     min_only: bool = False,
     refuses_cycles: bool = False,
 ) -> Any:
-    """Distances from the sources, in the form that SciPy returns; with ``refuses_cycles`` if no
-    cycle is negative.
+    """Return distances from the sources, in the form that SciPy returns.
+
+    With ``refuses_cycles``, NegativeCycleError for a negative cycle anywhere: a search from all
+    vertices together finds it.
     """
-    n = graph.n_vertices
+    n_vertices = graph.n_vertices
     if indices is None:
-        sources = np.arange(n)
+        sources = np.arange(n_vertices)
     else:
-        sources = check_indices(indices, n)
+        sources = check_indices(indices, n_vertices)
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
-    most = None if math.isinf(limit) else limit
+    max_distance = None if math.isinf(limit) else limit
     try:
-        if refuses_cycles and graph.has_negative_weights and n:
+        if refuses_cycles and graph.has_negative_weights and n_vertices:
             nearest_source_search(
-                graph, np.arange(n), SSSP.algorithm.name, SSSP.single_source, "auto", Query()
+                graph,
+                np.arange(n_vertices),
+                SSSP.algorithm.name,
+                SSSP.single_source,
+                "auto",
+                Query(),
             )
         if min_only:
-            distance, predecessor, nearest = _from_nearest(graph, sources.ravel(), unweighted, most)
+            distance, predecessor, nearest = _from_nearest(
+                graph, sources.ravel(), unweighted, max_distance
+            )
             if return_predecessors:
                 return (distance, predecessor, nearest)
             return distance
         distance, predecessor = _from_each(
-            graph, sources.ravel(), unweighted, most, return_predecessors
+            graph, sources.ravel(), unweighted, max_distance, return_predecessors
         )
     except _NegativeCycleError as error:
         raise NegativeCycleError(error.cycle, error.weight) from None
-    shape = (*sources.shape, n)
+    shape = (*sources.shape, n_vertices)
     if return_predecessors:
         return (distance.reshape(shape), predecessor.reshape(shape))
     return distance.reshape(shape)
@@ -563,16 +585,17 @@ def _search(
 def _from_each(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None, predecessors: bool
 ) -> tuple[np.ndarray, Any]:
-    """Distances from each source, float64 of shape (k, n), and predecessors, int32 of the same
-    shape.
+    """Return distances from each source, float64 of shape (k, n), and predecessors, int32 of the same
+    shape, or None.
     """
     distances = np.empty((sources.size, graph.n_vertices))
+    previous = None
     if predecessors:
         previous = np.empty(distances.shape, np.int32)
-    else:
-        previous = None
     if not distances.size:
         return distances, previous
+
+    # A search from each distinct source, which computes predecessors if distances do not tell them.
     distinct, first_rows, places = np.unique(sources, return_index=True, return_inverse=True)
     from_distances = predecessors and _distances_tell_predecessors(graph, unweighted)
     if predecessors and not from_distances:
@@ -588,26 +611,32 @@ def _from_each(
         )
     else:
         plan = plan_sssp_many(graph, n_sources=distinct.size, result=kind, cutoff=limit)
-    at = 0
+
+    # Each group goes to the first rows of its sources.
+    end = 0
     for group in plan.iter_groups(distinct):
-        here = slice(at, at + len(group))
-        at += len(group)
-        rows = first_rows[here]
+        begin = end
+        end += len(group)
+        group_sources = distinct[begin:end]
+        rows = first_rows[begin:end]
         distance = to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
         if from_distances:
             edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
-            write_predecessors(*edges, distinct[here], rows, distances, previous)
+            write_predecessors(*edges, group_sources, rows, distances, previous)
         elif previous is not None:
             for row, source, before in zip(
-                rows, distinct[here], to_host(group.predecessor), strict=True
+                rows, group_sources, to_host(group.predecessor), strict=True
             ):
                 previous[row] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
                 previous[row, source] = NO_VERTEX
-    for row in np.flatnonzero(first_rows[places] != np.arange(sources.size)):
-        distances[row] = distances[first_rows[places[row]]]
+
+    # A source that occurs again has copies of its first row.
+    first_row = first_rows[places]
+    for row in np.flatnonzero(first_row != np.arange(sources.size)):
+        distances[row] = distances[first_row[row]]
         if previous is not None:
-            previous[row] = previous[first_rows[places[row]]]
+            previous[row] = previous[first_row[row]]
     return distances, previous
 
 
@@ -629,7 +658,7 @@ def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
 def _from_nearest(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distances from the nearest source, predecessors and that source, all of shape (n,)."""
+    """Return distances from the nearest source, predecessors and that source, all of shape (n,)."""
     n = graph.n_vertices
     distance = np.full(n, np.inf)
     previous = np.full(n, NO_VERTEX, np.int32)

@@ -20,6 +20,7 @@ from typing import Any
 
 
 def _argument_text(name: str, value: object = None) -> str:
+    """Write an option as a keyword argument of Python."""
     return name if value is None else f"{name}={value!r}"
 
 
@@ -73,7 +74,8 @@ def options_spelled(
     means the name alone. ``by_default``: unless a caller has other words.
     """
     before = _option_spelling.get()
-    token = _option_spelling.set(before if by_default and before is not _argument_text else spell)
+    has_own_words = before is not _argument_text
+    token = _option_spelling.set(before if by_default and has_own_words else spell)
     try:
         yield
     finally:
@@ -81,19 +83,22 @@ def options_spelled(
 
 
 def one_line(error: object, most: int = 200) -> str:
-    """Return what an error of another library says, on one line of some characters."""
+    """Return what an error of another library says, on one line of at most ``most`` characters."""
     return " ".join(str(error).split())[:most]
 
 
 def listed(names: Iterable[object], most: int = 10) -> str:
-    """Return the first of some names for a message, each in quotes, and how many more there are."""
-    every = list(names)
-    shown = ", ".join(
-        repr(name if len(str(name)) <= 60 else f"{str(name)[:57]}...") for name in every[:most]
-    )
-    if len(every) <= most:
+    """Return the first ``most`` names for a message, each in quotes, and how many more there are."""
+    all_names = list(names)
+    texts = []
+    for name in all_names[:most]:
+        if len(str(name)) > 60:
+            name = f"{str(name)[:57]}..."
+        texts.append(repr(name))
+    shown = ", ".join(texts)
+    if len(all_names) <= most:
         return shown
-    return f"{shown} and {len(every) - most:,} more"
+    return f"{shown} and {len(all_names) - most:,} more"
 
 
 # line ends, and what a terminal would take for a command
@@ -246,9 +251,10 @@ class NegativeCycleError(KeplerError, ArithmeticError):
         self.weight = weight
 
     def __str__(self) -> str:
-        shown = " -> ".join(
-            str(vertex) for vertex in [*self.cycle[:20], *(["..."] if len(self.cycle) > 20 else [])]
-        )
+        vertices = [str(vertex) for vertex in self.cycle[:20]]
+        if len(self.cycle) > 20:
+            vertices.append("...")
+        shown = " -> ".join(vertices)
         return shortened(
             f"negative cycle of {len(self.cycle)} vertices and weight {self.weight:g}: {shown} -> {self.cycle[0]}; "
             "shortest distances do not exist. Remove or raise a weight on it, or start where it cannot be reached."

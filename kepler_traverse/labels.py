@@ -43,7 +43,8 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
     if not isinstance(name, str):
         return False
     plain = re.sub(r"[\W_]+", "", name).casefold()
-    return bool(plain) and plain.removesuffix("id") in {each.removesuffix("id") for each in known}
+    known_stems = {known_name.removesuffix("id") for known_name in known}
+    return bool(plain) and plain.removesuffix("id") in known_stems
 
 
 def is_id_name(name: Any) -> bool:
@@ -73,7 +74,7 @@ def named_levels(index: Any) -> dict[str, Any]:
     }
 
 
-def says_nothing(index: Any) -> bool:
+def is_positions(index: Any) -> bool:
     """Whether an index is 0 to n-1, so that its labels are positions."""
     if index.nlevels > 1 or getattr(index.dtype, "kind", "") not in ("i", "u"):
         return False
@@ -84,7 +85,7 @@ def says_nothing(index: Any) -> bool:
 
 def has_labels(index: Any) -> bool:
     """Whether an index has labels: it is there, and says more than the position."""
-    return index is not None and not says_nothing(index)
+    return index is not None and not is_positions(index)
 
 
 class Partner(NamedTuple):
@@ -111,20 +112,23 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
         or _is_same(index, partner.index)
     ):
         return value
+
+    # The positions of the values in the order of the partner, in each way that could be meant.
     orders = []
     by_labels = _order_of_labels(index, partner.index)
     if by_labels is not None:
         orders.append(by_labels)
-    if says_nothing(index) or (by_labels is not None and says_nothing(partner.index)):
+    if is_positions(index) or (by_labels is not None and is_positions(partner.index)):
         orders.append(np.arange(len(index)))
     if partner.find is not None and has_labels(index):
         by_ids = _order_of_ids(partner.find(index), partner.numbers)
         if by_ids is not None:
             orders.append(by_ids)
+
+    # One way must be left, or all must mean the same.
     if not orders:
-        if partner.find is None:
-            vertices = ""
-        else:
+        vertices = ""
+        if partner.find is not None:
             vertices = ", and does not hold the ids"
         raise InputError(
             f"{name} has an index that is neither 0 to n-1 nor that of {partner.name}{vertices}; give {name}.to_numpy() if "
@@ -135,7 +139,9 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
             f"{name} has another order by the labels of its index than by position or by ids; give {name}.to_numpy() if its "
             f"values are in the order of {partner.name}, or take both from one table"
         )
-    return (value.compute() if arguments.is_dask(value) else value).take(orders[0])
+    if arguments.is_dask(value):
+        value = value.compute()
+    return value.take(orders[0])
 
 
 def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, Any, Any]:
@@ -145,13 +151,18 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
     Where one of them has no index, as a list, their order is that of the rows.
     """
     first, second = ends
-    indexes = get_index(first), get_index(second)
-    if indexes[0] is not None and indexes[1] is not None:
-        if has_labels(indexes[1]) and not has_labels(indexes[0]):
-            first = in_order(names[0], first, Partner(names[1], indexes[1]))
+    first_name, second_name = names
+    first_index = get_index(first)
+    second_index = get_index(second)
+    if first_index is not None and second_index is not None:
+        if has_labels(second_index) and not has_labels(first_index):
+            first = in_order(first_name, first, Partner(second_name, second_index))
         else:
-            second = in_order(names[1], second, Partner(names[0], indexes[0]))
-    return first, second, next((index for index in indexes if has_labels(index)), None)
+            second = in_order(second_name, second, Partner(first_name, first_index))
+    for index in (first_index, second_index):
+        if has_labels(index):
+            return first, second, index
+    return first, second, None
 
 
 def index_of_rows(table: Any) -> Any:
@@ -172,10 +183,14 @@ def columns_in_order(name: str, table: Mapping[Any, Any]) -> dict[Any, Any]:
     partner = Partner(f"the other columns of {name}", index_of_rows(table))
     if partner.index is None:
         return dict(table)
-    return {each: in_order(f"{name}[{each!r}]", column, partner) for each, column in table.items()}
+    return {
+        column_name: in_order(f"{name}[{column_name!r}]", column, partner)
+        for column_name, column in table.items()
+    }
 
 
 def _is_same(index: Any, other: Any) -> bool:
+    """Whether two indexes have the same labels in the same order; ``other`` may be None."""
     return other is not None and len(index) == len(other) and bool(index.equals(other))
 
 
@@ -185,12 +200,14 @@ def _order_of_labels(index: Any, other: Any) -> np.ndarray | None:
     """
     if other is None or len(index) != len(other) or index.nlevels != other.nlevels:
         return None
-    if not (index.is_unique and other.is_unique) or getattr(index, "dtype", None) != getattr(
-        other, "dtype", None
-    ):
+    if not (index.is_unique and other.is_unique):
+        return None
+    if getattr(index, "dtype", None) != getattr(other, "dtype", None):
         return None
     order = index.get_indexer(other)
-    return None if (order < 0).any() else order
+    if (order < 0).any():
+        return None
+    return order
 
 
 def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
@@ -198,13 +215,13 @@ def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
     is there once.
     """
     place = np.argsort(labels, kind="stable")
-    place = place[np.searchsorted(labels[place], 0) :]  # the labels that are vertices
+    place = place[np.searchsorted(labels[place], 0) :]  # of those that are vertices, not NO_NUMBER
     known = labels[place]
     if (known[1:] == known[:-1]).any() or (not known.size and numbers.size):
         return None
-    at = np.minimum(np.searchsorted(known, numbers), max(known.size - 1, 0))
-    if np.array_equal(known[at], numbers):
-        return place[at]
+    ranks = np.minimum(np.searchsorted(known, numbers), max(known.size - 1, 0))
+    if np.array_equal(known[ranks], numbers):
+        return place[ranks]
     return None
 
 
@@ -223,16 +240,17 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
         return None
     index = get_index(table)
     is_named = index is not None and index.nlevels == 1 and index.name is not None
+
+    # A column of a known name, unless an index with a name could be meant as well.
     if VERTEX in columns:
         known = [VERTEX]
     else:
-        known = [each for each in columns if is_called(each)]
+        known = [name_of_column for name_of_column in columns if is_called(name_of_column)]
     if len(known) > 1 or (known and is_named and (known != [VERTEX] or index.name == VERTEX)):
+        candidates = list(map(arguments.describe, known))
         if is_named:
-            of_index = [f"the index {arguments.describe(index.name)}"]
-        else:
-            of_index = []
-        could_be = " or ".join([*map(arguments.describe, known), *of_index])
+            candidates.append(f"the index {arguments.describe(index.name)}")
+        could_be = " or ".join(candidates)
         raise InputError(
             f"{name}: the ids could be {could_be}; call one {VERTEX!r}, "
             "and give the others another name"
@@ -240,11 +258,13 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
     if known:
         ids = columns.pop(known[0])
         return ids, columns, False
+
+    # Else an index with labels; of a mapping nothing.
     if index is not None and index.nlevels == 1 and (is_named or has_labels(index)):
         return index, columns, True
     if isinstance(table, Mapping):
         return None, columns, False
-    column = next((each for each in columns if is_id_name(each)), None)
+    column = next((column for column in columns if is_id_name(column)), None)
     raise no_ids(name, index, column=column)
 
 
@@ -284,9 +304,10 @@ def digest_of_labels(index: Any) -> str:
         return ""
     hash_of_labels = import_module("pandas.util").hash_pandas_object
     digest = hashlib.sha256(hash_of_labels(index).to_numpy().tobytes()).hexdigest()
-    is_permuted = index.nlevels == 1 and getattr(index.dtype, "kind", "") in ("i", "u")
-    is_permuted = is_permuted and np.array_equal(np.sort(index.to_numpy()), np.arange(len(index)))
-    return f"{_PERMUTED}{digest}" if is_permuted else digest
+    is_integer = index.nlevels == 1 and getattr(index.dtype, "kind", "") in ("i", "u")
+    if is_integer and np.array_equal(np.sort(index.to_numpy()), np.arange(len(index))):
+        return f"{_PERMUTED}{digest}"
+    return digest
 
 
 def require_edge_labels(name: str, value: Any, known: str) -> None:
@@ -298,7 +319,7 @@ def require_edge_labels(name: str, value: Any, known: str) -> None:
     index = get_index(value)
     if (
         index is None
-        or (says_nothing(index) and not known.startswith(_PERMUTED))
+        or (is_positions(index) and not known.startswith(_PERMUTED))
         or digest_of_labels(index) == known
     ):
         return

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,7 +52,7 @@ class Failed(NamedTuple):
 
 
 class Plugins(NamedTuple):
-    """What was found."""
+    """The plug-ins that were imported, and those that cannot be used."""
 
     modules: tuple[ModuleType, ...]
     failed: tuple[Failed, ...]
@@ -59,27 +60,28 @@ class Plugins(NamedTuple):
 
 def load() -> Plugins:
     """Import the plug-ins and add their kinds to ``RESULT_KINDS``; never raises an error."""
-    named = os.environ.get(VARIABLE, "")
-    if named in _WITHOUT_FAULT:
-        return _WITHOUT_FAULT[named]
-    found = _load(named)
+    names = os.environ.get(VARIABLE, "")
+    if names in _LOADED:
+        return _LOADED[names]
+    plugins = _load(names)
     # One that has failed is tried again, since it may be corrected meanwhile.
-    if not found.failed:
-        _WITHOUT_FAULT[named] = found
-    return found
+    if not plugins.failed:
+        _LOADED[names] = plugins
+    return plugins
 
 
-_WITHOUT_FAULT: dict[str, Plugins] = {}  # by the value of the variable
+_LOADED: dict[str, Plugins] = {}  # those without a failure, by the value of the variable
 
 
 def _load(named: str) -> Plugins:
+    """Import the plug-ins, of which ``named`` is the value of the variable; see ``load``."""
     imported: list[ModuleType] = []
     failed: list[Failed] = []
-    for name, origin in _names(named).items():
+    for name, origin in _find_names(named).items():
         try:
-            module = _imported(name, is_named=origin == _NAMED)
-            kinds = _checked_kinds(module)
-            _checked_strategies(module, imported)
+            module = _import_plugin(name, is_in_variable=origin == _NAMED)
+            kinds = _read_kinds(module)
+            _check_strategies(module, imported)
         except _UnfitError as error:
             failed.append(Failed(name, str(error), origin))
             continue
@@ -91,12 +93,12 @@ def _load(named: str) -> Plugins:
 _NAMED = f"see {VARIABLE}"
 
 
-def _names(named: str) -> dict[str, str]:
+def _find_names(named: str) -> dict[str, str]:
     """Return the names of the modules, each with its origin."""
     from importlib import metadata  # takes longer to import than most of the library
 
     names = dict.fromkeys(BUILT_IN, "it is part of kepler-traverse")
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.value):
+    for entry in sorted(metadata.entry_points(group=GROUP), key=attrgetter("value")):
         package = "an installed package" if entry.dist is None else f"the package {entry.dist.name}"
         names.setdefault(entry.value, f"{package} names it by an entry point of {GROUP}")
     for name in filter(None, map(str.strip, named.split(","))):
@@ -108,10 +110,10 @@ class _UnfitError(Exception):
     """What is wrong with a plug-in, as a predicate of it."""
 
 
-def _imported(name: str, is_named: bool) -> ModuleType:
-    """Import a plug-in, whatever it raises."""
+def _import_plugin(name: str, is_in_variable: bool) -> ModuleType:
+    """Import a plug-in; _UnfitError for whatever it raises."""
     try:
-        if is_named and not _is_found(name):
+        if is_in_variable and not _is_found(name):
             sys.path.append(os.getcwd())
         return import_module(name)
     except ImportError as error:
@@ -130,7 +132,7 @@ def _is_found(name: str) -> bool:
     return util.find_spec(name.partition(".")[0]) is not None
 
 
-def _checked_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
+def _read_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
     """Return the kinds of a plug-in, of which each can be taken by its name."""
     if not hasattr(module, "KINDS") and not hasattr(module, "STRATEGIES"):
         raise _UnfitError("has neither KINDS nor STRATEGIES")
@@ -157,37 +159,37 @@ def _check_options(kind: ResultKind) -> None:
     except Exception as error:
         why = f"{type(error).__name__}: {one_line(error, 200)}"
         raise _UnfitError(f"{whose} needs a default for each field: {why}") from None
-    for each in fields(kind.options_class):
-        if "column" not in each.metadata and not each.metadata.get("help"):
-            raise _UnfitError(f"{whose} has a field {each.name!r} without help; make it by option")
+    for field in fields(kind.options_class):
+        if "column" not in field.metadata and not field.metadata.get("help"):
+            raise _UnfitError(f"{whose} has a field {field.name!r} without help; make it by option")
 
 
-def _checked_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
+def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
     """Raise _UnfitError unless each strategy of a plug-in can be taken by its name."""
     strategies = getattr(module, "STRATEGIES", {})
     if not isinstance(strategies, Mapping):
-        raise _UnfitError(f"has STRATEGIES that are no mapping, but {_shown(strategies)}")
-    for algorithm, listed in strategies.items():
+        raise _UnfitError(f"has STRATEGIES that are no mapping, but {_describe(strategies)}")
+    for algorithm, entries in strategies.items():
         if algorithm not in ALGORITHMS:
             raise _UnfitError(
-                f"has STRATEGIES of {_shown(algorithm)}; "
+                f"has STRATEGIES of {_describe(algorithm)}; "
                 f"the algorithms are {' and '.join(map(repr, ALGORITHMS))}"
             )
-        own = _check_sequence(BaseStrategy, f"STRATEGIES[{algorithm!r}]", listed)
-        known = [each for other in others for each in _get_strategies(other, algorithm)]
-        for number, each in enumerate(own):
-            if any(_is_same_choice(each, other) for other in (*known, *own[:number])):
-                raise _UnfitError(
-                    f"has a strategy {arguments.describe(each.name)}, and there is one; rename it"
-                )
+        # each is compared with those of other plug-ins, and with those before it
+        known = [strategy for other in others for strategy in _get_strategies(other, algorithm)]
+        for strategy in _check_sequence(BaseStrategy, f"STRATEGIES[{algorithm!r}]", entries):
+            if any(_is_same_choice(strategy, other) for other in known):
+                name = arguments.describe(strategy.name)
+                raise _UnfitError(f"has a strategy {name}, and there is one; rename it")
+            known.append(strategy)
 
 
-def _is_same_choice(one: BaseStrategy, other: BaseStrategy) -> bool:
+def _is_same_choice(strategy: BaseStrategy, other: BaseStrategy) -> bool:
     """Whether a name means both strategies."""
-    names = {one.name, *one.aliases}
+    names = {strategy.name, *strategy.aliases}
     return (
-        type(one) is type(other)
-        and one.device == other.device
+        type(strategy) is type(other)
+        and strategy.device == other.device
         and not names.isdisjoint({other.name, *other.aliases})
     )
 
@@ -195,21 +197,24 @@ def _is_same_choice(one: BaseStrategy, other: BaseStrategy) -> bool:
 ItemT = TypeVar("ItemT")
 
 
-def _check_sequence(kind: type[ItemT], name: str, given: Any) -> tuple[ItemT, ...]:
-    """Return what a plug-in lists, as a tuple."""
-    if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
-        raise _UnfitError(f"has {name} that are no tuple of {kind.__name__}, but {_shown(given)}")
-    return tuple(given)
+def _check_sequence(kind: type[ItemT], name: str, items: Any) -> tuple[ItemT, ...]:
+    """Return what a plug-in lists, as a tuple; _UnfitError if an item is of another type."""
+    if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
+        raise _UnfitError(
+            f"has {name} that are no tuple of {kind.__name__}, but {_describe(items)}"
+        )
+    return tuple(items)
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
+    """Return any value for an error, short and on one line."""
     return one_line(repr(value), 100)
 
 
 def refuse_failed() -> None:
     """Raise InputError if a plug-in cannot be used."""
-    for each in load().failed:
-        raise InputError(str(each))
+    for failed in load().failed:
+        raise InputError(str(failed))
 
 
 def find_kind(name: object) -> None:
@@ -233,9 +238,9 @@ def find_strategy(name: str, device: str, strategies: Sequence[BaseStrategy]) ->
     used.
     """
     failed = load().failed
-    here = [each for each in strategies if each.device == device]
-    if failed and not any(each.is_called(name) for each in here):
-        known = ", ".join(["auto", *dict.fromkeys(each.name for each in here)])
+    on_device = [strategy for strategy in strategies if strategy.device == device]
+    if failed and not any(strategy.is_called(name) for strategy in on_device):
+        known = ", ".join(["auto", *dict.fromkeys(strategy.name for strategy in on_device)])
         raise StrategyError(
             f"no strategy {arguments.describe(name)} on device {device!r}, "
             f"which has {known}; {failed[0]}"
@@ -247,9 +252,13 @@ def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, .
     algorithm.
     """
     kind = type(own[0])
-    added = [each for module in load().modules for each in _get_strategies(module, algorithm)]
-    return (*own, *(each for each in added if isinstance(each, kind)))
+    added: list[StrategyT] = []
+    for module in load().modules:
+        strategies = _get_strategies(module, algorithm)
+        added += [strategy for strategy in strategies if isinstance(strategy, kind)]
+    return (*own, *added)
 
 
 def _get_strategies(module: ModuleType, algorithm: str) -> Sequence[BaseStrategy]:
+    """Return the strategies that a plug-in has for an algorithm."""
     return getattr(module, "STRATEGIES", {}).get(algorithm, ())

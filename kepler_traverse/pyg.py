@@ -107,31 +107,23 @@ class AddShortestPathEncoding(BaseTransform):
             raise ImportError(
                 "AddShortestPathEncoding needs PyTorch Geometric: " + how_to_install("torch")
             )
-        self.anchors = _checked_anchors(anchors)
-        if cutoff is None:
-            self.cutoff = None
-        else:
-            self.cutoff = arguments.limit("cutoff", cutoff)
-        if attr_name is None:
-            self.attr_name = None
-        else:
-            self.attr_name = arguments.text("attr_name", attr_name, "a string or None")
-        if weight is None:
-            self.weight = None
-        else:
-            self.weight = arguments.text("weight", weight, "the name of an edge attribute")
+        self.anchors = _check_anchors(anchors)
+        self.cutoff = None if cutoff is None else arguments.limit("cutoff", cutoff)
+        self.attr_name = attr_name
+        if attr_name is not None:
+            arguments.text("attr_name", attr_name, "a string or None")
+        self.weight = weight
+        if weight is not None:
+            arguments.text("weight", weight, "the name of an edge attribute")
         self.directed = arguments.flag("directed", directed)
         arguments.real("unreached", unreached)
         self.unreached = unreached
-        if seed is None:
-            self.seed = None
-        else:
-            self.seed = arguments.whole("seed", seed)
+        self.seed = None if seed is None else arguments.whole("seed", seed)
         if seed is not None and not isinstance(self.anchors, int):
             raise InputError(
                 "seed chooses a number of anchors; give anchors as that number, or leave seed out"
             )
-        self.dtype = _checked_dtype(dtype)
+        self.dtype = _check_dtype(dtype)
         if dtype is not None and attr_name is None:
             raise InputError(
                 "attr_name=None appends to x, in its type; leave dtype "
@@ -154,13 +146,16 @@ class AddShortestPathEncoding(BaseTransform):
         import torch
 
         edge_index, n_nodes = _check_edges(data)
-        x = data.x if self.attr_name is None else None
+        x = None  # what the distances are appended to
+        if self.attr_name is None:
+            x = data.x
         with _use_device(edge_index):
-            graph = self._graph(data, edge_index, n_nodes)
+            graph = self._build_graph(data, edge_index, n_nodes)
             anchors = self._find_anchors(graph)
             distances, reached = self._distances(graph, anchors)
+
         dtype = self._choose_dtype(graph, distances, x)
-        encoding = self._converted(graph, distances, reached, dtype)
+        encoding = self._convert(graph, distances, reached, dtype)
         if isinstance(self.anchors, int) and self.anchors > n_nodes:
             missing = encoding.new_full((n_nodes, self.anchors - n_nodes), self.unreached)
             encoding = torch.cat([encoding, missing], dim=1)
@@ -169,27 +164,29 @@ class AddShortestPathEncoding(BaseTransform):
         elif x is None:
             data.x = encoding
         else:
-            data.x = torch.cat([x.view(-1, 1) if x.dim() == 1 else x, encoding], dim=-1)
+            if x.dim() == 1:
+                x = x.view(-1, 1)
+            data.x = torch.cat([x, encoding], dim=-1)
         return data
 
-    def _graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
-        if self.weight is None:
-            weight = None
-        else:
-            weight = _check_weights(data, self.weight, edge_index)
+    def _build_graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
+        """Return the graph of the data, whose ids are the indexes of nodes."""
+        weights = None
+        if self.weight is not None:
+            weights = _as_array(_check_weights(data, self.weight, edge_index))
         src, dst = (_as_array(ends).astype(index_dtype(n_nodes)) for ends in edge_index)
         xp = cuda.cp if edge_index.is_cuda else np
-        weights = None if weight is None else _as_array(weight)
         return graph_from_numbers(src, dst, weights, ids=xp.arange(n_nodes), directed=self.directed)
 
     def _find_anchors(self, graph: Graph) -> np.ndarray:
+        """Return the indexes of the anchors; see ``anchors``."""
         n = graph.n_vertices
         if isinstance(self.anchors, str):
             return np.arange(n)
         if isinstance(self.anchors, tuple):
-            absent = [anchor for anchor in self.anchors if anchor >= n]
-            if absent:
-                raise UnknownVertexError(f"anchor {absent[0]} is no node of a graph of {n} nodes")
+            for anchor in self.anchors:
+                if anchor >= n:
+                    raise UnknownVertexError(f"anchor {anchor} is no node of a graph of {n} nodes")
             return np.array(self.anchors, np.int64)
         if self.seed is not None:
             return np.random.default_rng(self.seed).permutation(n)[: self.anchors]
@@ -211,23 +208,25 @@ class AddShortestPathEncoding(BaseTransform):
                 graph, anchors, result="matrix", strategy=self.strategy, cutoff=limit
             )
         distances = to_torch(matrix)
-        none = unreached_value(matrix.dtype).item()
-        return distances, torch.isfinite(
-            distances
-        ) if distances.is_floating_point() else distances != none
+        if distances.is_floating_point():
+            return distances, torch.isfinite(distances)
+        return distances, distances != unreached_value(matrix.dtype).item()
 
     def _choose_dtype(self, graph: Graph, distances: Any, x: Any) -> Any:
+        """Return the type of the attribute; InputError if it does not hold ``unreached``, or rounds
+        sums of floats.
+        """
         import torch
 
         if x is not None:
             dtype = x.dtype
         elif self.dtype is not None:
             dtype = self.dtype
+        elif self.weight is None or graph.returns_integers:
+            dtype = torch.float32
         else:
-            if self.weight is None or graph.returns_integers:
-                dtype = torch.float32
-            else:
-                dtype = distances.dtype
+            dtype = distances.dtype
+
         if not dtype.is_floating_point:
             if self.weight is not None and not graph.returns_integers:
                 raise InputError(
@@ -249,7 +248,7 @@ class AddShortestPathEncoding(BaseTransform):
             )
         return dtype
 
-    def _converted(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
+    def _convert(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
         """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of
         the others.
         """
@@ -269,7 +268,8 @@ class AddShortestPathEncoding(BaseTransform):
         return converted.masked_fill_(~reached, self.unreached).t().contiguous()
 
 
-def _checked_anchors(anchors: Any) -> int | str | tuple[int, ...]:
+def _check_anchors(anchors: Any) -> int | str | tuple[int, ...]:
+    """Return the argument ``anchors``: a number, "all", or indexes of nodes."""
     if isinstance(anchors, str):
         return arguments.choice("anchors", anchors, ("all",))
     if isinstance(anchors, (int, np.integer)):
@@ -280,7 +280,8 @@ def _checked_anchors(anchors: Any) -> int | str | tuple[int, ...]:
     return tuple(numbers)
 
 
-def _checked_dtype(dtype: Any) -> Any:
+def _check_dtype(dtype: Any) -> Any:
+    """Return a type of numbers of torch, or None."""
     import torch
 
     if dtype is None:

@@ -60,10 +60,7 @@ class Run:
             self.predecessor = None
         self.frontier = Frontier(n if queue_capacity is None else queue_capacity, index, n_counters)
         self.host_targets = query.targets
-        if query.targets is None:
-            self.target_vertices = None
-        else:
-            self.target_vertices = cp.asarray(query.targets, np.int64)
+        self.target_vertices = query.copy_targets_to_gpu()
         self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:

@@ -100,10 +100,6 @@ def plan(graph, query) -> TracedSearch:
         trace = cp.zeros(words(constants["TRACE"]), np.int64)
     else:
         trace = None
-    if query.targets is None:
-        target_vertices = None
-    else:
-        target_vertices = cp.asarray(query.targets, np.int64)
 
     # Every shortest path has fewer hops than the graph has vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
@@ -112,7 +108,7 @@ def plan(graph, query) -> TracedSearch:
         "offsets": graph.offsets,
         "targets": graph.targets,
         "last_level": last_level,
-        **target_arguments(target_vertices),
+        **target_arguments(query.copy_targets_to_gpu()),
         "packed": packed,
         "queue": queue,
         "chunks": chunks,

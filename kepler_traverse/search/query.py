@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._arrays import Array, is_rows, make_offsets, namespace, positions_in_groups, sort_distinct
+from ..cuda import cp
 from ..errors import InputError
 
 TuningClass = TypeVar("TuningClass")
@@ -234,6 +235,10 @@ class Query:
         if self.targets is None:
             return np.empty(0, np.int64)
         return self.targets
+
+    def copy_targets_to_gpu(self) -> Array | None:
+        """Return the targets in the memory of the current GPU, int64, or None if there are none."""
+        return None if self.targets is None else cp.asarray(self.targets, np.int64)
 
     @property
     def may_stop(self) -> bool:

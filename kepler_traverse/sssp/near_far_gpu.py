@@ -70,10 +70,7 @@ def plan(graph, query) -> TracedSearch:
         trace = cp.zeros(words(constants["TRACE"]), np.int64)
     else:
         trace = None
-    if query.targets is None:
-        target_vertices = None
-    else:
-        target_vertices = cp.asarray(query.targets, np.int64)
+
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_lists(graph)
     if is_short:
@@ -83,7 +80,7 @@ def plan(graph, query) -> TracedSearch:
 
     args = run.arguments() | {
         "width": first_width(graph, query.targets is not None, edges_per_width),
-        **target_arguments(target_vertices),
+        **target_arguments(query.copy_targets_to_gpu()),
         "n_local_rounds": np.int32(local_rounds_for(graph)),
         # Set for each traversal.
         "source": graph.targets.dtype.type(0),

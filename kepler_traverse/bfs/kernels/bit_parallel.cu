@@ -233,6 +233,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Every vertex that is not done searches its incoming edges for vertices of the frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const LevelArgs args) {
   const kt::LaneWords alive_sources = kt::constant_lane_words(args.alive, 0);
+
+  // Chunks of the long lists, a warp each: their bits are gathered, and a later kernel finalizes them.
   for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
     const kt::AdjacencyList list =
         shifted(kt::chunk_of<CHUNK>(args.in_offsets, kt::load_constant(args.hub_chunks + i)), args.first_edge);
@@ -244,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
 #pragma unroll
     for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks of v have found so far
       gather.bits.words[j] |= kt::racy_load(args.gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
-    const kt::LaneWords others = gather.bits;
+    const kt::LaneWords others = gather.bits;  // of this vertex and the other chunks; only what is new is added below
     if (!kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any())) continue;
     kt::edges_until(args.in_targets, list, WARP, [&](bool valid, vertex_t u) {
       uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(args.in_front, u));
@@ -257,6 +259,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
         kt::bitset_in_warp() == 0 && kt::add_shared(args.gathered, v, gather.bits.without(others).without(before));
     if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(args.touched + v / 32, 1u << (v % 32));
   }
+
+  // All other vertices, 32 per warp, each by the lanes of one bitset.
   Finalizer finalizer{args, alive_sources};
   for (int64 word = args.first_word + kt::warp_id(); word < args.end_word; word += kt::n_warps()) {
     const uint32 done_before = kt::racy_load(args.done + word);

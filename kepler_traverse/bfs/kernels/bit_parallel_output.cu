@@ -102,7 +102,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int64 first = task / hop_bytes / (WORDS / COLUMNS) * TILE;
     int32 n_here = n_planes - byte * OCTETS;
     n_here = n_here < 0 ? 0 : n_here < OCTETS ? n_here : OCTETS;
-    kt::block_barrier();
+
+    // Load the bits of the tile: those of `seen`, then the planes of this byte.
+    kt::block_barrier();  // all threads have read the last tile
     for (int32 at = kt::thread_in_block(); at < (n_here + 1) * TILE; at += BLOCK) {
       const int32 i = at % TILE;
       const int32 plane = at / TILE - 1;
@@ -114,6 +116,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       }
     }
     kt::block_barrier();
+
+    // Write them: a warp takes the hop counts from eight sources, a lane those of A_LANE adjacent vertices.
     for (int32 octet_of = kt::warp_in_block(); octet_of < COLUMNS * 4; octet_of += BLOCK / WARP) {
       const int32 column = octet_of / 4;
       uint64 hops[A_LANE];
@@ -152,6 +156,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const int32 column = kt::thread_in_block() % WORDS;
   uint32 digits[DIGITS] = {};
   int32 n_counted = 0;
+
+  // Moves the counts of this thread to those of the block, before a digit overflows.
   const auto flush = [&] {
     for (int32 bit = 0; bit < 32; ++bit) {
       uint32 count = 0;
@@ -162,6 +168,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (uint32& digit : digits) digit = 0;
     n_counted = 0;
   };
+
+  // Add the bits of each vertex like binary numbers: the carry of a digit goes to the next one.
   for (int64 v = int64{kt::block_id()} * AT_ONCE + kt::thread_in_block() / WORDS; v < n_vertices;
        v += int64{kt::n_blocks()} * AT_ONCE) {
     if (!kt::has_bit(in_front, v)) continue;
@@ -175,6 +183,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (++n_counted == (1 << DIGITS) - 1) flush();
   }
   if (n_counted) flush();
+
   kt::block_barrier();
   for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK)
     if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});

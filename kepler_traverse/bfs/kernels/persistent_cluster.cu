@@ -86,11 +86,15 @@ struct Queueing {
     const bool discovered = step.claim(valid, u, v);
     const uint32 lanes = kt::ballot(ALL_LANES, discovered);
     if (lanes == 0) return;
+
+    // Reserve places in the queue of one block of the cluster for all that the warp claimed.
     const int32 block = next_block++ % CLUSTER;
     int32 in_queue = 0;
     if (kt::lane() == 0) in_queue = kt::atomic_add(kt::shared_of(step.found, block), kt::count_lanes(lanes));
     in_queue = kt::broadcast(ALL_LANES, in_queue, 0);
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
+
+    // Store each vertex there, or beyond if the queue is full; too many edges or vertices end the kernel.
     const offset_t degree = discovered ? list.end - list.begin : 0;
     const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
     if (discovered && place < QUEUE_CAPACITY) kt::shared_of(step.there, block)[place] = {list.begin, v, walked};
@@ -117,6 +121,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
 
+  // Block 0 starts with the source in its queue, unless the source has too many edges, which ends the search at once.
   const kt::AdjacencyList list = kt::adjacency_list(offsets, source);
   const bool is_large = list.end - list.begin > BATCH_EDGES;
   if (thread < 3) sizes[thread] = thread == 0 && block == 0 && !is_large ? 1 : 0;
@@ -134,24 +139,29 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     }
   }
   kt::cluster_barrier();
+
   int64 walked = 0;
   int32 level = 0, step = 0;
   while (!kt::racy_load(is_full + (step + 1) % 2) && level < args.last_level) {
+    // Stop if every target is reached.
     const int64 began = trace.now();
     if (args.n_target_vertices) {
       const bool is_missing = kt::is_one_unreached(claims, args.target_vertices, args.n_target_vertices);
       kt::cluster_barrier();  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }
+
+    // Count the frontier of the cluster, while other warps begin with their edges. The last warp has the fewest.
     const Entry* const here = entries + step % 2 * QUEUE_CAPACITY;
     const int32 size = sizes[step % 3];
-    // The last warp has the fewest edges.
     if (thread >= BLOCK - WARP) {
       const int32 of_block = kt::lane() < CLUSTER ? *kt::shared_of(sizes + step % 3, kt::lane()) : 0;
       const int32 of_all = kt::sum_through(of_block);
       if (kt::lane() == WARP - 1) of_cluster[step % 2] = of_all;
     }
     if (thread == 0) sizes[(step + 2) % 3] = 0;
+
+    // Walk the edges of the block's queue; what they claim goes to the queues of the next step.
     Entry* const there = entries + (step + 1) % 2 * QUEUE_CAPACITY;
     const Step now = {offsets, targets, claims, level, there, sizes + (step + 1) % 3, is_full + step % 2, &beyond};
     Queueing queueing = {now, block + kt::warp_in_block() + step};
@@ -163,12 +173,15 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     const int32 width = kt::lanes_per_list<int32>(BLOCK, size);
     kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, lists, queueing);
     kt::cluster_barrier();
+
+    // The frontier was empty, and has claimed nothing: the search is over.
     const int32 in_all = of_cluster[step % 2];
     if (TRACE && block == 0 && thread == 0) trace.add(began, kt::CLUSTER_LEVEL, level, in_all, 0);
     if (in_all == 0) break;
     ++level;
     ++step;
   }
+
   // Store the frontier that is left as an iteration of the persistent kernel does.
   const Entry* const left = entries + step % 2 * QUEUE_CAPACITY;
   const int32 n_left = sizes[step % 3];

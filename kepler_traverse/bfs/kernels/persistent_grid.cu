@@ -128,12 +128,14 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, kt::Fr
   };
   // Few adjacency lists get several lanes each; of many a warp takes 32, and its lanes search for their edges.
   // With SHARED_LISTS the lanes search in the first case too, so that no lane waits for a longer list.
-  const int32 width = kt::lanes_per_list(kt::n_threads(), frontier.n_queued);
+  const int32 width = kt::lanes_per_list(kt::n_threads(), frontier.n_queued);  // lanes that share a list
   const int32 at_once = SHARED_LISTS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_LISTS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, lists, push);
   else
     kt::edges_by_discovery<UNROLL>(search.targets, kt::whole_grid(), frontier.n_queued, true, lists, push, at_once);
+
+  // Then the chunks of long lists, each by a team of CHUNK_WARPS warps.
   const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < frontier.n_chunks; i += teams.how_many()) {
     const kt::AdjacencyList list = kt::chunk_of<CHUNK>(search.offsets, frontier.chunks[i]);
@@ -158,6 +160,8 @@ KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, 
   }
 }
 
+// Claims the unvisited vertices that have a neighbor in `front`, and draws them in `next`. Returns how many this lane
+// claimed; `into.edges` takes their edges.
 KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, const uint32* front, uint32* next,
                            kt::FrontierBuilder& into) {
   const int64 n_words = (search.n_vertices + 31) / 32;
@@ -216,6 +220,7 @@ KT_DEVICE void publish(kt::LoopState* next, int64 vertices, int64 edges, int64* 
   }
 }
 
+// Replaces the frontier by the next one, which begins in the queue where this one ends.
 KT_DEVICE void advance(Frontier& frontier, const kt::LoopState& prev) {
   frontier.level = static_cast<int32>(prev.level);
   frontier.queue += frontier.n_queued;
@@ -252,21 +257,28 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   int64 unexplored = args.n_edges;
   bool is_pulling = false, has_pulled = args.in_offsets == nullptr;
   for (int32 iteration = 0;; ++iteration) {
+    // Read the state that the last iteration left, and the frontier that it describes.
     kt::LoopStates::copy(prev[0], states.read(iteration), thread);
     kt::block_barrier();
     advance(frontier, prev[0]);
     unexplored -= prev->walked;
+
+    // Stop if nothing is left, or every target is reached.
     if (frontier.vertices == 0 || frontier.level >= args.last_level) break;
     if (args.n_target_vertices) {
       const bool is_missing = kt::is_one_unreached(claims, args.target_vertices, args.n_target_vertices);
       kt::grid_barrier(arrived);  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }
+
+    // Prepare the state that this iteration writes, and clear that of the next one.
     kt::LoopState& next = states.written(iteration);
     kt::LoopStates::clear(states.cleared(iteration), kt::thread_id());
     kt::FrontierBuilder into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks,
                                 &next};
     int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
+
+    // Either go back from the bitmap to the queue, which searches no level, or search one.
     if (is_pulling && frontier.vertices < n_vertices / BETA) {
       trace_iteration(kt::LIST, frontier);
       list_bitmap(n_vertices, front, into);
@@ -290,6 +302,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
         push_level(search, frontier, into);
       }
     }
+
+    // Publish the state; the barrier lets all blocks read the same one.
     if (kt::thread_id() == 0) {
       next.level = level;
       next.walked = walked;
@@ -297,6 +311,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     publish(&next, vertices, into.edges, sums);
     kt::grid_barrier(arrived);
   }
+
+  // Unpack the claims into distances and predecessors.
   trace_iteration(kt::LAST_PASS, frontier);
   if (PREDECESSORS)
     for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
@@ -305,6 +321,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
       args.predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
       if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // the next search begins without claims
     }
+
   trace_iteration(kt::END, frontier);
   if (kt::thread_id() == 0) {
     args.outcome->levels = frontier.level;

@@ -142,6 +142,8 @@ struct Claiming {
       is_new[i] = edges.valid[i] && search.claim(v[i], level, place_for[i]);
       mine += is_new[i];
     }
+
+    // Reserve places for all that the warp claimed with one atomic.
     const int32 through = kt::sum_through(mine);
     const int32 total = kt::broadcast(ALL_LANES, through, WARP - 1);
     if (total == 0) return;
@@ -232,12 +234,15 @@ struct Search {
     // A compare-and-swap on a 16-bit distance reads its whole word: the last word has no uninitialized half.
     const int64 n_distances = n_vertices + (sizeof(hop_t) < 4 ? n_vertices % 2 : 0);
     for (int64 v = kt::thread_in_block(); v < n_distances; v += BLOCK) distance[v] = kt::UNREACHED;
+
+    // Clear the bits, in shared memory and outside, or the table.
     const int64 n_bits = (n_vertices + 31) / 32;
     const int64 n_words = SHARED_BITS ? (SHARED_WORDS && SHARED_WORDS < n_bits ? SHARED_WORDS : n_bits) : SLOTS;
     for (int64 i = kt::thread_in_block(); i < n_words; i += BLOCK) visited[i] = SHARED_BITS ? 0 : EMPTY;
     for (int64 i = n_words + kt::thread_in_block(); SHARED_BITS && i < n_bits; i += BLOCK) outside[i - n_words] = 0;
     for (int32 i = kt::thread_in_block(); !SHARED_BITS && i < N_BUCKETS; i += BLOCK) full_at[i] = LONG_AGO;
     kt::block_barrier();
+
     if (kt::thread_in_block() == 0) {
       claim(source, 0, look(true, source, 0));
       frontier(0).store(0, source);
@@ -281,12 +286,15 @@ struct Search {
         sizes[(level + 2) % 3] = 0;
         if (counts && level < columns) counts[level] = size;
       }
+
+      // Reasons to end early. `stopped` says which, should this level be the last.
       stopped = level;
       if (level >= last_level) return level;
       if (target_vertices.size && !kt::block_any(misses(target_vertices, at))) return level;
       stopped = TOO_DEEP;
       if (level >= MAX_HOPS && sizeof(hop_t) < 4) return level;
       if (counts && level + 1 >= columns) return level;
+
       stopped = STOPPED_NOWHERE;
       step(level, size);
       kt::block_barrier();
@@ -304,10 +312,13 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
   const int64 block = kt::block_id();
   vertex_t* const beyond = args.spill + 2 * block * args.spill_capacity;
   for (;;) {
+    // Take the next source.
     if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = task[0];
     if (i >= args.n_sources) return;
+
+    // Its targets are a list of its own, or those of all sources.
     hop_t* const distances = args.distance + (args.is_per_source ? i : block) * args.pitch;
     uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
     const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more,     full_at,
@@ -317,6 +328,8 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
     const int64 n_target_vertices =
         has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
     const int64* const target_vertices = args.target_vertices + first_target;
+
+    // Search, then report.
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
                                     {target_vertices, n_target_vertices}, args.columns,

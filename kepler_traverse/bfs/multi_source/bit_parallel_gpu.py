@@ -298,9 +298,7 @@ class GroupRun:
         self._counters_on_host = np.frombuffer(
             cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS
         )
-        self.target_vertices: Array = (
-            None if query.targets is None else cp.asarray(query.targets, np.int64)
-        )
+        self.target_vertices = query.copy_targets_to_gpu()
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []

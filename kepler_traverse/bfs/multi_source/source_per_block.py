@@ -302,10 +302,7 @@ class _Run:
         )
         self.spill_capacity = np.int64(self.spill.shape[2])
         self.outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
-        if query.targets is None:
-            self.target_vertices = None
-        else:
-            self.target_vertices = cp.asarray(query.targets, np.int64)
+        self.target_vertices = query.copy_targets_to_gpu()
         self.target_offsets = None
 
         self.taken = cp.zeros(1, np.int64)

@@ -27,6 +27,7 @@
 
 namespace {
 
+// The check of one list, for the source of this lane.
 struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
@@ -40,14 +41,16 @@ struct WeightedTile {
   int32 lane_in_tile;
   int64 source;
   int64 v = 0;
-  ordered_t here = 0, best = 0, src_distance = 0;
+  ordered_t here = 0;            // the distance of v
+  ordered_t best = 0;            // the least that its edges allow
+  ordered_t best_of_nearer = 0;  // the least over edges from strictly nearer vertices
 
   KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(tiles + vertex * LANES + lane_in_tile); }
 
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
     here = key_of(v);
-    best = src_distance = kt::INFINITE;
+    best = best_of_nearer = kt::INFINITE;
   }
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
@@ -65,24 +68,24 @@ struct WeightedTile {
       for (int32 i = 0; i < kt::IN_FLIGHT; ++i) {
         const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(keys[i]), steps[i]));
         if (through < best) best = through;
-        if (keys[i] < here && through < src_distance) src_distance = through;
+        if (keys[i] < here && through < best_of_nearer) best_of_nearer = through;
       }
     });
   }
   KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + lane_in_tile) * 2; }
   KT_DEVICE void keep(int64 slot) const {
     if (best != kt::INFINITE) kt::atomic_min(place_of(slot), best);
-    if (src_distance != kt::INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
+    if (best_of_nearer != kt::INFINITE) kt::atomic_min(place_of(slot) + 1, best_of_nearer);
   }
   KT_DEVICE void recall(int64 slot) {
     best = place_of(slot)[0];
-    src_distance = place_of(slot)[1];
+    best_of_nearer = place_of(slot)[1];
   }
   KT_DEVICE void compare_with_best() const {
     kt::compare(findings, v == source, here, best, limit, v * LANES + lane_in_tile);
     // With negative weights a predecessor may be farther than its successor, so a strictly nearer vertex does not
     // suffice: all vertices are checked.
-    if (v == source || here == kt::INFINITE || (src_distance == here && !is_negative)) return;
+    if (v == source || here == kt::INFINITE || (best_of_nearer == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
     kt::atomic_or(unfounded + v, 1u << lane_in_tile);
   }

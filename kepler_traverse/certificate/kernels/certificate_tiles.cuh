@@ -67,6 +67,8 @@ struct Hubs {
 template <typename DistanceTile>
 KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile& checked) {
   const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { checked.take(valid, e, u); };
+
+  // The chunks of long lists. The next list, or the end, closes the one that is open.
   bool is_open = false;
   int64 slot = 0;
   const auto keep = [&] {
@@ -83,6 +85,8 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile&
   };
   edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), DistanceTile::LANES, chunk, visit);
   keep();
+
+  // The lists shorter than CHUNK, in the same way.
   const auto compare_last = [&] {
     if (is_open) checked.compare_with_best();
     is_open = false;

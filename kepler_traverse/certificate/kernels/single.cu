@@ -24,7 +24,8 @@ namespace {
 
 enum Count { ROOTS, BAD, BAD_AT, REACHED, VIOLATED, VIOLATED_AT, UNEXPLAINED, UNEXPLAINED_AT, LEVEL };
 
-KT_DEVICE void find(int64* counts, Count what, int64 v) {
+// Counts a finding at a vertex; the count after it holds the smallest such vertex.
+KT_DEVICE void add_finding(int64* counts, Count what, int64 v) {
   kt::count(counts + what);
   kt::atomic_min(counts + what + 1, v);
 }
@@ -50,15 +51,20 @@ struct VertexChecks {
   int64* counts;
   int64 reached = 0;
 
+  // `is_sound`: whether the distance of v is a value that a search may give. is_level(p): whether p is no nearer than
+  // v.
   template <typename IsLevel>
   KT_DEVICE void add(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
     const vertex_t p = kt::load_constant(predecessor + v);
     const bool is_vertex = p >= 0 && p < n_vertices;
     if (p == v) kt::count(counts + ROOTS);
-    if (!is_sound || (p == kt::NO_PREDECESSOR ? is_reached : !is_reached || !is_vertex)) find(counts, BAD, v);
+    // Reached vertices have a vertex as their predecessor, and others none.
+    const bool is_right = is_reached ? is_vertex : p == kt::NO_PREDECESSOR;
+    if (!is_sound || !is_right) add_finding(counts, BAD, v);
     reached += is_reached;
+
     if (v == source || p == kt::NO_PREDECESSOR) return;
-    if (!kt::load_constant(explained + v)) find(counts, UNEXPLAINED, v);
+    if (!kt::load_constant(explained + v)) add_finding(counts, UNEXPLAINED, v);
     if (is_vertex && is_level(p)) kt::count(counts + LEVEL);
   }
   KT_DEVICE void report() {
@@ -92,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(
     if (here == kt::UNREACHED || here == 0x7fffffff) return;
     const int32 hops = here + 1;
     const int32 there = kt::load_constant(args.distance + v);
-    if (hops <= args.limit && (there == kt::UNREACHED || there > hops)) find(args.counts, VIOLATED, v);
+    if (hops <= args.limit && (there == kt::UNREACHED || there > hops)) add_finding(args.counts, VIOLATED, v);
     if (there == hops && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
   all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
@@ -127,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_w
     if (kt::to_ordered(here) == kt::INFINITE) return;
     const ordered_t there = kt::to_ordered(kt::load_constant(args.distance + v));
     const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(args.weights + e)));
-    if (through <= limit_key && there > through) find(args.counts, VIOLATED, v);
+    if (through <= limit_key && there > through) add_finding(args.counts, VIOLATED, v);
     if (there == through && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
   all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);

@@ -45,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) customizable_join_warp(const
     const int64 tail = kt::load_constant(args.heads + low);
     for (int64 i = kt::lane(); i < n; i += WARP) {
       const int32 head = kt::load_constant(args.heads + low + 1 + i);
+      // Find the arc from `tail` to `head` by bisection.
       int64 begin = kt::load_constant(args.offsets + tail);
       int64 end = kt::load_constant(args.offsets + tail + 1);
       while (end - begin > 1) {
@@ -293,6 +294,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) customizable_hand_down(const
       const int64 begin = kt::load_constant(args.offsets + tail);
       double up = args.loads[2 * arc + UP];
       double down = args.loads[2 * arc + DOWN];
+
+      // Add what the joining arcs of its triangles hand down: a lane takes one partner, the other arc of a triangle.
       // The joining arcs are higher. Those of later partners are higher than those of earlier ones, and count first.
       const int64 end = tail < args.n_ends ? begin : kt::load_constant(args.offsets + tail + 1);
       for (int64 i = end - 1; i >= begin; i -= WARP) {

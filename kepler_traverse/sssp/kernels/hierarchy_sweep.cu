@@ -122,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_search_upward(cons
   KT_SHARED(Counters, counters, [1]);
   const int64 block = kt::block_id();
   for (;;) {
+    // Take the next source and search from it.
     if (kt::thread_in_block() == 0) counters->task = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = counters->task;
@@ -134,13 +135,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_search_upward(cons
                         args.reached + i * args.capacity};
     if (kt::thread_in_block() == 0) search.start(static_cast<vertex_t>(kt::load_constant(args.sources + i)));
     kt::block_barrier();
+
     const bool has_capacity = search.run() && counters->reached <= args.capacity;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
       args.n_reached[i] = has_capacity ? counters->reached : 0;
       if (!has_capacity) kt::atomic_add(args.overflows, int64{1});
     }
-    // After an overflow the host clears sums and marks.
+
+    // List the sums of the reached vertices, and clear those of the block. After an overflow the host clears sums and
+    // marks.
     const int64 n = has_capacity ? counters->reached : 0;
     for (int64 j = kt::thread_in_block(); j < n; j += BLOCK) {
       const vertex_t v = search.reached[j];
@@ -253,13 +257,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(c
     uint32 words[WORDS];
     ordered_t sums[SUMS];
   };
-  const int64 n_shares = args.pitch / (WARP * SUMS) / args.chunks_per_item;
+  const int64 n_shares = args.pitch / (WARP * SUMS) / args.chunks_per_item;  // items of a vertex
   ordered_t largest = 0;
   for (int64 item = kt::warp_id(); item < args.n_places * n_shares; item += kt::n_warps()) {
     const int64 place = kt::load_constant(args.by_level + args.first + item / n_shares);
     const bool is_set = kt::load_constant(args.is_set + place);
     const offset_t begin = kt::load_constant(args.offsets + place);
     const int32 n_edges = static_cast<int32>(kt::load_constant(args.offsets + place + 1) - begin);
+
+    // Hold the first IN_FLIGHT edges in registers for all chunks.
     vertex_t heads[IN_FLIGHT];
     ordered_t weights[IN_FLIGHT];
 #pragma unroll
@@ -267,6 +273,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(c
       heads[j] = j < n_edges ? kt::load_constant(args.heads + begin + j) : static_cast<vertex_t>(0);
       weights[j] = j < n_edges ? kt::load_constant(args.weights + begin + j) : static_cast<ordered_t>(0);
     }
+
+    // For each chunk, load the lines of these edges and of the vertex, then take the least sums.
     ordered_t* lines = args.lines + (item % n_shares * args.chunks_per_item * WARP + kt::lane()) * SUMS;
     for (int32 chunk = 0; chunk < args.chunks_per_item; ++chunk, lines += WARP * SUMS) {
       const auto load = [&](int64 of, Vector& line) {
@@ -288,6 +296,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(c
 #pragma unroll
           for (int32 i = 0; i < SUMS; ++i) best.sums[i] = lesser(best.sums[i], near[j].sums[i] + weights[j]);
         }
+      // The other edges, one by one.
       for (int32 j = IN_FLIGHT; j < n_edges; ++j) {
         const ordered_t weight = kt::load_constant(args.weights + begin + j);
         load(kt::load_constant(args.heads + begin + j), near[0]);

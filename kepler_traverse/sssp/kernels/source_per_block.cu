@@ -212,6 +212,7 @@ struct Search {
     int64 pile_size = 0;
     bool is_empty = false;  // the last split found nothing
     for (int32 iteration = 0;; ++iteration) {
+      // While the near pile has vertices, relax their edges.
       const int32 size = counters->near[iteration % 3];
       if (size) {
         if (kt::thread_in_block() == 0) counters->near[(iteration + 2) % 3] = 0;
@@ -223,6 +224,8 @@ struct Search {
         is_empty = false;
         continue;
       }
+
+      // Stop if the far pile is empty as well, or the distances of all targets are final.
       const int32 n_far = counters->far;
       if (n_far == 0) return rounds;
       if (target_vertices.size && !kt::block_any(is_open(target_vertices, threshold))) {
@@ -232,6 +235,8 @@ struct Search {
           if (keys[v] > farthest) keys[v] = kt::INFINITE;
         return rounds;
       }
+
+      // Double the width if the near piles were small, raise the threshold, and split the far pile.
       if (pile_rounds >= WARM_UP) {
         if (pile_size < int64{FEW} * pile_rounds) width = kt::add_rounded(width, width);
         pile_rounds = 0;
@@ -254,6 +259,8 @@ KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
   vertex_t v[N];
   ordered_t key[N], before[N];
   bool is_near[N], is_far[N];
+
+  // Lower the distances of the heads.
 #pragma unroll
   for (int32 i = 0; i < N; ++i) {
     v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
@@ -267,6 +274,8 @@ KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
 #pragma unroll
   for (int32 i = 0; i < N; ++i)  // an old value is too large; then the result of the atomic decides
     if (key[i] <= search.limit && key[i] < before[i]) before[i] = kt::atomic_min(keys + v[i], key[i]);
+
+  // Choose the pile of each vertex that is not on it yet.
   int32 near = 0, far = 0;
 #pragma unroll
   for (int32 i = 0; i < N; ++i) {
@@ -276,7 +285,8 @@ KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
     near += is_near[i] = is_first && is_below;
     far += is_far[i] = is_first && !is_below;
   }
-  // Both counts in one word: a warp has 32 N edges.
+
+  // Reserve places for the warp. Both counts are in one word: a warp has 32 N edges.
   static_assert(N * WARP < 1 << 15, "");
   const int32 through = kt::sum_through(near | far << 16);
   const int32 all = kt::broadcast(ALL_LANES, through, WARP - 1);
@@ -305,6 +315,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
   vertex_t* const mine = args.piles + 3 * block * args.n_vertices;
   uint32* const bits = args.queued + 3 * block * n_words;
   for (;;) {
+    // Take the next source.
     if (kt::thread_in_block() == 0) counters->task = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = counters->task;
@@ -313,11 +324,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
     const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), keys,
                         queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
+
+    // Its targets are a list of its own, or those of all sources.
     const bool has_list = args.target_offsets;
     const int64 first_target = has_list ? kt::load_constant(args.target_offsets + i) : 0;
     const int64 n_target_vertices =
         has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
     const int64* const target_vertices = args.target_vertices + first_target;
+
+    // Search, then report.
     ordered_t all_up_to = kt::INFINITE, threshold = kt::INFINITE;
     const int32 n_rounds = search.run(source, args.width, {target_vertices, n_target_vertices}, all_up_to, threshold);
     kt::block_barrier();  // all threads have read the task and written the distances

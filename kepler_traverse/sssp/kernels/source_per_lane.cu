@@ -38,6 +38,7 @@ struct Relaxing {
   uint32* next;
   int64 near = 0, edges = 0, gap = 0;
 
+  // A vertex that waits for a later threshold: `gap` becomes INFINITE minus the least such distance.
   KT_DEVICE void wait(bool waits, ordered_t key) {
     if (waits && kt::INFINITE - key > gap) gap = kt::INFINITE - key;
   }
@@ -45,6 +46,7 @@ struct Relaxing {
   // Relaxes an adjacency list, or a chunk of one, for a bitset of sources. All lanes of a warp call it. `is_first`:
   // true for one chunk of a list only.
   KT_DEVICE void relax(const kt::AdjacencyList& list, uint32 sources, bool is_first) {
+    // Sources from which the vertex is at or beyond the threshold wait.
     const int32 lane = kt::lane();
     const bool is_set = (sources >> lane & 1u) != 0;
     // May be old: a thread that improves it from now on sets its bit in `next`.
@@ -55,6 +57,8 @@ struct Relaxing {
     if (is_first) wait(waits, here);
     if (is_first && lane == 0 && waiting) kt::atomic_or(next + list.u, waiting);
     if (waiting == sources) return;
+
+    // The edges, one after another, each for all other sources at once.
     const weight_t distance = kt::from_ordered<weight_t>(here);
     edges += list.end - list.begin;
     kt::edges_of_list(targets, {0, 1}, list, [&](bool valid, vertex_t, offset_t e, vertex_t v) {
@@ -116,12 +120,16 @@ struct RelaxArgs {
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_lane_warp(const RelaxArgs args) {
   Relaxing relaxing{args.targets, args.weights, kt::to_ordered(args.threshold), kt::to_ordered(args.limit),
                     args.keys,    args.next};
+
+  // The chunks of long lists, a warp each.
   for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
     const uint64 chunk = kt::load_constant(args.hub_chunks + i);
     const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.offsets, chunk);
     const uint32 sources = kt::load_constant(args.now + list.u);
     if (sources) relaxing.relax(list, sources, chunk >> 32 == 0);
   }
+
+  // The other lists, 32 vertices per warp: it relaxes the lists of those that have sources, one after another.
   for (int64 first = kt::warp_id() * WARP; first < args.n_vertices; first += kt::n_warps() * WARP) {
     const int64 mine = first + kt::lane();
     uint32 sources = mine < args.n_vertices ? kt::load_constant(args.now + mine) : 0;

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import Array, as_distance
+from ..._arrays import as_distance
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry
@@ -159,9 +159,7 @@ class _Run:
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._keeps_rows = query.output == "all" or self.single is not None
         self.distance = cp.empty((group if self._keeps_rows else self._n_blocks, n), real)
-        self.target_vertices: Array = (
-            None if query.targets is None else cp.asarray(query.targets, np.int64)
-        )
+        self.target_vertices = query.copy_targets_to_gpu()
 
         # Attributes without an underscore are arguments of the kernel.
         self.target_offsets = self.at_target_vertices = None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import Array, as_distance
+from ..._arrays import as_distance
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
@@ -142,9 +142,7 @@ class _Run:
         self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
         self._counters_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
-        self._target_vertices: Array = (
-            None if query.targets is None else cp.asarray(query.targets, np.int64)
-        )
+        self._target_vertices = query.copy_targets_to_gpu()
         # one search at a time, which finds its predecessors and overflows
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None

@@ -101,12 +101,15 @@ KT_DEVICE bool targets_are_settled(const kt::Search& search, const kt::LoopState
   return !kt::block_any(is_open);
 }
 
+// Relaxes the edges of the near queue, the `prev.near` vertices of `near`.
 template <typename Scope>
 KT_DEVICE void relax(const kt::Search& search, const kt::LoopState& prev, int32 iteration, const vertex_t* near,
                      const kt::LocalRounds& local_rounds, kt::Piles<Scope>& into) {
   // Where degrees are high, a block's local frontier could outgrow those of all others.
   const bool runs_locally = !Scope::IS_SMALL && search.n_local_rounds > 1 && prev.chunks == 0 &&
                             prev.edges <= LOCAL_ROUND_EDGES && prev.edges <= LOCAL_ROUND_DEGREE * prev.near;
+
+  // Lists shorter than CHUNK.
   const ordered_t threshold = prev.current().key;
   kt::Relax<Scope> relaxer = {search, threshold,    static_cast<int32>(prev.step),
                               into,   runs_locally, local_rounds.improved_in(0)};
@@ -116,6 +119,8 @@ KT_DEVICE void relax(const kt::Search& search, const kt::LoopState& prev, int32 
   };
   kt::visit_lists(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, lists, relaxer);
   if (runs_locally) kt::run_local_rounds(search, local_rounds, relaxer);
+
+  // The chunks of the others.
   const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
   const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
@@ -125,6 +130,7 @@ KT_DEVICE void relax(const kt::Search& search, const kt::LoopState& prev, int32 
   }
 }
 
+// Moves the vertices of the far pile that are below the new threshold to the near queue.
 template <typename Scope>
 KT_DEVICE void split(const kt::Search& search, const kt::LoopState& prev, ordered_t threshold, kt::Piles<Scope>& into) {
   const vertex_t* const pile = search.far(prev.side);
@@ -167,6 +173,8 @@ KT_DEVICE void iterate(const kt::Search& search, const kt::LoopState& prev, kt::
   else
     relax(search, prev, iteration, near, local_rounds, into);
   into.flush();
+
+  // The next state: all threads add their counts, and the first one stores the rest.
   kt::add_counts<Scope>(&next, splits, into.edges, into.gap, sums);
   if (!Scope::is_first()) return;
   next.step = prev.step + !splits;
@@ -186,11 +194,13 @@ template <typename Scope>
 KT_DEVICE void iterate_small(const kt::Search& search, const kt::LoopState& prev, kt::LoopState& next,
                              int32 grid_iteration, vertex_t* queues, kt::LoopState* small_states,
                              const kt::Trace& trace) {
+  // Copy the near queue and the state to shared memory.
   const kt::LoopStates states = {small_states};
   for (int64 i = Scope::thread(); i < prev.near; i += Scope::n_threads()) queues[i] = search.near(grid_iteration)[i];
   kt::LoopStates::copy(states.read(0), prev, Scope::thread());
   kt::LoopStates::clear(states.written(0), Scope::thread());
   kt::LoopStates::clear(states.cleared(0), Scope::thread());
+
   int32 iteration = 0;
   while (true) {
     Scope::barrier();
@@ -202,6 +212,8 @@ KT_DEVICE void iterate_small(const kt::Search& search, const kt::LoopState& prev
                    queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
     ++iteration;
   }
+
+  // Copy them back.
   const kt::LoopState& last = states.read(iteration);
   vertex_t* const near = search.near(grid_iteration + 1);
   for (int64 i = Scope::thread(); i < last.near; i += Scope::n_threads()) {
@@ -302,13 +314,17 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   if (kt::thread_in_block() == 0) sums[0] = {0, 0, 0};
   bool is_settled = false;
   for (int32 iteration = 0;; ++iteration) {
+    // Read the state that the last iteration left.
     kt::grid_barrier(args.arrived);
     kt::LoopStates::copy(prev[0], states.read(iteration), kt::thread_in_block());
     if (kt::thread_in_block() < 3) n_improved[kt::thread_in_block()] = 0;
     kt::block_barrier();
+
     if (prev->is_over()) break;
     is_settled = targets_are_settled(search, prev[0]);
     if (is_settled) break;
+
+    // Run an iteration of the grid, or small ones of block 0 alone, while the others wait at the barrier.
     kt::LoopStates::clear(states.cleared(iteration), kt::thread_id());
     kt::LoopState& next = states.written(iteration);
     if (TRACE && kt::thread_id() == 0 && !prev->is_small()) trace_iteration(trace, false, prev[0]);

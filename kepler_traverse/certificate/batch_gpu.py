@@ -260,6 +260,7 @@ class _Checker:
         return summary
 
 
+# of each graph: ``EdgeWeights`` by their unit and the type of their multiples
 _WEIGHTS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 

@@ -87,8 +87,8 @@ def _check(edges, source, distance, limit, has_negative):
 def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
     """Note each edge that allows a shorter distance, and mark the vertices that an edge explains.
 
-    ``marks``: which vertices an edge explains, and which of them one from a strictly nearer vertex;
-    with negative weights nearer vertices may form a cycle, and none counts.
+    ``marks``: which vertices are explained by an edge, and which of them by one from a strictly
+    nearer vertex; with negative weights nearer vertices may form a cycle, and none counts.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -143,11 +143,10 @@ def _unexplained(edges, distance, predecessor, source):
     wrong = np.zeros(n, np.bool_)
     for v in range(n):
         p = predecessor[v]
-        wrong[v] = v != source and (p >= 0) != (distance[v] != MAX_INTEGER)
         if v == source:
             wrong[v] = p != source
-        elif p >= 0:
-            wrong[v] = True
+        else:
+            wrong[v] = p >= 0 or distance[v] != MAX_INTEGER
 
     for u in range(n):
         for e in range(offsets[u], offsets[u + 1]):

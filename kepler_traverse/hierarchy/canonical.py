@@ -124,7 +124,9 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
 
 
 def _stack_size(hierarchy: Hierarchy) -> int:
-    """Return how many entries a path may have while it is taken apart: two more per level."""
+    """Return how many entries a stack of ``is_before`` holds at most: two more per level, as an
+    entry is taken apart at a vertex of a lower level.
+    """
     return 2 * hierarchy.levels + 4
 
 

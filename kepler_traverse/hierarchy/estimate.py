@@ -37,19 +37,19 @@ class Estimate(NamedTuple):
     @property
     def break_even(self) -> float:
         """Sources from which on building one pays; infinite if never."""
-        saved = self.search - self.sweep
-        if saved > 0:
-            return math.ceil(self.build / saved)
+        saved_per_source = self.search - self.sweep
+        if saved_per_source > 0:
+            return math.ceil(self.build / saved_per_source)
         return math.inf
 
-    def saved(self, n_sources: int) -> float:
-        """Return the seconds that building one saves, negative if it costs more than it saves."""
+    def seconds_saved(self, n_sources: int) -> float:
+        """Return the seconds that building a hierarchy saves, negative if it costs more than it saves."""
         return n_sources * (self.search - self.sweep) - self.build
 
     def is_worth_it(self, n_sources: int) -> bool:
         """Return whether ``hierarchy="auto"`` builds one for so many sources."""
         is_safe = _MARGIN * self.break_even <= n_sources
-        return is_safe and self.saved(n_sources) >= _WORTH
+        return is_safe and self.seconds_saved(n_sources) >= _WORTH
 
     def __str__(self) -> str:
         if math.isinf(self.break_even):

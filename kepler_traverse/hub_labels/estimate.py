@@ -131,11 +131,11 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
             f"no labels: they would have {estimate}, and more than {MAX_HUBS:,} hubs per vertex do "
             "not pay; search for pairs without labels"
         )
-    free_memory = available_memory("cpu")
-    if estimate.peak * estimate.nbytes > free_memory:
+    free_bytes = available_memory("cpu")
+    if estimate.peak * estimate.nbytes > free_bytes:
         raise HierarchyError(
             f"no labels: they would have {estimate}, building takes {estimate.peak} times that memory, and "
-            f"{in_units(free_memory)} are free; search for pairs without labels, with less memory"
+            f"{in_units(free_bytes)} are free; search for pairs without labels, with less memory"
         )
 
 

@@ -73,7 +73,7 @@ def explain_hierarchy(plan: Any) -> str:
     if estimate is not None:
         return str(estimate)
     estimate = plan.estimate_hierarchy(rounded=True)
-    if estimate is None or estimate.saved(plan.n_sources) <= 0:
+    if estimate is None or estimate.seconds_saved(plan.n_sources) <= 0:
         return ""
     unit = find_decimal_unit(plan.graph)
     if unit is not None:

@@ -227,7 +227,7 @@ def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
     if name in _SUBSETS:
         try:
             sources = list(arguments["sources"])
-            _ = set(arguments["targets"])
+            _ = set(arguments["targets"])  # TypeError if one has no hash
             if len(set(sources)) < len(sources) or not all(node in graph for node in sources):
                 return "a source is given twice, or is not in the graph"
         except TypeError:

@@ -76,15 +76,15 @@ class Paths(Mapping[Any, list[Any]]):
 
 def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
     """Return the ``walk`` of ``Paths`` along the one parent of each vertex."""
-    parents: list[int] = []
+    listed_parents: list[int] = []  # ``parent``, from the first path on
 
     def walk(vertex: int) -> list[int]:
         """Return the path to a vertex."""
         # a list is read faster than an array, and its making takes as long as many paths
-        if not parents:
-            parents.extend(parent.tolist())
+        if not listed_parents:
+            listed_parents.extend(parent.tolist())
         path = [vertex]
-        while (vertex := parents[vertex]) != NONE:
+        while (vertex := listed_parents[vertex]) != NONE:
             path.append(vertex)
         path.reverse()
         return path

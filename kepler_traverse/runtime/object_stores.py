@@ -129,7 +129,7 @@ class _Waits:
                 del self._waiting_since[key]
 
     def _watch(self, report: Callable[[str], None]) -> None:
-        """Report the longest wait from time to time, for ever; run by a thread of its own."""
+        """Report the longest wait from time to time, without an end; run by a thread of its own."""
         last_report = -math.inf
         while True:
             time.sleep(_LOOKED_EVERY)

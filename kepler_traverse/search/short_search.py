@@ -464,7 +464,9 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
-        """Search from a group of sources."""
+        """Search from a group of sources. Return the reached vertices with their distances; with
+        ``output="targets"`` those at the targets, else None; and up to where each search went.
+        """
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None

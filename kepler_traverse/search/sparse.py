@@ -390,8 +390,8 @@ class SparseDistances:
         sizes = np.zeros(lists.vertices.size, np.int64)
 
         def walk_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
-            """Write the sizes of the paths to the targets of some sources. Return the vertices of
-            the paths.
+            """Write the sizes of the paths to the targets of some sources, the ``work`` of
+            ``_map_parts``. Return the vertices of the paths.
             """
             list_offsets = lists.offsets[part.start : part.stop + 1]
             return cpu.walk_back(

@@ -212,9 +212,9 @@ def overflow_error(graph) -> PrecisionError:
     )
 
 
-def relax(run: Run, count: int) -> None:
-    """Relax the edges of the frontier, as round ``count``. The improved vertices are the next
-    frontier.
+def relax(run: Run, round_number: int) -> None:
+    """Relax the edges of the frontier, as round ``round_number``. The improved vertices are
+    the next frontier.
     """
     counter = run.labels.counter
     counter[0] = 0
@@ -226,15 +226,17 @@ def relax(run: Run, count: int) -> None:
         run_kernel = threads.run_alone
     else:
         run_kernel = threads.run
-    run_kernel(_relax, n_shares, Edges.of(run.graph), frontier, count, run.labels, run.next_queue)
+    run_kernel(
+        _relax, n_shares, Edges.of(run.graph), frontier, round_number, run.labels, run.next_queue
+    )
     run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(counter[0])
 
 
 @njit(cache=True, nogil=True)
-def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
+def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
     """Relax the edges of some shares of the frontier, which threads take from the counter
-    ``next_share``. Improved vertices are put on ``queue``, once per round ``count``.
+    ``next_share``. Improved vertices are put on ``queue``, once per round ``round_number``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -261,7 +263,7 @@ def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
                 if parent.size:
                     # may race with another improvement of v; only the search for cycles reads it
                     parent[v] = u
-                if atomic_exchange(queued_in, v, count) != count:
+                if atomic_exchange(queued_in, v, round_number) != round_number:
                     queue[atomic_add(labels.counter, 0, 1)] = v
         share = atomic_add(next_share, 0, 1)
 

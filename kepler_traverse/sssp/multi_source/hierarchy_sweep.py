@@ -134,6 +134,7 @@ def _plan_sums(graph, query):
     dtype = graph.weights.dtype
     bound = first_beyond(query.limit, hierarchy, dtype)
     size = query.targets.size
+    above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
         """Search from a group."""
@@ -148,7 +149,7 @@ def _plan_sums(graph, query):
             None,
             [query.limit] * k,
             [hierarchy.levels] * k,
-            below=math.nextafter(hierarchy.longest * hierarchy.unit, math.inf),
+            below=above_longest,
             sums=sums.reshape(k, size, -1),
         )
 

@@ -157,6 +157,7 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
     vertices are the farthest.
 
     ``lines``, of shape (n_vertices, lanes), is output; lanes without a source are unreached.
+    ``doublings`` stands for the number of lanes; see ``cpu.simd_distances``.
     """
     n_rows = distances.shape[0]
     n_lanes = lines.shape[1]

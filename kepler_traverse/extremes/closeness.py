@@ -369,6 +369,8 @@ class _Closeness:
         ordered = xp.sort(inside)
         sums_before = xp.append(xp.zeros(1, np.int64), xp.cumsum(ordered))
         n_nearer = xp.searchsorted(ordered, own_distance, side="right")
+        # From a vertex at distance d, one at a distance x beyond is x - d away at least, and in an
+        # undirected graph one at a distance x before it d - x.
         least_sums = (sums_before[-1] - sums_before[n_nearer]) - own_distance * (
             inside.size - n_nearer
         )

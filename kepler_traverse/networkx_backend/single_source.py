@@ -179,7 +179,7 @@ def _both(search: Search) -> tuple[dict[Any, Any], Paths]:
 def search_levels(
     graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False
 ) -> Search:
-    """Search breadth-first from a vertex."""
+    """Search breadth-first from a vertex, along edges or, with ``incoming``, against them."""
     edges = graph.incoming if incoming else graph.outgoing
     sources = np.array([source], np.int64)
     order, parent, level = kernels.bfs(*edges, sources, max_level(cutoff))
@@ -194,7 +194,9 @@ def search_weighted(
     target: int = NONE,
     incoming: bool = False,
 ) -> Search:
-    """Search by Dijkstra's algorithm from all sources together."""
+    """Search by Dijkstra's algorithm from all sources together, as ``search_levels``; it stops at
+    the vertex ``target``, if given.
+    """
     edges = _weighted_edges(graph, weight, incoming)
     limit = find_limit(cutoff, edges.weights.dtype)
     status, order, distance, parent, floats, *_ = kernels.dijkstra(

@@ -236,6 +236,7 @@ class WideningSearch:
         self._search: Any = prepare(sums)
 
     def __call__(self, argument: Any) -> Any:
+        """Search in the current type, or in the first wider one whose sums are exact."""
         while True:
             try:
                 outcome = self._search(argument)

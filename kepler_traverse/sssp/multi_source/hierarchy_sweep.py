@@ -202,8 +202,8 @@ def _plan_lookups(graph, query, labels):
 def first_beyond(limit, hierarchy, dtype):
     """Return the smallest sum, in units, that is no distance: beyond the limit, or unreached.
 
-    ``dtype`` is the type of the distances. No sum is left out that it does not hold: what finds
-    sums that it rounds would miss it.
+    ``dtype`` is the type of the distances. If it rounds a sum within the limit, only unreached
+    vertices are left out, so that a check for rounded sums sees all of them.
     """
     beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
     if beyond > EXACT_BELOW[dtype]:

@@ -73,7 +73,7 @@ class Machine:
             return 0.0
         return max(0.0, 1 - self.cache / nbytes)
 
-    def fetching(self, nbytes: float) -> float:
+    def share_from_memory(self, nbytes: float) -> float:
         """Return the share of random loads from a table of ``nbytes`` bytes that come from memory."""
         if not nbytes:
             return 0.0

@@ -58,7 +58,12 @@ def outline(graph: Graph) -> Shape:
     else:
         weight = graph.weights.dtype.itemsize
     return Shape(
-        graph.n_vertices, graph.n_edges, graph.directed, 0, graph.targets.dtype.itemsize, weight
+        graph.n_vertices,
+        graph.n_edges,
+        graph.directed,
+        depth=0,
+        index=graph.targets.dtype.itemsize,
+        weight=weight,
     )
 
 

@@ -17,10 +17,10 @@ from .build import build_labels
 
 MAX_HUBS = 1000  # per vertex; beyond, labels take more memory than they save time
 _SAMPLE = 256  # vertices whose labels are built
-# Of the vertices above one, so many are its hubs at least: a quarter in road networks, less in
+# Share of the vertices above one that are its hubs, at least: a quarter in road networks, less in
 # lattices.
-_KEPT = 0.1
-_KEPT_TYPICALLY = 0.25
+_MIN_HUB_SHARE = 0.1
+_TYPICAL_HUB_SHARE = 0.25
 _COUNTED = 32  # of these, vertices whose vertices above are counted one by one
 _WORK = 4e8  # sums of the estimate, which takes less than a second
 # Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
@@ -85,14 +85,14 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
     numbers = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     sample = np.sort(hierarchy.position[numbers].astype(np.int64))
     mean_above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
-    hubs = _KEPT_TYPICALLY * mean_above
+    hubs = _TYPICAL_HUB_SHARE * mean_above
 
     # By the labels of as many vertices as can be built in short time; of none if they are too long.
-    if _KEPT * mean_above > MAX_HUBS:
+    if _MIN_HUB_SHARE * mean_above > MAX_HUBS:
         sample = sample[:0]
     positions = _all_above(hierarchy, sample)
     while sample.size and positions.size * hubs * hubs > _WORK:
-        sample = sample[::2][: sample.size // 2]
+        sample = sample[::2][: sample.size // 2]  # half of them, and of one none
         positions = _all_above(hierarchy, sample)
     if sample.size:
         labels = build_labels(_part_above(hierarchy, positions), "weights")

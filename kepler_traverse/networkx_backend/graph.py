@@ -162,7 +162,8 @@ class KeplerGraph:
             raise NotImplementedError(
                 f"the graph was converted without edge attribute {name!r}; give it as edge_attrs"
             )
-        return self._weights[name][incoming]
+        outgoing_weights, incoming_weights = self._weights[name]
+        return incoming_weights if incoming else outgoing_weights
 
     @cached_property
     def _unit_weights(self) -> Weights:

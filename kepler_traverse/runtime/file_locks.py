@@ -22,6 +22,7 @@ def open_lock(path: Path) -> int:
 
     OSError if the path is not a regular file. Links are not followed.
     """
+    # O_NONBLOCK: to open a named pipe does not wait for its other end
     descriptor = os.open(
         path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644
     )

@@ -432,8 +432,8 @@ class Shape(NamedTuple):
         n_reached = self.n_vertices * self.reach
         n_walked = self.n_edges * self.walked
         graph_bytes = 8 * n_reached + (self.index + self.weight) * n_walked
-        of_vertices = 2 * n_reached * machine.fetching(graph_bytes)
-        of_edges = n_walked * machine.fetching(state * n_reached)
+        of_vertices = 2 * n_reached * machine.share_from_memory(graph_bytes)
+        of_edges = n_walked * machine.share_from_memory(state * n_reached)
         return self.scatter * (of_vertices + of_edges)
 
     def frontier_share(self, n_sources: int) -> float:

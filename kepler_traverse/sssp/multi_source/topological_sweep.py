@@ -63,7 +63,7 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
         "sort": shape.n_vertices + shape.n_edges,
         "vertex": sweeps * reached,
         "edge": sweeps * edges,
-        "fetch": sweeps * shape.scatter * edges * machine.fetching(bytes_of_lines),
+        "fetch": sweeps * shape.scatter * edges * machine.share_from_memory(bytes_of_lines),
         "write": sources_per_worker(n_sources, machine.cores) * shape.n_vertices,
     }
 

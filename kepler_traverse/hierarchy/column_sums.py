@@ -298,7 +298,9 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
 
 @njit(cache=True, nogil=True)
 def _write_targets(lines, sums, offsets, targets, distance, total):
-    """Write what lines hold at the targets of each source, which are places."""
+    """Write the distance and the sum that lines hold at each target: of the source in lane i at
+    ``targets[offsets[i] : offsets[i + 1]]``, which are places.
+    """
     for lane in range(offsets.size - 1):
         for i in range(offsets[lane], offsets[lane + 1]):
             distance[i] = lines[targets[i], lane]

@@ -545,7 +545,9 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
     wanted = cpu.Wanted(sources, limits, *targets_and_rows, most, make_goals(graph, query))
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _LineSearch(graph, counts_hops)(cpu.ALONE, marks, wanted)
-    if walked > most:  # few are enough where the other side is one search of the whole graph
+    if walked > most:
+        # The last search that began was stopped. Few are enough where the other side is one search
+        # of the whole graph.
         sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
     if query.nearest is None:
         is_enough = walked <= most

@@ -80,6 +80,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
         "edge": pulled * edges / machine.cores,
+        # bitsets that are read: those of all edges in each of six levels of a group, at most
         "row": min(pulled, 6 * groups) * edges * words / machine.cores,
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }

@@ -37,7 +37,7 @@ class PairLists(NamedTuple):
 def _prefetch(rank, lists):
     """Begin to load the label of a rank into the cache, line by line."""
     row = lists.offsets[rank]
-    while row < lists.offsets[rank + 1] + _LINE:
+    while row < lists.offsets[rank + 1] + _LINE:  # one line more, as the first may be a part of one
         prefetch_entry(lists.hubs, row)
         prefetch_entry(lists.distances, row)
         row += _LINE

@@ -53,7 +53,7 @@ from .run.question import limit_of_settings, read_question
 from .run.reading import read_edge_list
 from .run.source_columns import by_partition
 from .verification.part_checks import Findings, Part, Prover, can_certify
-from .verification.recompute import AgainPart, Retraversal
+from .verification.recompute import RecomputedPart, Retraversal
 
 EXIT_WRONG = 5
 
@@ -166,7 +166,7 @@ def prove_output(
         part_class = Part
     else:  # certificates need rows that were left out
         prover = Retraversal(graph, question, identity["batch_size"], findings)
-        part_class = AgainPart
+        part_class = RecomputedPart
     layout = read_layout(manifest)
     entries = {entry["file"]: entry for entry in manifest["parts"]}  # each file once
     for name, entry in entries.items():

@@ -18,13 +18,16 @@ from kepler_traverse._arrays import UNREACHED, Array, as_distance, namespace, to
 from kepler_traverse.errors import EdgeListError
 
 
-class Part(NamedTuple):
-    """Edges between vertex numbers, ascending by (src, dst), each once."""
+class EdgeArrays(NamedTuple):
+    """Edges as arrays: rows of the edge list, with ids, or those of a partition.
+
+    The latter are between vertex numbers, ascending by (src, dst), each once.
+    """
 
     # Integer arrays of shape (n,).
     src: Array
     dst: Array
-    weight: Array | None  # float array of shape (n,) or None
+    weight: Array | None  # array of shape (n,) or None; of floats in a partition
 
 
 class Facts(NamedTuple):
@@ -51,38 +54,39 @@ class Checked(NamedTuple):
     founded: np.ndarray
 
 
-def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
-    """Return the columns of a frame of pandas or cuDF as arrays.
+def arrays_of_frame(frame: Any, columns: dict[str, str], files: str) -> EdgeArrays:
+    """Return the columns of a frame of pandas or cuDF, named by their roles, as arrays.
 
     Raises EdgeListError: a value is missing, or a weight is NaN.
     """
     arrays = {}
     for role, name in columns.items():
         column = frame[name]
-        # pandas counts NaN as missing; cuDF may not, and its nulls compare equal to themselves.
-        missing = max(
-            int(column.isnull().sum()),
-            int((column != column).sum()) if column.dtype.kind == "f" else 0,
-        )
-        if missing:
-            values = "value is" if missing == 1 else "values are"
+        n_missing = int(column.isnull().sum())
+        if column.dtype.kind == "f":
+            # pandas counts NaN as missing; cuDF may not, and its nulls compare equal to themselves.
+            n_missing = max(n_missing, int((column != column).sum()))
+        if n_missing:
+            values = "value is" if n_missing == 1 else "values are"
             what = "edge has a weight" if role == "weight" else "edge has two ends"
             raise EdgeListError(
-                f"{files}: {role} column {name!r}: {missing} {values} missing or NaN; every {what}"
+                f"{files}: {role} column {name!r}: {n_missing} {values} missing or NaN; every {what}"
             )
         arrays[role] = column.values
-    return Part(arrays["src"], arrays["dst"], arrays.get("weight"))
+    return EdgeArrays(arrays["src"], arrays["dst"], arrays.get("weight"))
 
 
-def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
-    """Check one chunk of the rows; ``weight_kind`` is the type that float weights will have.
+def check_chunk(rows: EdgeArrays, weight_dtype: np.dtype | None, files: str) -> Facts:
+    """Check one chunk of the rows; ``weight_dtype`` is the type that float weights will have.
 
     Raises EdgeListError: a weight that this engine does not support.
     """
     xp = namespace(rows.src)
     ids = to_host(xp.unique(xp.concatenate([rows.src, rows.dst])))
-    loops = int((rows.src == rows.dst).sum())
-    low = high = zeros = 0
+    n_loops = int((rows.src == rows.dst).sum())
+    low = 0
+    high = 0
+    n_negative_zeros = 0
     if rows.weight is not None:
         # on the host, where comparisons and casts keep subnormal numbers
         weight = to_host(rows.weight)
@@ -92,18 +96,19 @@ def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
         if weight.dtype.kind in "iu":
             _refuse(weight[weight < 0], files, "negative")
         else:
-            kind = weight.dtype if weight_kind is None else weight_kind
-            zeros = _check_floats(weight, kind, files)
-    return Facts(rows.src.size, loops, zeros, ids, low, high)
+            if weight_dtype is None:
+                weight_dtype = weight.dtype
+            n_negative_zeros = _check_floats(weight, weight_dtype, files)
+    return Facts(rows.src.size, n_loops, n_negative_zeros, ids, low, high)
 
 
-def _check_floats(weight: np.ndarray, kind: np.dtype, files: str) -> int:
-    """Refuse invalid weights; returns how many are -0.0."""
-    with np.errstate(over="ignore"):
-        cast = weight.astype(kind, copy=False)
+def _check_floats(weight: np.ndarray, dtype: np.dtype, files: str) -> int:
+    """Refuse weights that are invalid in a type; return how many are -0.0."""
+    with np.errstate(over="ignore"):  # infinite ones are refused
+        cast = weight.astype(dtype, copy=False)
     _refuse(weight[~np.isfinite(cast)], files, "infinite")
     _refuse(weight[cast < 0], files, "negative")
-    _refuse(weight[(weight != 0) & (cast < np.finfo(kind).tiny)], files, "tiny")
+    _refuse(weight[(weight != 0) & (cast < np.finfo(dtype).tiny)], files, "tiny")
     return int(((cast == 0) & np.signbit(cast)).sum())
 
 
@@ -117,147 +122,171 @@ _WHY = {
 }
 
 
-def _refuse(bad: np.ndarray, files: str, what: str) -> None:
-    """Raise EdgeListError if there are bad weights."""
-    if bad.size:
+def _refuse(weights: np.ndarray, files: str, what: str) -> None:
+    """Raise EdgeListError if there are any of these weights. ``what``: a key of ``_WHY``."""
+    if weights.size:
         raise EdgeListError(
-            f"{files}: weight {bad[0]:g} ({what}; {bad.size} such rows in one block): {_WHY[what]}"
+            f"{files}: weight {weights[0]:g} ({what}; {weights.size} such rows in one block): "
+            f"{_WHY[what]}"
         )
 
 
-def numbered(
-    rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: np.dtype, both_ways: bool
-) -> Part:
-    """Convert ids to vertex numbers, without self-loops, and with each edge in both directions if
-    requested.
+def number_vertices(
+    rows: EdgeArrays,
+    ids: np.ndarray,
+    weight_dtype: np.dtype | None,
+    index: np.dtype,
+    both_ways: bool,
+) -> EdgeArrays:
+    """Convert ids to vertex numbers of type ``index``, without self-loops, and with each edge in both
+    directions if requested.
+
+    ``ids``: of all vertices, ascending, NumPy. ``weight_dtype``: of the weights, None without them.
     """
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
     src, dst = (
-        xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2]
+        xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index)
+        for end in (rows.src, rows.dst)
     )
-    keep = src != dst
-    src = src[keep]
-    dst = dst[keep]
+    is_edge = src != dst
+    src = src[is_edge]
+    dst = dst[is_edge]
     weight = None
-    if weight_kind is not None and rows.weight is not None:
-        weight = rows.weight.astype(weight_kind, copy=False)[keep] + weight_kind.type(0)
+    if weight_dtype is not None and rows.weight is not None:
+        weight = rows.weight.astype(weight_dtype, copy=False)[is_edge]
+        weight = weight + weight_dtype.type(0)  # -0.0 becomes 0.0
     if both_ways:
         src, dst = xp.concatenate([src, dst]), xp.concatenate([dst, src])
         if weight is not None:
             weight = xp.concatenate([weight, weight])
-    return _each_once(src, dst, weight, ids.size)
+    return _sort_distinct(src, dst, weight, ids.size)
 
 
-def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
+def _sort_distinct(src: Any, dst: Any, weight: Any, n_vertices: int) -> EdgeArrays:
     """Sort edges, and keep the one with the smallest weight of parallel edges."""
     xp = namespace(src)
     key = src.astype(np.int64) * n_vertices + dst
     if weight is None:
         order = xp.argsort(key, kind="stable")
-    else:
+    else:  # stable, so that parallel edges stay sorted by weight
         order = xp.argsort(weight, kind="stable")
         order = order[xp.argsort(key[order], kind="stable")]
     key = key[order]
-    first = xp.ones(key.size, bool)
-    first[1:] = key[1:] != key[:-1]
-    order = order[first]
-    return Part(src[order], dst[order], None if weight is None else weight[order])
+    is_first = xp.ones(key.size, bool)  # of its parallel edges
+    is_first[1:] = key[1:] != key[:-1]
+    order = order[is_first]
+    if weight is not None:
+        weight = weight[order]
+    return EdgeArrays(src[order], dst[order], weight)
 
 
-def select_sample(part: Part, count: int) -> np.ndarray:
+def select_sample(edges: EdgeArrays, count: int) -> np.ndarray:
     """Return about ``count`` edge starts at equal intervals; each represents the same number of
     edges.
     """
-    step = max(1, part.src.size // count)
-    return to_host(part.src[::step])
+    step = max(1, edges.src.size // count)
+    return to_host(edges.src[::step])
 
 
-def cut(part: Part, bounds: np.ndarray) -> list[Part]:
+def split(edges: EdgeArrays, bounds: np.ndarray) -> list[EdgeArrays]:
     """Split at vertices: piece i has the edges that leave ``bounds[i]`` to below ``bounds[i + 1]``."""
-    xp = namespace(part.src)
-    at = to_host(xp.searchsorted(part.src, xp.asarray(bounds.astype(part.src.dtype)))).tolist()
-    return [
-        Part(*(None if array is None else array[begin:end] for array in part))
-        for begin, end in pairwise(at)
-    ]
+    xp = namespace(edges.src)
+    bounds = xp.asarray(bounds.astype(edges.src.dtype))
+    positions = to_host(xp.searchsorted(edges.src, bounds)).tolist()
+    pieces = []
+    for begin, end in pairwise(positions):
+        weight = None
+        if edges.weight is not None:
+            weight = edges.weight[begin:end]
+        pieces.append(EdgeArrays(edges.src[begin:end], edges.dst[begin:end], weight))
+    return pieces
 
 
-def joined(pieces: Sequence[Part], n_vertices: int) -> Part:
-    """Join pieces of one range of vertices."""
+def join(pieces: Sequence[EdgeArrays], n_vertices: int) -> EdgeArrays:
+    """Join pieces of one range of vertices to a partition."""
     xp = namespace(pieces[0].src)
-    arrays = [
-        None if column[0] is None else xp.concatenate(column)
-        for column in zip(*pieces, strict=True)
-    ]
-    src, dst, weight = arrays
-    return _each_once(src, dst, weight, n_vertices)
+    src = xp.concatenate([piece.src for piece in pieces])
+    dst = xp.concatenate([piece.dst for piece in pieces])
+    weight = None
+    if pieces[0].weight is not None:
+        weight = xp.concatenate([piece.weight for piece in pieces])
+    return _sort_distinct(src, dst, weight, n_vertices)
 
 
-def outline(part: Part, low: int, high: int, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return degrees of the vertices from ``low`` to below ``high``, and a bitmap of the vertices
-    that edges lead to.
+def outline(
+    partition: EdgeArrays, low: int, high: int, n_vertices: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return degrees of the vertices from ``low`` to below ``high``, int64, and a bitmap of the
+    vertices that edges lead to; see ``_bitmap``.
     """
-    xp = namespace(part.src)
-    degrees = xp.bincount((part.src - low).astype(np.int64), minlength=high - low)
-    return to_host(degrees).astype(np.int64), _bits(part.dst, n_vertices)
+    xp = namespace(partition.src)
+    degrees = xp.bincount((partition.src - low).astype(np.int64), minlength=high - low)
+    return to_host(degrees).astype(np.int64), _bitmap(partition.dst, n_vertices)
 
 
-def host_column(part: Part, name: str) -> np.ndarray:
-    return to_host(getattr(part, name))
+def host_column(partition: EdgeArrays, name: str) -> np.ndarray:
+    """Return an array of a partition, ``src``, ``dst`` or ``weight``, in host memory."""
+    return to_host(getattr(partition, name))
 
 
-def make_frame(part: Part) -> Any:
+def make_frame(partition: EdgeArrays) -> Any:
     """Return the edges as a cuDF frame for cuGraph."""
     import cudf
 
-    columns = {"src": part.src, "dst": part.dst}
-    return cudf.DataFrame(columns if part.weight is None else columns | {"weight": part.weight})
+    columns = {"src": partition.src, "dst": partition.dst}
+    if partition.weight is not None:
+        columns["weight"] = partition.weight
+    return cudf.DataFrame(columns)
 
 
-def found_in(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def results_of_frame(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices and distances from one worker's piece of cuGraph's result."""
     return to_host(frame["vertex"].values), to_host(frame["distance"].values)
 
 
-def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
+def check(partition: EdgeArrays, distance: np.ndarray, limit: float | None) -> Checked:
     """Check every edge against the distances from one source, in the arithmetic of the traversal,
     without a tolerance.
 
     ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances
     with ``inf``, of all vertices. ``limit``: limit up to which the distances should be complete.
     """
-    edges = _look_up(part, distance)
-    claimed = edges.is_reached
+    # An edge counts if the distance along it is within the limit.
+    edges = _look_up(partition, distance)
+    is_within = edges.is_reached
     if limit is not None:
-        claimed = claimed & (edges.along <= as_distance(limit, edges.along.dtype))
+        is_within = is_within & (edges.along <= as_distance(limit, edges.along.dtype))
     is_shorter = edges.along < edges.head
     if distance.dtype.kind == "i":
         is_shorter |= edges.head == UNREACHED
-    longer = claimed & is_shorter
-    overflows = claimed & (edges.along == np.inf)
+    longer = is_within & is_shorter
+    overflows = is_within & (edges.along == np.inf)
     wrong = namespace(longer).flatnonzero(longer | overflows)
-    forward = edges.explains() & (edges.tail < edges.head)
+
+    is_from_nearer = edges.explains() & (edges.tail < edges.head)
     return Checked(
         longer=int(longer.sum()),
         overflows=int(overflows.sum()),
-        at=int(part.dst[wrong[0]]) if wrong.size else -1,
-        founded=_bits(part.dst[forward], distance.size),
+        at=int(partition.dst[wrong[0]]) if wrong.size else -1,
+        founded=_bitmap(partition.dst[is_from_nearer], distance.size),
     )
 
 
-def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
+def spread(partition: EdgeArrays, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
     """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is
     founded itself.
+
+    ``distance``: as of ``check``. ``founded``: bitmap of the vertices that are founded so far.
     """
-    edges = _look_up(part, distance)
-    xp = namespace(part.src)
-    level = edges.explains() & (edges.tail == edges.head)
-    level &= xp.unpackbits(xp.asarray(founded))[part.src].astype(bool)
-    return _bits(part.dst[level], distance.size)
+    edges = _look_up(partition, distance)
+    xp = namespace(partition.src)
+    is_founding = edges.explains() & (edges.tail == edges.head)
+    is_founding &= xp.unpackbits(xp.asarray(founded))[partition.src].astype(bool)
+    return _bitmap(partition.dst[is_founding], distance.size)
 
 
-class _Edges(NamedTuple):
+class _EdgeDistances(NamedTuple):
     """Per edge the distances of its tail and its head, that along it, and whether its tail is
     reached.
     """
@@ -272,21 +301,25 @@ class _Edges(NamedTuple):
         return self.is_reached & (self.along == self.head)
 
 
-def _look_up(part: Part, distance: np.ndarray) -> _Edges:
+def _look_up(partition: EdgeArrays, distance: np.ndarray) -> _EdgeDistances:
     """Return the distances that belong to each edge of a partition."""
-    xp = namespace(part.src)
-    there = xp.asarray(distance)
-    tail = there[part.src]
-    head = there[part.dst]
+    xp = namespace(partition.src)
+    distance_here = xp.asarray(distance)
+    tail = distance_here[partition.src]
+    head = distance_here[partition.dst]
     if distance.dtype.kind == "i":
-        return _Edges(tail, head, tail + distance.dtype.type(1), tail != UNREACHED)
-    with np.errstate(over="ignore"):
-        return _Edges(tail, head, tail + part.weight, xp.isfinite(tail))
+        along = tail + distance.dtype.type(1)
+        return _EdgeDistances(tail, head, along, tail != UNREACHED)
+    with np.errstate(over="ignore"):  # an overflow is found by ``check``
+        along = tail + partition.weight
+    return _EdgeDistances(tail, head, along, xp.isfinite(tail))
 
 
-def _bits(vertices: Any, n_vertices: int) -> np.ndarray:
-    """Return a bitmap of some vertices."""
+def _bitmap(vertices: Any, n_vertices: int) -> np.ndarray:
+    """Return a bitmap of some vertices: a uint8 array in host memory, one bit per vertex, the highest
+    bit of a byte first.
+    """
     xp = namespace(vertices)
-    marked = xp.zeros(n_vertices, bool)
-    marked[vertices] = True
-    return to_host(xp.packbits(marked))
+    is_in = xp.zeros(n_vertices, bool)
+    is_in[vertices] = True
+    return to_host(xp.packbits(is_in))

@@ -41,7 +41,7 @@ from ..worker.batch_context import BatchContext
 from ..worker.planning import Request, require_weights
 from ..worker.traverse import Attempt, BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
-from .rapids import Cugraph, opened, sentinel
+from .rapids import Cugraph, open_cugraph, sentinel
 
 _SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unfinished part file
 
@@ -65,19 +65,23 @@ class _Plan:
     group = 1
     depth = 0
 
-    def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
+    def __init__(self, cugraph: Cugraph, graph: PartitionedGraph, request: Request):
         self.algorithm = request.algorithm
-        self.together = together
+        self.cugraph = cugraph
         self._graph = graph
         targets = None
         if request.targets is not None:
             targets = sort_distinct(request.targets.numbers)
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
-        wide = 8 if request.algorithm == "bfs" else 4 + require_weights(graph).itemsize
-        self.nbytes = (2 * wide + 4) * graph.n_vertices
-        shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
+
+        # An estimate: of each vertex its number and a distance, twice, and 4 bytes more.
+        distance_bytes = 4
+        if request.algorithm == "sssp":
+            distance_bytes = require_weights(graph).itemsize
+        self.nbytes = (2 * (4 + distance_bytes) + 4) * graph.n_vertices
+        size = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
         self.why = (
-            f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
+            f"{size} in parts on {cugraph.n_workers} workers; every search runs on all of them"
         )
 
     def run(
@@ -88,7 +92,7 @@ class _Plan:
         cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
-        source = int(numbers[0])
+        source = int(numbers[0])  # ``group`` is 1
         limit = self.query.limit
         if self.algorithm == "bfs":
             distance = self._search(source, limit, np.dtype(np.int32), UNREACHED)
@@ -108,31 +112,34 @@ class _Plan:
 
     def _add_up_weights(self, source: int, limit: float | None) -> np.ndarray:
         """Search by weights; raise PrecisionError for a sum of integers that is not exact."""
-        kind = require_weights(self._graph).dtype
+        dtype = require_weights(self._graph).dtype
         if not self._graph.integer_weights:
-            return self._search(source, limit, kind, np.inf)
-        most = EXACT_BELOW[kind]
-        if limit is not None and limit >= most:
-            limit = kind.type(limit).item()  # rounded as sums are, so that no sum within it is lost
-        distance = self._search(source, limit, kind, np.inf)
-        if any_beyond(distance, most):
+            return self._search(source, limit, dtype, np.inf)
+
+        exact_below = EXACT_BELOW[dtype]
+        if limit is not None and limit >= exact_below:
+            limit = dtype.type(
+                limit
+            ).item()  # rounded as sums are, so that no sum within it is lost
+        distance = self._search(source, limit, dtype, np.inf)
+        if any_beyond(distance, exact_below):
             raise PrecisionError(
-                f"a distance is {most:,} or more, where {kind} does not hold every integer; leave "
-                "--weight-type out, or take --engine kepler"
+                f"a distance is {exact_below:,} or more, where {dtype} does not hold every integer; "
+                "leave --weight-type out, or take --engine kepler"
             )
         return distance
 
     def _search(
-        self, source: int, limit: float | None, kind: np.dtype, unreached: float
+        self, source: int, limit: float | None, dtype: np.dtype, unreached: float
     ) -> np.ndarray:
         """Return the distances within a limit of all vertices, with our value of unreached ones."""
-        distance = np.full(self._graph.n_vertices, unreached, kind)
+        distance = np.full(self._graph.n_vertices, unreached, dtype)
         distance[source] = 0
         # cuGraph does not know vertices without edges.
         if self._graph.derived.degrees[source]:
-            for vertices, theirs in self.together.search(self._graph, source, limit, kind):
+            for vertices, theirs in self.cugraph.search(self._graph, source, limit, dtype):
                 distance[vertices] = np.where(
-                    theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False)
+                    theirs == sentinel(theirs.dtype), unreached, theirs.astype(dtype, copy=False)
                 )
         if limit is not None:
             distance[~at_most(distance, limit)] = unreached
@@ -147,28 +154,30 @@ class _BatchTraverser(BatchTraverser):
     _plan: _Plan
     _graph: PartitionedGraph
 
-    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> Attempt:
+    def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
         """Traverse from a group; errors of one source alone are survived."""
         try:
-            return Attempt(*self._traverse(group, firsts, context))
+            return Attempt(*self._traverse(group, first_sources, context))
         except (CertificateError, PrecisionError) as error:
-            name = self._graph.ids_at(np.array([group[0][0]]))[0]
+            ((source, _),) = group
+            name = self._graph.ids_at(np.array([source]))[0]
             return Attempt(None, reason=f"{type(error).__name__}: source {name}: {error}")
 
     def _certify(self, traversals: Traversals) -> None:
         for traversal in traversals:
             distance = np.ascontiguousarray(traversal.distance)
-            self._plan.together.certify(
+            certificate = self._plan.cugraph.certify(
                 self._graph, traversal.source, distance, traversal.limit
-            ).require()
+            )
+            certificate.require()
 
 
 @contextlib.contextmanager
 def mg_engine(settings: Settings) -> Iterator[MgEngine]:
-    """Yield the engine with its cluster; raises the errors of ``rapids.opened``."""
+    """Yield the engine with its cluster; raises the errors of ``rapids.open_cugraph``."""
     started = time.perf_counter()
-    with opened(settings) as together:
-        yield MgEngine(settings, together, time.perf_counter() - started)
+    with open_cugraph(settings) as cugraph:
+        yield MgEngine(settings, cugraph, time.perf_counter() - started)
 
 
 class MgEngine:
@@ -180,9 +189,9 @@ class MgEngine:
     _graph: PartitionedGraph
     _plan: _Plan
 
-    def __init__(self, settings: Settings, together: Cugraph, start_seconds: float):
+    def __init__(self, settings: Settings, cugraph: Cugraph, start_seconds: float):
         self._settings = settings
-        self._together = together
+        self._cugraph = cugraph
         self._start_seconds = start_seconds
 
     def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
@@ -191,16 +200,18 @@ class MgEngine:
         """
         settings = self._settings
         started = time.perf_counter()
-        graph = self._together.build()
+        graph = self._cugraph.build()
         seconds = time.perf_counter() - started
+
         numbers, duplicates = choose_sources(graph, settings)
         targets = None
         if settings.targets is not None:
             targets = read_targets(graph, settings, settings.targets)
         question = make_question(settings, targets=Targets.of(graph, targets))
         request = Request.to_answer(question, settings)
+
         self._graph = graph
-        self._plan = _Plan(self._together, graph, request)
+        self._plan = _Plan(self._cugraph, graph, request)
         prepared = Prepared(
             graph=graph,
             request=request,
@@ -221,15 +232,22 @@ class MgEngine:
         """
         graph = self._graph
         load = make_load(prepared)
-        edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
-        memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
-        memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
-        most = min(
-            _SOURCES_PER_PART, sources_per_part(graph.n_vertices, load.rows_per_source, "cuda")
-        )
-        size = min(load.n_sources, most) if batch_size == "auto" else batch_size
+
+        # Per GPU. Partitions have the numbers of both ends of an edge, so 8 bytes more than a CSR.
+        edge_bytes = -(-(graph.nbytes + 8 * graph.n_edges) // self._cugraph.n_workers)
+        memory = {"edges": edge_bytes, "cuGraph's graph": edge_bytes}
+        memory["traversal"] = load.state_bytes
+        memory["certificate"] = 0
+        if load.certified:
+            memory["certificate"] = edge_bytes // 2 + 16 * graph.n_vertices
+
+        if batch_size == "auto":
+            readable_size = sources_per_part(graph.n_vertices, load.rows_per_source, "cuda")
+            size = min(load.n_sources, _SOURCES_PER_PART, readable_size)
+        else:
+            size = batch_size
         return Sizing(
-            workers=self._together.n_workers,
+            workers=self._cugraph.n_workers,
             threads=1,
             batch_size=size,
             n_batches=-(-load.n_sources // size),
@@ -244,7 +262,7 @@ class MgEngine:
         """Run all batches, one after another; as ``KeplerEngine.answer``."""
         started = time.perf_counter()
         run.announce({"start": self._start_seconds})
-        with run.watch(self._together.client):
+        with run.watch(self._cugraph.client):
             self._run_batches(run)
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
@@ -252,16 +270,17 @@ class MgEngine:
         """Search from the sources of each batch, and write its part."""
         traverser = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
-            self._together.load(self._graph)
+            self._cugraph.load(self._graph)
         for part, sources in run.batches.items():
             signals.check()
             context = BatchContext()
-            rows = traverser.answer_batch(part, sources, context)
+            rows = traverser.answer_batch(part, sources, context)  # searches as it is written
             with writing_to(run.folder.path), context.clock("write"):
                 summary = write_part(Store(run.folder.path), part, run.layout, rows)
+
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     run.failed(part, [source], reason)
                 if summary is not None:
-                    context.finish(summary, worker=f"all {self._together.n_workers}")
+                    context.finish(summary, worker=f"all {self._cugraph.n_workers}")
                     run.done(part, summary, frozenset(source for source, _ in context.failed))

@@ -12,21 +12,29 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from distributed import Client
 
-from kepler_traverse._arrays import EXACT_BELOW, as_distance, float_that_holds, index_dtype
+from kepler_traverse._arrays import (
+    EXACT_BELOW,
+    UNREACHED,
+    as_distance,
+    float_that_holds,
+    index_dtype,
+)
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-# a part is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
-_PARTS_PER_WORKER = 4
-_SAMPLED = 4096  # edge starts per chunk of the rows, by which parts of about equal size are chosen
+# a partition is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
+_PARTITIONS_PER_WORKER = 4
+# edge starts per chunk of the rows, by which partitions of about equal size are chosen
+_SAMPLE_SIZE = 4096
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -59,16 +67,17 @@ class PartitionedGraph(Graph):
 class Edges:
     """The edge partitions of a graph on the workers of a cluster.
 
-    ``rows`` are futures of ``edge_partition.Part``: the rows of the edge list, divided in any way.
+    ``rows`` are futures of ``edge_partition.EdgeArrays``: the rows of the edge list, divided in any
+    way.
 
     Attributes
     ----------
-    parts : list of futures of edge_partition.Part
+    partitions : list of futures of edge_partition.EdgeArrays
         Ordered by their ranges of vertices, once the graph is built.
     heaviest : number or None
         The largest weight of a row.
     index : dtype
-        Of the vertex numbers in the parts.
+        Of the vertex numbers in the partitions.
     """
 
     def __init__(self, client: Client, rows: Sequence[Any], weighted: bool) -> None:
@@ -76,7 +85,7 @@ class Edges:
         self._rows = rows
         self._weighted = weighted
         self._workers = sorted(client.nthreads())
-        self.parts: list[Any] = []
+        self.partitions: list[Any] = []
         self.heaviest: float | None = None
         self.index = np.dtype(np.int32)
 
@@ -90,99 +99,126 @@ class Edges:
 
         Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
         """
-        id_kind = _id_kind(kinds, files)
-        kind = _float_kind(kinds.get("weight"), weight_type)
-        integers = self._weighted and kind is None
-        facts = self._ask(edge_partition.check_chunk, self._rows, kind, files)
-        ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
+        # Check each chunk of the rows, and collect the ids.
+        id_dtype = _id_dtype(kinds, files)
+        weight_dtype = _float_dtype(kinds.get("weight"), weight_type)
+        facts = self._ask(edge_partition.check_chunk, self._rows, weight_dtype, files)
+        ids = functools.reduce(
+            np.union1d, (chunk.ids.astype(id_dtype, copy=False) for chunk in facts)
+        )
         # edges are sorted by both ends in one integer
         if ids.size * ids.size > np.iinfo(np.int64).max:
             raise InputError(
                 f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph"
             )
-        if integers:
-            weights = (min(f.low for f in facts), max(f.high for f in facts))
-            kind = _integer_kind(weights, ids.size, weight_type, files)
-        loops = sum(f.self_loops for f in facts)
-        n_rows = sum(f.rows for f in facts)
-        stored_rows = (n_rows - loops) * (1 if directed else 2)
+
+        # Choose the types of weights and vertex numbers.
+        has_integers = self._weighted and weight_dtype is None
+        if has_integers:
+            range_ = (min(chunk.low for chunk in facts), max(chunk.high for chunk in facts))
+            weight_dtype = _integer_dtype(range_, ids.size, weight_type, files)
+        n_loops = sum(chunk.self_loops for chunk in facts)
+        n_rows = sum(chunk.rows for chunk in facts)
+        n_stored_rows = (n_rows - n_loops) * (1 if directed else 2)
         # cuGraph has one type for vertices and edges
-        self.index = index_dtype(max(ids.size, stored_rows))
+        self.index = index_dtype(max(ids.size, n_stored_rows))
         if self._weighted:
-            self.heaviest = max(f.high for f in facts)
-        bounds = self._distribute(ids, kind, both_ways=not directed)
+            self.heaviest = max(chunk.high for chunk in facts)
+
+        # Distribute the edges.
+        bounds = self._distribute(ids, weight_dtype, both_ways=not directed)
         offsets, has_edge = self._outline(bounds, ids.size)
         graph = PartitionedGraph(
             offsets=offsets,
             targets=np.zeros(0, index_dtype(ids.size)),
-            weights=None if kind is None else np.zeros(0, kind),
+            weights=None if weight_dtype is None else np.zeros(0, weight_dtype),
             ids=ids,
             directed=directed,
             report=BuildReport(
                 rows=n_rows,
-                self_loops=loops,
-                parallel_edges=stored_rows - int(offsets[-1]),
-                negative_zeros=sum(f.negative_zeros for f in facts),
+                self_loops=n_loops,
+                parallel_edges=n_stored_rows - int(offsets[-1]),
+                negative_zeros=sum(chunk.negative_zeros for chunk in facts),
                 isolated_vertices=ids.size - int(has_edge.sum()),
                 weight_source=str(kinds["weight"]) if self._weighted else "",
             ),
             edges=self,
-            integer_weights=integers,
-            float_distances=integers and weight_type != "auto",
+            integer_weights=has_integers,
+            float_distances=has_integers and weight_type != "auto",
         )
         if self._weighted:  # this graph object has no weights that would tell it
             graph.derived.cache["heaviest"] = self.heaviest
         return graph
 
-    def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:
-        """Sort the edges into partitions; returns the bounds of their vertex ranges, one more than
+    def _distribute(
+        self, ids: np.ndarray, weight_dtype: np.dtype | None, both_ways: bool
+    ) -> np.ndarray:
+        """Sort the edges into partitions; return the bounds of their vertex ranges, one more than
         there are partitions.
         """
         client = self._client
         index = self.index
-        everywhere = client.scatter(ids, broadcast=True)
-        shares = [
+        ids_everywhere = client.scatter(ids, broadcast=True)
+        chunks = [
             client.submit(
-                edge_partition.numbered, rows, everywhere, kind, index, both_ways, pure=False
+                edge_partition.number_vertices,
+                rows,
+                ids_everywhere,
+                weight_dtype,
+                index,
+                both_ways,
+                pure=False,
             )
             for rows in self._rows
         ]
-        self._rows = ()
-        n_parts = _PARTS_PER_WORKER * len(self._workers)
-        samples = np.sort(np.concatenate(self._ask(edge_partition.select_sample, shares, _SAMPLED)))
-        inner = np.zeros(n_parts - 1, index)
-        if samples.size:
-            inner = samples[np.arange(1, n_parts) * samples.size // n_parts]
+        self._rows = ()  # the workers may forget them
+
+        # Ranges of vertices which as many sampled edges leave.
+        n_partitions = _PARTITIONS_PER_WORKER * len(self._workers)
+        samples = self._ask(edge_partition.select_sample, chunks, _SAMPLE_SIZE)
+        starts = np.sort(np.concatenate(samples))
+        inner = np.zeros(n_partitions - 1, index)
+        if starts.size:
+            inner = starts[np.arange(1, n_partitions) * starts.size // n_partitions]
         bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)
-        pieces = [client.submit(edge_partition.cut, share, bounds, pure=False) for share in shares]
-        del shares
-        self.parts = [
-            client.submit(
+
+        # Each chunk is split at the bounds, and the pieces of a range are joined on one worker.
+        splits = [
+            client.submit(edge_partition.split, chunk, bounds, pure=False) for chunk in chunks
+        ]
+        del chunks
+        for number in range(n_partitions):
+            pieces = [client.submit(_select_piece, split, number, pure=False) for split in splits]
+            partition = client.submit(
                 _join,
-                *[client.submit(_item, piece, part, pure=False) for piece in pieces],
+                *pieces,
                 n_vertices=ids.size,
-                workers=[self._workers[part % len(self._workers)]],
+                workers=[self._workers[number % len(self._workers)]],
                 pure=False,
             )
-            for part in range(n_parts)
-        ]
+            self.partitions.append(partition)
         return bounds
 
     def _outline(self, bounds: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets of the whole graph, and which vertices have an edge."""
+        """Return offsets of the whole graph, and which vertices have an edge.
+
+        ``bounds``: of the ranges of vertices, as ``_distribute`` returns them.
+        """
+        ranges = list(pairwise(bounds.tolist()))
         futures = [
             self._client.submit(
-                edge_partition.outline, part, int(low), int(high), n_vertices, pure=False
+                edge_partition.outline, partition, low, high, n_vertices, pure=False
             )
-            for part, low, high in zip(self.parts, bounds[:-1], bounds[1:], strict=True)
+            for partition, (low, high) in zip(self.partitions, ranges, strict=True)
         ]
-        offsets = np.zeros(n_vertices + 1, np.int64)
-        touched = np.zeros(-(-n_vertices // 8), np.uint8)
-        for future, low, high in zip(futures, bounds[:-1], bounds[1:], strict=True):
-            degrees, bits = future.result()
+        offsets = np.zeros(n_vertices + 1, np.int64)  # degrees at first
+        bitmap_of_heads = np.zeros(-(-n_vertices // 8), np.uint8)
+        for future, (low, high) in zip(futures, ranges, strict=True):
+            degrees, bitmap = future.result()
             offsets[low + 1 : high + 1] = degrees
-            touched |= bits
-        has_edge = (offsets[1:] > 0) | np.unpackbits(touched)[:n_vertices].astype(bool)
+            bitmap_of_heads |= bitmap
+        is_head = np.unpackbits(bitmap_of_heads)[:n_vertices].astype(bool)
+        has_edge = (offsets[1:] > 0) | is_head
         return np.cumsum(offsets), has_edge
 
     def frames(self) -> list[Any]:
@@ -190,13 +226,15 @@ class Edges:
         worker of its partition.
         """
         return [
-            self._client.submit(edge_partition.make_frame, part, pure=False) for part in self.parts
+            self._client.submit(edge_partition.make_frame, partition, pure=False)
+            for partition in self.partitions
         ]
 
     def column(self, name: str) -> Iterator[np.ndarray]:
         """Yield one column of all edges in order, one partition after another."""
-        for part in self.parts:
-            yield self._client.submit(edge_partition.host_column, part, name, pure=False).result()
+        for partition in self.partitions:
+            future = self._client.submit(edge_partition.host_column, partition, name, pure=False)
+            yield future.result()
 
     def certify(self, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
         """Certify distances from one source without predecessors; each worker checks the edges of
@@ -211,119 +249,133 @@ class Edges:
 
         Raises PrecisionError: a distance exceeds the largest number of its type.
         """
-        failures = _out_of_range(source, distance, limit)
+        failures = _range_failures(source, distance, limit)
         if failures:
             return Certificate(failures)
-        everywhere = self._client.scatter(distance, broadcast=True)
-        checks = self._ask(edge_partition.check, self.parts, everywhere, limit)
-        if any(part.overflows for part in checks):
+
+        distance_everywhere = self._client.scatter(distance, broadcast=True)
+        checks = self._ask(edge_partition.check, self.partitions, distance_everywhere, limit)
+        if any(checked.overflows for checked in checks):
             raise PrecisionError(
                 f"a distance exceeds the largest {distance.dtype}; take "
                 "--weight-type float64, or scale the weights down"
             )
-        longer = [part for part in checks if part.longer]
+
+        longer = [checked for checked in checks if checked.longer]
         if longer:
-            count = sum(part.longer for part in longer)
+            count = sum(checked.longer for checked in longer)
             failures["C3"] = (
                 f"{count} edges allow a shorter distance, one of them to "
                 f"vertex number {longer[0].at}"
             )
-        bits = np.bitwise_or.reduce([part.founded for part in checks])
-        lost = self._lost(source, distance, bits, everywhere)
-        if lost.size:
+        bitmap = np.bitwise_or.reduce([checked.founded for checked in checks])
+        unfounded = self._find_unfounded(source, distance, bitmap, distance_everywhere)
+        if unfounded.size:
             failures["C4"] = (
-                f"{lost.size} distances are explained by no edge, or only "
-                f"by each other, one of them to vertex number {lost[0]}"
+                f"{unfounded.size} distances are explained by no edge, or only "
+                f"by each other, one of them to vertex number {unfounded[0]}"
             )
         return Certificate(failures)
 
-    def _lost(
-        self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any
+    def _find_unfounded(
+        self, source: int, distance: np.ndarray, bitmap: np.ndarray, distance_everywhere: Any
     ) -> np.ndarray:
-        """Return vertices with a distance that is not founded."""
-        counts_hops = distance.dtype.kind == "i"
-        reached = distance != -1 if counts_hops else np.isfinite(distance)
-        founded = np.unpackbits(bits)[: distance.size].astype(bool)
-        founded[source] = True
-        while True:
-            lost = np.flatnonzero(reached & ~founded)
-            if not lost.size or counts_hops:
-                return lost
-            packed = np.packbits(founded)
-            more = np.bitwise_or.reduce(
-                self._ask(edge_partition.spread, self.parts, everywhere, packed)
-            )
-            founded |= np.unpackbits(more)[: distance.size].astype(bool)
-            if lost.size == np.count_nonzero(reached & ~founded):
-                return lost
+        """Return the numbers of vertices with a distance that is not founded.
 
-    def _ask(self, question: Any, parts: Sequence[Any], *more: Any) -> list[Any]:
-        """Run a function on all partitions, each on its worker."""
+        ``bitmap``: of those that an edge from a nearer vertex founds. ``distance_everywhere``: future
+        of the distances on all workers.
+        """
+        counts_hops = distance.dtype.kind == "i"
+        if counts_hops:
+            is_reached = distance != UNREACHED
+        else:
+            is_reached = np.isfinite(distance)
+        is_founded = np.unpackbits(bitmap)[: distance.size].astype(bool)
+        is_founded[source] = True
+        while True:
+            unfounded = np.flatnonzero(is_reached & ~is_founded)
+            if not unfounded.size or counts_hops:  # no edge has length zero in hops
+                return unfounded
+            founded = np.packbits(is_founded)
+            bitmaps = self._ask(
+                edge_partition.spread, self.partitions, distance_everywhere, founded
+            )
+            bitmap = np.bitwise_or.reduce(bitmaps)
+            is_founded |= np.unpackbits(bitmap)[: distance.size].astype(bool)
+            if unfounded.size == np.count_nonzero(is_reached & ~is_founded):
+                return unfounded
+
+    def _ask(self, question: Any, arrays: Sequence[Any], *arguments: Any) -> list[Any]:
+        """Call a function of ``edge_partition`` for all chunks or partitions, each on its worker."""
         return self._client.gather(
-            [self._client.submit(question, part, *more, pure=False) for part in parts]
+            [self._client.submit(question, edges, *arguments, pure=False) for edges in arrays]
         )
 
 
-def _item(pieces: list[Any], at: int) -> Any:
-    return pieces[at]
+def _select_piece(pieces: list[Any], number: int) -> Any:
+    """Return one of the pieces of a chunk; in a task, so that only this piece is sent elsewhere."""
+    return pieces[number]
 
 
 def _join(*pieces: Any, n_vertices: int) -> Any:
-    return edge_partition.joined(pieces, n_vertices)
+    """Join pieces, which are arguments each, since Dask looks for futures there."""
+    return edge_partition.join(pieces, n_vertices)
 
 
-def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
+def _range_failures(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
     """Return what violates the rules C1, of the source, and C2, of the range of distances."""
     if distance[source] != 0:
         return {"C1": f"the distance of the source to itself is {distance[source]}"}
     if distance.dtype.kind == "i":
-        bad = distance < -1
+        is_wrong = distance < UNREACHED
         if limit is not None:
-            bad |= distance > limit
+            is_wrong |= distance > limit
     else:
-        most = as_distance(limit, distance.dtype)
-        bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
-    at = np.flatnonzero(bad)
-    if at.size:
-        return {"C2": f"{at.size} distances are out of range, the first is {distance[at[0]]}"}
+        largest = as_distance(limit, distance.dtype)
+        is_beyond = (distance > largest) & (distance != np.inf)
+        is_wrong = np.signbit(distance) | np.isnan(distance) | is_beyond
+    wrong = distance[is_wrong]
+    if wrong.size:
+        return {"C2": f"{wrong.size} distances are out of range, the first is {wrong[0]}"}
     return {}
 
 
-def _id_kind(kinds: dict[str, np.dtype], files: str) -> np.dtype:
+def _id_dtype(kinds: dict[str, np.dtype], files: str) -> np.dtype:
     """Return the type that holds the ids of both ends."""
-    kind = np.result_type(kinds["src"], kinds["dst"])
-    if kind.kind not in "iu":
+    dtype = np.result_type(kinds["src"], kinds["dst"])
+    if dtype.kind not in "iu":
         raise EdgeListError(
             f"{files}: ids are {kinds['src']} and {kinds['dst']}, which "
             "no integer type holds; cast them"
         )
-    return kind
+    return dtype
 
 
-def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
+def _float_dtype(column_dtype: np.dtype | None, weight_type: str) -> np.dtype | None:
     """Return the type of float weights; None without weights, or if their values decide it."""
-    if kind is None or kind.kind != "f":
+    if column_dtype is None or column_dtype.kind != "f":
         return None
     if weight_type == "auto":
-        return np.result_type(kind, np.float32)
+        return np.result_type(column_dtype, np.float32)
     return np.dtype(weight_type)
 
 
-def _integer_kind(
+def _integer_dtype(
     weights: tuple[int, int], n_vertices: int, weight_type: str, files: str
 ) -> np.dtype:
     """Return the narrowest float type that cannot round the sum of a path; float64 if none is known
     to suffice. ``weights``: the smallest and the largest one.
     """
     low, high = weights
-    kind = float_that_holds(low, high)
-    if kind is None:
+    holds_weights = float_that_holds(low, high)
+    if holds_weights is None:
         raise EdgeListError(
             f"{files}: integer weight {high} is beyond 2^53, which no "
             "float holds; scale the weights down"
         )
     if weight_type != "auto":
-        return max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+        return max(holds_weights, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+    # A path has at most n - 1 edges.
     narrow = np.dtype(np.float32)
     if high * max(n_vertices - 1, 1) < EXACT_BELOW[narrow]:
         return narrow

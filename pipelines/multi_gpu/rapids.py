@@ -53,30 +53,30 @@ _TIMES_SLOWEST = 20.0
 
 
 @contextlib.contextmanager
-def opened(settings: Settings) -> Iterator[Cugraph]:
+def open_cugraph(settings: Settings) -> Iterator[Cugraph]:
     """Yield cuGraph on a cluster of its own, or on the one that the settings name.
 
     Raises DeviceError (no GPU, or a package is missing) or ClusterError (workers do not start, or a
     worker is lost).
     """
-    rapids = _rapids()
+    rapids = _import_rapids()
     is_external = settings.scheduler is not None
     n_workers = 0 if is_external else _n_workers(settings)
     with cluster_for(settings, "cuda", n_workers, _FIRST_POOL) as client, client.as_current():
         if is_external:
             refuse_unfit_workers(client, "cuda", [])
-        rapids.comms.initialize(p2p=True)
-        together = Cugraph(settings, client, rapids)
+        rapids.comms.initialize(p2p=True)  # NCCL between all workers
+        cugraph = Cugraph(settings, client, rapids)
         try:
-            yield together
+            yield cugraph
         finally:
             # else the driver would wait here for a worker that waits for a lost one
-            if together.is_whole:
+            if cugraph.is_whole:
                 rapids.comms.destroy()
 
 
-def _rapids() -> SimpleNamespace:
-    """Return the modules of RAPIDS that this engine calls."""
+def _import_rapids() -> SimpleNamespace:
+    """Return the modules of RAPIDS that this engine calls; raise DeviceError if one is missing."""
     try:
         import cudf
         import cugraph
@@ -106,14 +106,18 @@ def _n_workers(settings: Settings) -> int:
     return wanted
 
 
-def sentinel(kind: np.dtype) -> Any:
+def sentinel(dtype: np.dtype) -> Any:
     """Return the distance that cuGraph assigns to unreached vertices."""
-    return (np.iinfo if kind.kind in "iu" else np.finfo)(kind).max
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return np.finfo(dtype).max
 
 
 class Cugraph:
-    """cuGraph on all workers of a cluster, for one graph; ``is_whole``: whether all of them
-    respond, as far as is known.
+    """cuGraph on all workers of a cluster, for one graph.
+
+    ``is_whole``: whether all workers respond, as far as is known. ``kind`` of a method is the type of
+    the distances: int32 for hops, else that of the weights.
     """
 
     def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
@@ -128,11 +132,11 @@ class Cugraph:
 
     def build(self) -> PartitionedGraph:
         """Read the edge list of the settings on the workers and build the graph."""
-        return self.together(self._built, "reading the edge list")
+        return self._run_on_all(self._build, "reading the edge list")
 
     def load(self, graph: PartitionedGraph) -> None:
         """Load the edges into cuGraph."""
-        self.together(lambda: self._load(graph), "building cuGraph's graph")
+        self._run_on_all(lambda: self._load(graph), "building cuGraph's graph")
 
     def search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
@@ -141,52 +145,53 @@ class Cugraph:
         ``sentinel``.
 
         ``source`` has an edge. With a limit the result may or may not have vertices farther away.
-        ``kind``: type of the distances: int32 for hops, else the type of the weights.
         """
         started = time.monotonic()
-        answers = self.together(
-            lambda: self._searched(graph, source, limit, kind),
+        pieces = self._run_on_all(
+            lambda: self._search(graph, source, limit, kind),
             f"the search from vertex number {source}",
         )
         self._slowest = max(self._slowest, time.monotonic() - started)
-        return answers
+        return pieces
 
     def certify(
         self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None
     ) -> Certificate:
         """Certify distances on the workers; see ``Edges.certify``."""
-        return self.together(
+        return self._run_on_all(
             lambda: graph.edges.certify(source, distance, limit), "the certificate"
         )
 
-    def _built(self) -> PartitionedGraph:
+    def _build(self) -> PartitionedGraph:
         """Have the workers read the edge list, and build the graph of it."""
         settings = self._settings
-        found = _find_parquet(settings)
-        paths = found.paths
-        columns = found.columns.roles
+        edge_files = _find_parquet(settings)
+        paths = edge_files.paths
+        columns = edge_files.columns.roles
         files = paths[0]
         if len(paths) > 1:
             files += f" and {len(paths) - 1} more"
+
+        # Each worker reads blocks of the files, which become rows in its memory.
         block = min(_BLOCK_BYTES, max(self._rapids.dask.get_chunksize(path) for path in paths))
         frames = self._rapids.dask_cudf.read_parquet(
             paths, columns=list(columns.values()), index=False, blocksize=block
         )
         rows = [
-            self.client.submit(edge_partition.rows_in, frame, columns, files, pure=False)
+            self.client.submit(edge_partition.arrays_of_frame, frame, columns, files, pure=False)
             for frame in self.client.compute(frames.to_delayed())
         ]
         edges = Edges(self.client, rows, "weight" in columns)
-        del rows, frames
-        graph = edges.build(found.kinds, settings.directed, settings.weight_type, files)
-        return replace(graph, report=graph.report.with_columns(found.columns))
+        del rows, frames  # ``edges`` forgets them once they are numbered
+        graph = edges.build(edge_files.kinds, settings.directed, settings.weight_type, files)
+        return replace(graph, report=graph.report.with_columns(edge_files.columns))
 
     def _load(self, graph: PartitionedGraph) -> None:
         """Build cuGraph's graph of the edges."""
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
         # with both directions of each edge: see partitioned_graph
-        loaded = self._rapids.cugraph.Graph(directed=True)
-        loaded.from_dask_cudf_edgelist(
+        cugraphs_graph = self._rapids.cugraph.Graph(directed=True)
+        cugraphs_graph.from_dask_cudf_edgelist(
             frames,
             source="src",
             destination="dst",
@@ -194,24 +199,29 @@ class Cugraph:
             renumber=True,
             store_transposed=False,
         )
-        self._graph = loaded
+        self._graph = cugraphs_graph
 
-    def _searched(
+    def _search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Search by hops, or by weights, from one source."""
         if kind.kind == "i":
             return self._count_hops(graph, source, limit)
         if graph.edges.heaviest == 0:
-            # with weights of 0 alone cuGraph's SSSP never leaves its first bucket
-            return [
-                (v, np.where(d == sentinel(d.dtype), np.finfo(kind).max, 0).astype(kind))
-                for v, d in self._count_hops(graph, source, None)
-            ]
+            # With weights of 0 alone cuGraph's SSSP never leaves its first bucket. What hops reach is
+            # at distance 0.
+            pieces = []
+            for vertices, hops in self._count_hops(graph, source, None):
+                is_unreached = hops == sentinel(hops.dtype)
+                distances = np.where(is_unreached, sentinel(kind), 0).astype(kind)
+                pieces.append((vertices, distances))
+            return pieces
+
         cutoff = None
-        # cuGraph omits vertices at the cutoff itself
-        if limit is not None and np.isfinite(as_distance(limit, kind)):
-            cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
+        if limit is not None:
+            last = as_distance(limit, kind)
+            if np.isfinite(last):  # cuGraph omits vertices at the cutoff itself
+                cutoff = float(np.nextafter(last, kind.type(np.inf)))
         return self._gather(self._rapids.dask.sssp(self._graph, source, cutoff=cutoff))
 
     def _count_hops(
@@ -230,29 +240,35 @@ class Cugraph:
         """Return vertices and distances of each piece of cuGraph's result."""
         pieces = self.client.compute(frame.to_delayed())
         return self.client.gather(
-            [self.client.submit(edge_partition.found_in, piece, pure=False) for piece in pieces]
+            [
+                self.client.submit(edge_partition.results_of_frame, piece, pure=False)
+                for piece in pieces
+            ]
         )
 
-    def together(self, work: Any, what: str) -> Any:
+    def _run_on_all(self, work: Any, what: str) -> Any:
         """Return the value of ``work()``, which needs all workers. If one is lost, raise; the
-        others would wait forever.
+        others would wait forever. ``what`` names the work in errors.
 
         ``work`` runs in a thread, because neither NCCL nor Dask times out.
         """
-        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # the thread needs the client, which cuGraph and Dask look up
         context = contextvars.copy_context()
-        start(lambda: done.put(_outcome(context, work)), "kepler-together")
+        start(lambda: outcomes.put(_outcome(context, work)), "kepler-together")
         started = time.monotonic()
-        # until the thread has ended; an interrupt may be raised here
+
+        # Until the thread has ended, some workers may wait for others, also after an interrupt here.
         was_whole = self.is_whole
         self.is_whole = False
         while True:
             try:
-                result, error = done.get(timeout=_TICK)
+                result, error = outcomes.get(timeout=_TICK)
                 break
             except queue.Empty:
-                self._look(what, time.monotonic() - started)
+                self._refuse_lost_workers(what, time.monotonic() - started)
+
+        # An error of this package is raised by all workers alike.
         if error is None or isinstance(error, KeplerError):
             self.is_whole = was_whole
             if error is not None:
@@ -269,9 +285,9 @@ class Cugraph:
             f"{what}: {type(error).__name__}: {_short(error)}; run again with --resume"
         ) from error
 
-    def _look(self, what: str, seconds: float) -> None:
-        """Raise ClusterError if a worker was lost or restarted, or if the search exceeds its
-        deadline.
+    def _refuse_lost_workers(self, what: str, seconds: float) -> None:
+        """Raise ClusterError if a worker was lost or restarted, or if the work has taken longer than
+        its deadline.
         """
         deadline = self._settings.batch_deadline
         if deadline == "auto":
@@ -288,7 +304,7 @@ class Cugraph:
 
 
 def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
-    """Return the value of work, or its error."""
+    """Return the value of work and None, or None and its error."""
     try:
         return context.run(work), None
     except BaseException as error:  # an error of the other thread, which is raised again here
@@ -296,6 +312,7 @@ def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseExcep
 
 
 def _short(error: BaseException) -> str:
+    """Return the message of an error in one line of bounded length."""
     text = " ".join(str(error).split())
     return text if len(text) <= 300 else text[:300] + "..."
 
@@ -331,21 +348,21 @@ def _find_parquet(settings: Settings) -> _EdgeFiles:
         files.append(file)
         columns.append(typed_columns(schema, options, file))
         columns[-1].agree_with(columns[0], file, files[0])
-        own = _types_by_role(schema, columns[0].roles, file)
-        if own != (kinds or own):
+        types = _types_by_role(schema, columns[0].roles, file)
+        if kinds and types != kinds:
             raise InputError(
                 f"{file}: its columns are not of the types of {files[0].path}; "
                 "cast either, so that they agree"
             )
-        kinds = own
+        kinds = types
     if not files:
         raise no_rows(empty[0])  # find_files finds one file or raises
     return _EdgeFiles(columns_of_all(columns), kinds, [file.path for file in files])
 
 
-def _refuse_unreadable(file: DataFile, said: str) -> None:
-    """Raise InputError for a file that workers cannot read; ``said`` is the format of the settings."""
-    if file.table or (file.ending not in _ENDINGS and said != "parquet"):
+def _refuse_unreadable(file: DataFile, format_: str) -> None:
+    """Raise InputError for a file that workers cannot read. ``format_``: that of the settings."""
+    if file.table or (file.ending not in _ENDINGS and format_ != "parquet"):
         raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
     if not file.is_plain_path or file.compression or file.name != file.path:
         raise InputError(
@@ -368,13 +385,13 @@ def _types_by_role(
     kinds = {}
     for role, name in roles.items():
         kind = schema.field(name).type
-        may_be_float = role == "weight"
-        is_float = types.is_float32(kind) or types.is_float64(kind)
-        if not (types.is_integer(kind) or (may_be_float and is_float)):
-            what = f"--engine {MG} accepts only integer ids"
-            if may_be_float:
-                what = "weights must be integers, float32 or float64"
-            why = f"has type {kind}; {what}, cast or number them first"
+        is_right = types.is_integer(kind)
+        rule = f"--engine {MG} accepts only integer ids"
+        if role == "weight":
+            is_right |= types.is_float32(kind) or types.is_float64(kind)
+            rule = "weights must be integers, float32 or float64"
+        if not is_right:
+            why = f"has type {kind}; {rule}, cast or number them first"
             raise Where(file, role, name).error(why)
         kinds[role] = np.dtype(kind.to_pandas_dtype())
     return kinds

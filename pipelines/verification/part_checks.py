@@ -75,6 +75,13 @@ def can_certify(graph: Graph, question: Question) -> bool:
 class Prover:
     """Certifies the distances of sources: with predecessors one by one, without them several at
     once.
+
+    Attributes
+    ----------
+    most_rows : int
+        Maximum number of rows of one source.
+    column_dtype, dtype : numpy.dtype
+        Types of distances in files, and while they are collected.
     """
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
@@ -85,16 +92,19 @@ class Prover:
         self._limits = question.limits
         self.algorithm = question.algorithm
         self.result_kind = question.kind
-        self.predecessors = self.result_kind.has_predecessors
-        is_bfs = self.algorithm == "bfs"
-        self.column_kind = np.dtype(np.int32) if is_bfs else graph.distance_dtype
+        self.column_dtype = graph.distance_dtype
+        if self.algorithm == "bfs":
+            self.column_dtype = np.dtype(np.int32)
         # Integer distances are collected as int64 and certified in the type of the search that
         # found them.
-        self.integers = not is_bfs and graph.returns_integers
-        self.kind = np.dtype(np.int64) if self.integers else self.column_kind
-        self.unreached = unreached_value(self.kind)
-        self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
-        self._waiting: list[tuple[str, results.Traversal]] = []
+        self._are_integers = self.algorithm == "sssp" and graph.returns_integers
+        self.dtype = self.column_dtype
+        if self._are_integers:
+            self.dtype = np.dtype(np.int64)
+        self.unreached = unreached_value(self.dtype)
+        source_bytes = max(1, graph.n_vertices * self.dtype.itemsize)
+        self._max_waiting = max(1, min(64, BATCH_BYTES // source_bytes))
+        self._waiting: list[tuple[str, results.Traversal]] = []  # sources without predecessors
 
     def limit_of(self, source: int) -> Any:
         """Return the limit of a source, given by its vertex number."""
@@ -102,50 +112,53 @@ class Prover:
             return self.limit
         return self._limits.of([source])[0]
 
-    def take(self, file: str, traversal: results.Traversal) -> None:
-        """Verify one source, now or together with the next ones."""
+    def verify(self, file: str, traversal: results.Traversal) -> None:
+        """Verify one source of a file, now or together with the next ones."""
         if traversal.predecessor is None:
             self._waiting.append((file, traversal))
-            if len(self._waiting) == self._most:
+            if len(self._waiting) == self._max_waiting:
                 self.finalize()
             return
-        move = namespace(self.graph.offsets).asarray
-        there = replace(
+        on_device = replace(
             traversal,
-            distance=self._moved(traversal.distance),
-            predecessor=move(traversal.predecessor),
+            distance=self._to_device(traversal.distance),
+            predecessor=namespace(self.graph.offsets).asarray(traversal.predecessor),
         )
-        self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
+        self._conclude(file, traversal, certify(self.graph, on_device).failures, "certified")
 
     def finalize(self) -> None:
-        """Prove what waits."""
+        """Verify the sources that wait."""
         waiting = self._waiting
         self._waiting = []
         if not waiting:
             return
-        distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
+        distances = self._to_device(np.array([traversal.distance for _, traversal in waiting]))
         sources = np.array([traversal.source for _, traversal in waiting])
-        limits = self.limit if self._limits is None else self._limits.of(sources)
+        limits: Any = self.limit
+        if self._limits is not None:
+            limits = self._limits.of(sources)
+        how = "certified without predecessors"
         if certify_many(self.graph, sources, distances, limits).valid:
-            self._findings.proven["certified without predecessors"] += len(waiting)
+            self._findings.proven[how] += len(waiting)
             return
-        # the group failed: report the fault of each source
-        for at, (file, traversal) in enumerate(waiting):
-            certificate = certify_many(
-                self.graph, sources[at : at + 1], distances[at : at + 1], traversal.limit
-            )
-            self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
-    def _moved(self, distance: np.ndarray) -> Any:
+        # the group failed: report the fault of each source
+        for i, (file, traversal) in enumerate(waiting):
+            certificate = certify_many(
+                self.graph, sources[i : i + 1], distances[i : i + 1], traversal.limit
+            )
+            self._conclude(file, traversal, certificate.failures, how)
+
+    def _to_device(self, distance: np.ndarray) -> Any:
         """Return distances on the graph's device, in the type in which they are certified."""
-        return namespace(self.graph.offsets).asarray(
-            narrow_distances(self.graph, distance) if self.integers else distance
-        )
+        if self._are_integers:
+            distance = narrow_distances(self.graph, distance)
+        return namespace(self.graph.offsets).asarray(distance)
 
     def _conclude(
         self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str
     ) -> None:
-        """Count a source as proven, or add its failures."""
+        """Count a source as proven in this way, or add the failures of its certificate."""
         if not failures:
             self._findings.proven[how] += 1
             return
@@ -173,7 +186,7 @@ class Part:
         self._prover = prover
         self._findings = findings
         self._graph = prover.graph
-        self._is_misleading = False  # whether a fault of the statistics was found
+        self._has_false_statistics = False  # whether that fault was found already
 
     def check(self) -> None:
         """Add the faults of the file to the findings."""
@@ -189,15 +202,16 @@ class Part:
             return
         if digest != entry["sha256"] or size != entry["bytes"]:
             self._add("changed part", "its bytes are not those that the manifest names")
+
         try:
             with open_part(self._path) as file:
-                footer = self._footer(file)
+                footer = self._check_footer(file)
                 if footer is None:
                     return
-                wrong = unfit_columns(file.schema, self._prover.result_kind, self._graph)
-                wrong = wrong or self._unfit_distances(file.schema)
-                if wrong:
-                    self._add("columns", wrong)
+                fault = unfit_columns(file.schema, self._prover.result_kind, self._graph)
+                fault = fault or self._unfit_distances(file.schema)
+                if fault:
+                    self._add("columns", fault)
                     return
                 numbers = self._source_numbers(footer)
                 checksums = []
@@ -207,6 +221,7 @@ class Part:
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             self._add("damaged part", f"it cannot be read ({one_line(error)})")
             return
+
         findings.sources += len(footer["sources"])
         findings.rows += rows
         if rows != footer["rows"] or rows != entry["rows"]:
@@ -221,23 +236,22 @@ class Part:
             self._add("checksum", "the checksum of its rows is not the one in the manifest")
 
     def _add(self, kind: str, message: str) -> None:
+        """Add a fault of this file to the findings."""
         self._findings.add(kind, self._path.name, message)
 
-    def _footer(self, file: PartReader) -> Footer | None:
-        """Return the footer of the part, with faults where it is not that of the run; None if it
-        cannot be used.
-        """
+    def _check_footer(self, file: PartReader) -> Footer | None:
+        """Add the faults of the footer, and return it; None if it cannot be used."""
         try:
             footer = read_footer(file)
         except ValueError as error:
             self._add("damaged part", f"its footer is not that of a part of this job ({error})")
             return None
-        of_run = footer["run"]
+        run = footer["run"]
         number = footer["part"]
-        if of_run != self._layout.run:
+        if run != self._layout.run:
             self._add(
                 "another run",
-                f"it was written by another run ({str(of_run)[:16]}, not {self._layout.run[:16]})",
+                f"it was written by another run ({str(run)[:16]}, not {self._layout.run[:16]})",
             )
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
@@ -255,14 +269,16 @@ class Part:
         return footer
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
-        """Describe a column of distances of the wrong type."""
+        """Describe what is wrong with the type of the column of distances; ``""`` if nothing is."""
         kind = schema.field("distance").type
-        if kind == pa.from_numpy_dtype(self._prover.column_kind):
+        if kind == pa.from_numpy_dtype(self._prover.column_dtype):
             return ""
         return f"its column 'distance' has type {kind}"
 
     def _source_numbers(self, footer: Footer) -> list[int] | None:
-        """Return the vertex numbers of the sources that a footer names; None if it is wrong."""
+        """Return the vertex numbers of the sources that a footer names; None, and add a fault, if
+        they are wrong.
+        """
         try:
             numbers = self._graph.to_numbers(footer["sources"]).tolist()
         except UnknownVertexError as error:
@@ -274,19 +290,23 @@ class Part:
         return numbers
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Read all rows; returns the checksums of the sources, which have these vertex numbers."""
+        """Check all rows, and have the prover verify the sources, which have these vertex numbers;
+        return their checksums, computed from the rows.
+        """
         stated = dict(zip(numbers, footer["checksums"], strict=True))
         checksums: list[int] = []
-        waiting = iter(numbers)
-        for source, runs in self._iter_runs(self._tables(file, footer)):
+        expected_sources = iter(numbers)
+        for source, pieces in self._iter_sources(self._tables(file, footer)):
             if source not in stated:
                 self._add(
                     "sources",
                     f"it holds rows of {self._prover.name(source)}, which is no source of it",
                 )
                 continue
-            # Rows are in the order of the sources; sources that are skipped here have no rows.
-            for expected in waiting:
+
+            # Rows are in the order of the sources; sources that are skipped here have no rows. If
+            # none of the rest is this one, it came earlier.
+            for expected in expected_sources:
                 if expected == source:
                     break
                 self._add(
@@ -302,13 +322,14 @@ class Part:
                     f"the rows of source {self._prover.name(source)} stand apart or out of order",
                 )
                 return checksums
-            traversal = self._traversal(source, runs)
+
+            traversal = self._make_traversal(source, pieces)
             checksums.append(results.checksum(traversal))
             self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
             if self._graph.closed is not None:  # rows are those of ids, and have one number of each
-                list_closed(self._graph, traversal, self._prover.unreached)
-            self._prover.take(self._path.name, traversal)
-        for expected in waiting:
+                move_to_path_ends(self._graph, traversal, self._prover.unreached)
+            self._prover.verify(self._path.name, traversal)
+        for expected in expected_sources:
             self._add(
                 "rows",
                 f"source {self._prover.name(expected)} has no rows, and its own is always there",
@@ -325,38 +346,43 @@ class Part:
     def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
         """Yield the rows of the sources, one after the other, in one table or several."""
         if self._layout.sort == "source":
-            yield from self._groups(file)
+            yield from self._row_groups(file)
             return
-        if file.n_rows > len(footer["sources"]) * self._prover.most_rows:
-            raise ValueError(
-                f"it has {file.n_rows} rows, more than {len(footer['sources'])} sources have"
-            )
+
+        # Rows that are sorted by distance are all read, checked, and sorted by source.
+        sources = footer["sources"]
+        if file.n_rows > len(sources) * self._prover.most_rows:
+            raise ValueError(f"it has {file.n_rows} rows, more than {len(sources)} sources have")
         # a part without rows has no row group
-        none = file.schema.empty_table().replace_schema_metadata(None)
-        rows = pa.concat_tables([none, *self._groups(file)])
+        empty = file.schema.empty_table().replace_schema_metadata(None)
+        rows = pa.concat_tables([empty, *self._row_groups(file)])
         if not sort_by_distance(rows).equals(rows):
             self._add("order", "its rows are not sorted by distance, source and vertex")
-        place = pc.index_in(
-            rows["source"], value_set=pa.array(footer["sources"], rows["source"].type)
-        )
-        keys = [(name, "ascending") for name in ("place", "vertex")]
-        yield rows.take(pc.sort_indices(rows.append_column("place", place), keys))
+        position = pc.index_in(rows["source"], value_set=pa.array(sources, rows["source"].type))
+        keys = [(name, "ascending") for name in ("position", "vertex")]
+        yield rows.take(pc.sort_indices(rows.append_column("position", position), keys))
 
-    def _groups(self, file: PartReader) -> Iterator[pa.Table]:
-        """Yield the row groups, whose values fit their types."""
-        for group, rows in enumerate(file.group_rows):
-            if rows > 2 * ROWS_PER_GROUP + self._prover.most_rows:
-                raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
+    def _row_groups(self, file: PartReader) -> Iterator[pa.Table]:
+        """Yield the row groups, whose values fit their types; add what the file states falsely of
+        them.
+        """
+        for group, n_rows in enumerate(file.group_rows):
+            if n_rows > 2 * ROWS_PER_GROUP + self._prover.most_rows:
+                raise ValueError(f"row group {group} has {n_rows} rows, more than this job writes")
             table = file.read(group)
             table.validate(full=True)
-            wrong = file.describe_false_statement(group, table)
-            if wrong and not self._is_misleading:  # rows may be read twice
-                self._is_misleading = True
-                self._add("statistics", f"row group {group}: {wrong}")
-            yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
+            fault = file.describe_false_statement(group, table)
+            if fault and not self._has_false_statistics:  # rows may be read twice
+                self._has_false_statistics = True
+                self._add("statistics", f"row group {group}: {fault}")
+            if not is_matrix(table.schema):  # whose lists are read by the metadata
+                table = table.replace_schema_metadata(None)
+            yield table
 
-    def _iter_runs(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield a source and its vertices, distances and predecessors, per table."""
+    def _iter_sources(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
+        """Yield each source with its pieces: per table arrays of its vertices, its distances and, if
+        the kind has them, its predecessors.
+        """
         current: int | None = None
         pieces: list[list[Any]] = []
         for table in tables:
@@ -365,8 +391,10 @@ class Part:
             if table["distance"].null_count:
                 raise ValueError("a distance is null")
             columns = [vertex, table["distance"].to_numpy()]
-            if self._prover.predecessors:
+            if self._prover.result_kind.has_predecessors:
                 columns.append(self._numbers(table["predecessor"]))
+
+            # A source may begin in one table and end in a later one.
             starts = np.flatnonzero(np.diff(source, prepend=-1))
             for begin, end in zip(starts, [*starts[1:], len(source)], strict=True):
                 if source[begin] != current and current is not None:
@@ -385,27 +413,32 @@ class Part:
             column if self._graph.has_string_ids else column.to_numpy(), "id"
         )
 
-    def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
-        """Return the rows of one source as arrays over all vertices."""
+    def _make_traversal(self, source: int, pieces: list[list[Any]]) -> results.Traversal:
+        """Return the rows of one source as arrays over all vertices; add a fault if vertices do not
+        ascend. ``pieces``: see ``_iter_sources``.
+        """
         prover = self._prover
         n = self._graph.n_vertices
-        distance = np.full(n, prover.unreached, prover.kind)
+        distance = np.full(n, prover.unreached, prover.dtype)
         predecessor = None
-        if prover.predecessors:
+        if prover.result_kind.has_predecessors:
             predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype)
+
         last = -1
-        for vertex, of_distance, *of_predecessor in pieces:
-            is_wrong = np.diff(vertex, prepend=last) <= 0
+        for vertices, distances, *predecessors in pieces:
+            is_wrong = np.diff(vertices, prepend=last) <= 0
             if is_wrong.any():
-                at = vertex[int(is_wrong.argmax())]
+                vertex = vertices[int(is_wrong.argmax())]
                 what = "stands out of order"
-                if (vertex == at).sum() > 1 or at == last:
+                if (vertices == vertex).sum() > 1 or vertex == last:
                     what = "is there twice"
-                self._add("rows", f"source {prover.name(source)}: vertex {prover.name(at)} {what}")
-            last = vertex[-1]
-            distance[vertex] = of_distance
+                self._add(
+                    "rows", f"source {prover.name(source)}: vertex {prover.name(vertex)} {what}"
+                )
+            last = vertices[-1]
+            distance[vertices] = distances
             if predecessor is not None:
-                predecessor[vertex] = of_predecessor[0]
+                predecessor[vertices] = predecessors[0]
         return results.Traversal(
             algorithm=prover.algorithm,
             source=source,
@@ -417,16 +450,22 @@ class Part:
         )
 
 
-def list_closed(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
-    """Move what rows say of closed vertices from the numbers of their ids to those where paths end."""
+def move_to_path_ends(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
+    """Move distances and predecessors of closed vertices from the numbers of their ids to the numbers
+    at which paths end, as a search has them. Arrays are changed in place.
+
+    A closed vertex has two numbers. Its edges leave the first, which only a source reaches: itself.
+    Its edges enter the second.
+    """
     closed: Any = graph.closed
-    first, last = closed
+    first, second = closed
     source = traversal.source
+    # each array with its value of unreached vertices, and that of the source
     arrays: list[tuple[Any, Any, Any]] = [(traversal.distance, unreached, 0)]
     if traversal.predecessor is not None:
         arrays.append((traversal.predecessor, NO_PREDECESSOR, source))
-    for values, missing, own in arrays:
-        values[last] = values[first]
+    for values, missing, of_source in arrays:
+        values[second] = values[first]
         values[first] = missing
         if source in first:  # any other source has a row of its own, which is to be checked
-            values[source] = own
+            values[source] = of_source

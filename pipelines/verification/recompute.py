@@ -42,12 +42,12 @@ class Retraversal:
         if self.result_kind.of_labels:
             prove_labels(graph, request)
         self._traverser = traverser_for(graph, plan_for(graph, request), request)
-        cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(
-            graph.n_vertices,
-            cells * self.result_kind.adds_up,
-            self.result_kind.size(question, graph.n_vertices).most,
+            graph.n_vertices, self.result_kind.size(question, graph.n_vertices).most
         )
+        if self.result_kind.adds_up:  # a row per edge, vertex or pair, in the name of one source
+            n_pairs = 0 if question.pairs is None else question.pairs.rows.size
+            self.most_rows = max(self.most_rows, graph.n_edges, n_pairs)
 
     def answer_part(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
@@ -65,10 +65,10 @@ class Retraversal:
             )
 
     def finalize(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: no source waits, as those of ``Prover`` do."""
 
 
-class AgainPart(Part):
+class RecomputedPart(Part):
     """One part file, which is compared with recomputed results; its prover is a ``Retraversal``."""
 
     _prover: Retraversal  # type: ignore[assignment]
@@ -77,11 +77,9 @@ class AgainPart(Part):
         return ""  # types of numbers are compared with the rows
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Compare the rows; returns the checksums of the sources, computed from the rows of the
-        file.
-        """
+        """Compare the rows; return the checksums of the sources, computed from the rows of the file."""
         covered = [name for name in file.schema.names if name != "predecessor"]
-        checksums = checksums_in(self._groups(file), self._graph, np.array(numbers), covered)
+        checksums = checksums_in(self._row_groups(file), self._graph, np.array(numbers), covered)
         try:
             self._compare(_Rows(self._tables(file, footer)), numbers, footer)
         except NegativeCycleError as error:
@@ -91,21 +89,22 @@ class AgainPart(Part):
     def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
         """Compare rows of a part with recomputed ones, up to the first difference."""
         answers = self._prover.answer_part(self._number, numbers)
-        proven = 0
-        for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):
-            written = rows.take(right.num_rows)
-            if written.num_rows and is_matrix(written.schema) and is_matrix(right.schema):
-                found, expected = (
-                    t.schema.metadata.get(UNREACHED_KEY, b"").decode() for t in (written, right)
-                )
-                if found != expected:
+        n_proven = 0
+        for (name, expected, checksum), stated in zip(answers, footer["checksums"], strict=True):
+            written = rows.take(expected.num_rows)
+            if written.num_rows and is_matrix(written.schema) and is_matrix(expected.schema):
+                unreached = _stated_unreached(written)
+                right = _stated_unreached(expected)
+                if unreached != right:
                     self._add(
-                        "wrong result", f"its unreached vertices are at {found!r}, not {expected!r}"
+                        "wrong result",
+                        f"its unreached vertices are at {unreached!r}, not {right!r}",
                     )
                     return
                 # the widest type of the part is that of all of its records
-                right = cast_lists(right, written.schema)
-            difference = _difference(written, right)
+                expected = cast_lists(expected, written.schema)
+
+            difference = _difference(written, expected)
             if difference:
                 self._add(
                     "wrong result",
@@ -113,14 +112,19 @@ class AgainPart(Part):
                 )
                 return
             self._check_checksum(name, checksum, stated)
-            proven += 1
+            n_proven += 1
         if rows.take(1).num_rows:
             self._add("rows", "there are rows after those of its last source")
             return
         how = "traversed again"
         if self._prover.result_kind.of_labels:
             how = "equal to labels that are proved"
-        self._findings.proven[how] += proven
+        self._findings.proven[how] += n_proven
+
+
+def _stated_unreached(table: pa.Table) -> str:
+    """Return the distance of unreached vertices that a table of lists states, as text."""
+    return table.schema.metadata.get(UNREACHED_KEY, b"").decode()
 
 
 class _Rows:
@@ -128,7 +132,7 @@ class _Rows:
 
     def __init__(self, tables: Iterator[pa.Table]):
         self._tables = tables
-        self._held = None
+        self._held: pa.Table | None = None  # rows that are read and not taken
 
     def take(self, count: int) -> pa.Table:
         """Return the next rows; fewer at the end of the file."""
@@ -136,36 +140,38 @@ class _Rows:
             table = next(self._tables, None)
             if table is None:
                 break
-            held = table if self._held is None else pa.concat_tables([self._held, table])
-            self._held = held
+            if self._held is not None:
+                table = pa.concat_tables([self._held, table])
+            self._held = table
         if self._held is None:
             return pa.table({})
-        taken = self._held.slice(0, count)
+        rows = self._held.slice(0, count)
         self._held = self._held.slice(count)
-        return taken
+        return rows
 
 
-def _difference(written: pa.Table, right: pa.Table) -> str:
-    """Return the difference between the rows of one source and the right ones; empty if they are
-    equal bit for bit.
+def _difference(written: pa.Table, expected: pa.Table) -> str:
+    """Describe how the rows of one source differ from the expected ones; ``""`` if they are equal
+    bit for bit.
     """
-    if written.num_rows != right.num_rows:
-        return f"it has {written.num_rows} rows, not {right.num_rows}"
-    if written.num_rows and written.schema.names != right.schema.names:
+    if written.num_rows != expected.num_rows:
+        return f"it has {written.num_rows} rows, not {expected.num_rows}"
+    if not written.num_rows:  # without rows there may be no columns
+        return ""
+    if written.schema.names != expected.schema.names:
         return (
             f"its columns are {', '.join(written.schema.names)}, not "
-            f"{', '.join(right.schema.names)}"
+            f"{', '.join(expected.schema.names)}"
         )
-    if written.num_rows and written.schema.types != right.schema.types:
-        types = ", ".join(f"{field.name} {field.type}" for field in right.schema)
+    if written.schema.types != expected.schema.types:
+        types = ", ".join(f"{field.name} {field.type}" for field in expected.schema)
         return f"its columns are not of the types {types}"
-    for name in right.schema.names if right.num_rows else ():
-        column = written[name]
-        if column.equals(right[name]):
+
+    for name in expected.schema.names:
+        if written[name].equals(expected[name]):
             continue
-        pairs = zip(column.to_pylist(), right[name].to_pylist(), strict=True)
-        at, (value, expected) = next(
-            (i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]
-        )
-        return f"{name} of row {at} is {value!r}, not {expected!r}"
+        pairs = zip(written[name].to_pylist(), expected[name].to_pylist(), strict=True)
+        for row, (value, right) in enumerate(pairs):
+            if value != right:
+                return f"{name} of row {row} is {value!r}, not {right!r}"
     return ""

@@ -34,7 +34,7 @@ from kepler_traverse.interop.cugraph_frames import as_cugraph
 from kepler_traverse.search.results import Traversal
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
-from pipelines.verification.part_checks import list_closed
+from pipelines.verification.part_checks import move_to_path_ends
 from tests.support.jobs import manifest_of
 from tests.support.oracle import canonical_search, walk_back
 
@@ -407,7 +407,7 @@ def test_verify_keeps_what_a_source_says_of_itself(source, own):
         strategy="",
         rounds=0,
     )
-    list_closed(graph, traversal, unreached)
+    move_to_path_ends(graph, traversal, unreached)
     assert distance.tolist() == [7, 0 if source == 1 else unreached, 4, 5]
     assert distance[source] == own
 

@@ -241,7 +241,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
         sizing.workers, sizing.threads, sizing.batch_size, sizing.per_part,
-        window._deadline, window._notice, window._monitor._patience, made,
+        window._deadline, window._notice_seconds, window._monitor._patience, made,
         sorted(the_job.batches), console.estimate_of_plan(prepared),
         prepared.layout(sizing.batch_size).partitions,
     ]  # fmt: skip

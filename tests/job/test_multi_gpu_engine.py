@@ -20,7 +20,7 @@ from pipelines.cli.command_line import parse_flags
 from pipelines.cli.options import UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
-from pipelines.multi_gpu.edge_partition import Part
+from pipelines.multi_gpu.edge_partition import EdgeArrays
 from pipelines.multi_gpu.partitioned_graph import Edges
 from pipelines.run.driver import suggesting_mg
 from pipelines.run.memory_plan import Load, Machine, size_up
@@ -350,7 +350,7 @@ def client():
 
 def parted(client, src, dst, weight, weight_type="auto"):
     """Return the same edges as a whole graph, and in partitions."""
-    shares = [Part(*(column[i::3] for column in (src, dst, weight))) for i in range(3)]
+    shares = [EdgeArrays(*(column[i::3] for column in (src, dst, weight))) for i in range(3)]
     kinds = {"src": src.dtype, "dst": dst.dtype, "weight": weight.dtype}
     graph = Edges(client, client.scatter(shares), True).build(kinds, True, weight_type, "edges")
     return graph_from_edges(src, dst, weight, weight_type=weight_type), graph

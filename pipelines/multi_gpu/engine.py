@@ -164,6 +164,7 @@ class _BatchTraverser(BatchTraverser):
             return Attempt(None, reason=f"{type(error).__name__}: source {name}: {error}")
 
     def _certify(self, traversals: Traversals) -> None:
+        """Raise CertificateError if a traversal is wrong; each worker checks its edges."""
         for traversal in traversals:
             distance = np.ascontiguousarray(traversal.distance)
             certificate = self._plan.cugraph.certify(

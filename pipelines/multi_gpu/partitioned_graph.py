@@ -50,6 +50,7 @@ class PartitionedGraph(Graph):
 
     @property
     def n_edges(self) -> int:
+        """Number of stored edges on all workers."""
         return int(self.offsets[-1])
 
     @property
@@ -59,6 +60,9 @@ class PartitionedGraph(Graph):
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
+        """Yield an array of the graph in pieces, for its fingerprint; those of edges from the
+        workers.
+        """
         if name not in ("targets", "weights"):
             return super()._pieces(name)
         return self.edges.column("dst" if name == "targets" else "weight")

@@ -67,6 +67,7 @@ class _Loan:
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
+        """Return the memory to the pool: no array uses it any more."""
         self._owner.take_back(self._memory)
 
 

@@ -42,6 +42,7 @@ def describe_choice(record: Record | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
+    """Return estimated or measured seconds as text."""
     if value is None:
         return "not estimated"
     return f"{value:.3g} s"

@@ -171,10 +171,12 @@ class CommitLog:
 
 
 def _commit_name(number: int) -> str:
+    """Return the name of the file of a commit."""
     return f"{COMMITS}/{number:08d}.json"
 
 
 def _record_name(shard: Shard) -> str:
+    """Return the name of the file with the record of a shard."""
     return f"{COMMITS}/shard-{shard.index}-of-{shard.count}.json"
 
 
@@ -184,6 +186,7 @@ def _block_name(first: int) -> str:
 
 
 def _to_json(content: Any) -> bytes:
+    """Return the content of a file of the log."""
     return json.dumps(content).encode()
 
 

@@ -85,6 +85,7 @@ def cached_graph(
 
 
 def _folder_name(origin: str) -> str:
+    """Return the name of the folder of a graph, by the digest of its input."""
     return f"graph-{origin[:_NAMED_DIGITS]}"
 
 

@@ -198,6 +198,7 @@ class _Table:
 
 
 def _without_counts(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that are no sums over all files."""
     return {key: value for key, value in fields.items() if not _COUNTS.search(key)}
 
 
@@ -224,6 +225,7 @@ class _InMemory:
         self._data = data
 
     def open(self, seekable: bool = True) -> io.BytesIO:  # noqa: ARG002
+        """Return the bytes as an open file; pyiceberg calls it."""
         return io.BytesIO(self._data)
 
 

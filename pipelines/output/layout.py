@@ -40,6 +40,7 @@ def partition_name(column: str, value: object) -> str:
     """
 
     def escape(text: str) -> str:
+        """Replace characters that Hive has in no name."""
         return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
     return f"{escape(column)}={escape(str(value))}"
@@ -60,10 +61,12 @@ class Layout:
 
     @property
     def kind(self) -> ResultKind:
+        """The result kind, with its columns and its file format."""
         return OUTPUT_SCHEMAS[self.result]
 
     @cached_property
     def _folders(self) -> list[str]:
+        """The folders of the partitions, in the order of their parts."""
         return list(self.partitions)
 
     @cached_property
@@ -73,6 +76,7 @@ class Layout:
 
     @property
     def n_parts(self) -> int:
+        """Number of parts of the run."""
         return self._ends[-1] if self._ends else 0
 
     def has(self, name: str) -> bool:

@@ -53,6 +53,7 @@ class Rule:
         self._ranges = ranges
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of the annotated type, with this condition."""
         schema = handler(source)
         if self._check is None:
             return schema | self._ranges

@@ -161,6 +161,7 @@ class _PartResults:
         self.rows = 0
 
     def __iter__(self) -> Iterator[Answer]:
+        """Yield the results, and note what the footer says of each."""
         for answer in self._answers:
             self._sources.extend(answer.sources)
             self.checksums.extend(answer.checksums)

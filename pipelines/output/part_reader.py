@@ -30,6 +30,7 @@ class PartReader:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of the part."""
         return sum(self.group_rows)
 
     def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
@@ -49,6 +50,7 @@ class PartReader:
 
     @cached_property
     def _statements(self) -> Statements:
+        """What the Parquet file states; it is read once, when it is first compared."""
         return Statements(self._path)
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

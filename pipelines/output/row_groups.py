@@ -70,6 +70,7 @@ class Recent:
         return value
 
     def clear(self) -> None:
+        """Forget all results."""
         with self._lock:
             self._values.clear()
 
@@ -128,9 +129,11 @@ class _ThisThread:
     """Encodes each row group when it is given."""
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> list[EncodedGroup]:
+        """Encode the row group, and return it."""
         return [encode()]
 
     def rest(self) -> tuple[EncodedGroup, ...]:
+        """Return nothing: each row group was returned when it was encoded."""
         return ()
 
 
@@ -412,6 +415,7 @@ def _encode_runs(
     options = encoding.writer_options(field.name)
 
     def make() -> _Runs:
+        """Encode the data pages, and an example of a column that has them."""
         example = _encode_by_pyarrow(values, field, options)
         return _encode_positions(
             sizes, encoding.writer_options(field.name, is_stated=False), example

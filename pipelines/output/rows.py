@@ -152,6 +152,7 @@ class ListRows(HostRows):
         self._is_signed = graph.weights is not None and graph.has_negative_weights
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:  # noqa: ARG002
+        """Return a row with the id of the source and the list of its distances."""
         distance = written.distance
         unreached = unreached_in_file(
             is_hops(distance.dtype), self._graph.returns_integers, self._is_signed
@@ -173,6 +174,7 @@ class VertexRows(HostRows):
         self._last: tuple[Selection | None, int] = (None, 0)
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
+        """Return a row per reached vertex."""
         last, n_edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:

@@ -405,6 +405,7 @@ class OutputFolder:
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
     def __enter__(self) -> OutputFolder:
+        """Make the folder, and take its lock unless the run is shared; raises OutputError."""
         is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ class Shard:
     count: int
 
     def __str__(self) -> str:
+        """Return the shard as settings and commits name it: I/N."""
         return f"{self.index}/{self.count}"
 
     def parts(self, until: int) -> range:

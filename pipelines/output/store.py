@@ -194,6 +194,7 @@ class ObjectStore(Store):
         return self._url
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
+        """Return the names below a folder, each once; there are no folders but in names of objects."""
         # An object in a folder within the folder counts for the name of that one, once.
         prefix = f"{self._url}/{folder}".rstrip("/") + "/"
         objects = listed(self._store, self._url, folder, after)
@@ -201,12 +202,15 @@ class ObjectStore(Store):
         return list(dict.fromkeys(names))
 
     def has(self, name: str) -> bool:
+        """Ask whether there is an object of this name."""
         try:
             return bool(send("head", lambda: self._api.head(self._store, name)))
         except FileNotFoundError:
             return False
 
     def get(self, name: str, max_bytes: int) -> bytes:
+        """Read an object; raises OSError if it is larger than ``max_bytes``, or comes cut short."""
+
         def read() -> bytes:
             """Send one request; counts of the traffic are those of ``send``, but for the bytes."""
             answer = self._api.get(self._store, name)
@@ -225,6 +229,7 @@ class ObjectStore(Store):
         return send("get", read)
 
     def parquet_footer(self, name: str) -> bytes:
+        """Read the end of an object, once more if the footer is longer than usual."""
         size = send("head", lambda: self._api.head(self._store, name))["size"]
         n_bytes = _FOOTER_GUESS
         while True:
@@ -246,6 +251,7 @@ class ObjectStore(Store):
         )
 
     def put_new(self, name: str, data: bytes) -> bool:
+        """Create an object; the store refuses to replace another one."""
         while True:
             traffic = Traffic()
             try:
@@ -261,12 +267,14 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
+        """Yield a file on this machine, which is put when the block ends without an error."""
         with tempfile.NamedTemporaryFile(dir=self.path) as file:
             yield file  # type: ignore[misc]
             file.flush()
             self.put(name, Path(file.name))
 
     def versions(self) -> dict[str, str]:
+        """Return the tags of the objects at the top and in partitions, by their names."""
         versions = {}
         for item in listed(self._store, self._url):
             name = item.url[len(self._url) + 1 :]
@@ -276,6 +284,7 @@ class ObjectStore(Store):
         return versions
 
     def move_in(self, partial: Path, name: str) -> Stored:
+        """Put a file, and return the number of requests, the seconds and the version."""
         traffic = Traffic()
         started = time.monotonic()
         version = self.put(name, partial, traffic)
@@ -301,7 +310,10 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:
+        """Yield a folder with copies of the objects, which are fetched by several threads."""
+
         def copy(name: str) -> None:
+            """Fetch one object, if it exists."""
             _make_folder((Path(folder) / name).parent)
             with contextlib.suppress(FileNotFoundError):
                 fetch(self._store, name, Path(folder) / name)
@@ -316,12 +328,14 @@ class ObjectStore(Store):
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
+        """Delete the objects below a folder."""
         objects = listed(self._store, self._url, folder)
         names = [item.url[len(self._url) + 1 :] for item in objects]
         if names:
             send("delete", lambda: self._api.delete(self._store, names))
 
     def close(self) -> None:
+        """Delete the folder in which files were prepared, if the store has made it."""
         self._delete_scratch()
 
 

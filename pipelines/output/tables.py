@@ -46,6 +46,7 @@ class TableFormat(NamedTuple):
 
     @property
     def folder(self) -> str:
+        """Folder of the table in the folder of the run."""
         return self.log.partition("/")[0]
 
     def is_there(self, store: Store) -> bool:
@@ -97,6 +98,7 @@ def _compare_iceberg(store: Store, manifest: Manifest) -> None:
     layout = read_layout(manifest)
 
     def make(place: str) -> None:
+        """Make the table at another place, and write its hint."""
         again = Path(place.removeprefix("file://")) / "metadata" / HINT
         again.write_text(_make_iceberg(place, root, schema, layout))
 

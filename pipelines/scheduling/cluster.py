@@ -109,6 +109,7 @@ def cluster_for(
             return
 
         def start() -> LocalCluster:
+            """Start the cluster once."""
             dashboard = settings.dashboard_address or _ANY_PORT
             if rapids_pool is not None:
                 return _rapids_cluster(n_workers, dashboard, rapids_pool, settings.debug)

@@ -29,6 +29,7 @@ class DaskExecutor(BatchExecutor):
         self.submit = submit
 
     def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
+        """Fetch the outcomes of a finished task; None if they are lost with their worker."""
         if future.status != "finished":
             return None
         try:
@@ -37,6 +38,7 @@ class DaskExecutor(BatchExecutor):
             return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
+        """Say whether a task has lost its worker, which died or announced that it leaves."""
         if isinstance(error, KilledWorker):
             if self._has_closed(error.last_worker.address):
                 return "worker left"
@@ -64,15 +66,19 @@ class DaskExecutor(BatchExecutor):
         return has_closed
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        """Cancel tasks, also those that other clients wait for."""
         self._client.cancel(list(futures), force=True)
 
     def is_connected(self) -> bool:
+        """Whether the scheduler is connected now."""
         return self._client.status == "running"
 
     def is_gone(self) -> bool:
+        """Whether the client has given up to connect again."""
         return self._client.status not in ("running", "connecting")
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
+        """Ask the scheduler for its workers, and for the tasks that they have."""
         workers = set(self._ask(self._scheduler.ncores))
         if not workers:  # without them the other questions are needless
             return WorkerStates(workers=set(), running=set())
@@ -82,6 +88,7 @@ class DaskExecutor(BatchExecutor):
         )
 
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:
+        """Ask the scheduler which of the workers are paused, and return its facts about these."""
         facts = self._ask(self._scheduler.identity)["workers"]
         return {
             worker: facts[worker]
@@ -90,6 +97,7 @@ class DaskExecutor(BatchExecutor):
         }
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        """Have the nanny of a worker restart it."""
         self._ask(
             self._scheduler.restart_workers,
             workers=[worker],

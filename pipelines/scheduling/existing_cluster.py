@@ -142,6 +142,7 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
     """
 
     def ask_memory(workers: list[str]) -> dict[str, object]:
+        """Return by worker why it may not take the memory, None if it may."""
         answers = client.run(_memory, workers=workers, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, WorkerMemory):
@@ -149,6 +150,7 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
         return answers
 
     def ask_store(workers: list[str]) -> dict[str, object]:
+        """Return by worker why it cannot use the store of the run, if there is one."""
         if not url:
             return {}
         return client.run(_unfitness, [], "", "", "cpu", url, workers=workers, on_error="return")

@@ -54,6 +54,7 @@ class Heartbeat(TaskProgress):
         self._path = path
 
     def __enter__(self) -> Heartbeat:
+        """Create the file, of a task that has not begun."""
         # The file may be of a worker that retires while it is at the task, which Dask gives to this
         # one. That worker then sees that it is not wanted any more.
         self._path.unlink(missing_ok=True)
@@ -67,11 +68,13 @@ class Heartbeat(TaskProgress):
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Delete the file, unless another worker has the task now."""
         if self.is_wanted():
             self._path.unlink(missing_ok=True)
         os.close(self._file)
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        """Write the place of the task to the file."""
         os.pwrite(self._file, _pack_place(part, source, last), 0)
 
     def record_reason(self, reason: str) -> None:

@@ -42,6 +42,7 @@ class LocalFuture:
 
     @property
     def status(self) -> str:
+        """One of "pending", "finished", "error" and "cancelled"."""
         if not self._end.is_given:
             return "pending"
         error = self._end.error
@@ -50,9 +51,11 @@ class LocalFuture:
         return "finished" if error is None else "error"
 
     def done(self) -> bool:
+        """Whether the task has ended, in whatever way."""
         return self._end.is_given
 
     def exception(self) -> BaseException | None:
+        """Return the error of the task; None if it has none."""
         return self._end.error
 
     def outcomes(self) -> list[BatchOutcome]:
@@ -112,10 +115,12 @@ class InProcessExecutor(BatchExecutor):
         weakref.finalize(self, self._queue.put, None)
 
     def __enter__(self) -> InProcessExecutor:
+        """Start the thread that runs tasks."""
         self._start_thread()
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Cancel the tasks that have not ended, and wait for the running ones, which may hang."""
         if self._is_watched:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         self.cancel(list(self._pending.values()))
@@ -124,22 +129,26 @@ class InProcessExecutor(BatchExecutor):
             has_ended.wait(_END_SECONDS)
 
     def submit(self, task: Task) -> LocalFuture:
+        """Queue a task, and return its future."""
         future = LocalFuture(task)
         self._pending[future.key] = future
         self._queue.put(future)
         return future
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
+        """Return the outcomes of a task that has ended; None if it has none."""
         if future.status == "finished":
             return future.outcomes()
         return None
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
+        """End futures; a task that runs goes on, and its outcomes are ignored."""
         for future in futures:
             self._pending.pop(future.key, None)
             future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:
+        """Return this process as the one worker; set the alarm that ends it if it hangs."""
         if self._is_watched:
             # A kernel may hold the interpreter. The signal's default action ends the process also
             # then.
@@ -147,6 +156,7 @@ class InProcessExecutor(BatchExecutor):
         return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: list(self._pending)})
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        """Raise ProcessUnusableError: this process cannot end itself and go on."""
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
     def _start_thread(self) -> None:
@@ -161,6 +171,7 @@ class InProcessExecutor(BatchExecutor):
         next_has_begun = False
 
         def begin_next() -> None:
+            """Start a thread for the next task, once."""
             nonlocal next_has_begun
             if not next_has_begun:
                 next_has_begun = True

@@ -63,7 +63,8 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THR
 class ProcessWorker(Protocol):
     """What a process runs: ``worker.process.ProcessWorker``."""
 
-    def load(self) -> None: ...
+    def load(self) -> None:
+        """Load the graph, and plan."""
 
     def answer(
         self,
@@ -72,7 +73,8 @@ class ProcessWorker(Protocol):
         heartbeat_path: Path,
         begin_next: Callable[[], object],
         strategy: str,
-    ) -> list[BatchOutcome]: ...
+    ) -> list[BatchOutcome]:
+        """Run the batches of a task; see ``TraversalWorker.answer``."""
 
 
 class WorkerDiedError(Exception):
@@ -155,6 +157,7 @@ class _Process:
 
     @property
     def name(self) -> str:
+        """The name of the worker in messages."""
         return f"process {self.pid}"
 
 
@@ -226,16 +229,19 @@ class WorkerProcesses(BatchExecutor):
             process.reader.join()
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
+        """Return the outcomes of a task that has ended; None if it has none."""
         if future.status == "finished":
             return future.outcomes()
         return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
+        """Say whether the worker of a task has died."""
         if isinstance(error, WorkerDiedError):
             return "worker died"
         return super().classify_error(error)
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
+        """Cancel tasks: have their workers drop them, and end their futures."""
         for future in futures:
             with self._lock:
                 for process in self._processes:
@@ -246,6 +252,7 @@ class WorkerProcesses(BatchExecutor):
             future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
+        """Return the workers that are ready; raises ClusterError if all keep dying."""
         with self._lock:
             if not self._processes:  # none takes the place of the last that died
                 self._refuse_many_deaths()
@@ -256,6 +263,7 @@ class WorkerProcesses(BatchExecutor):
         return WorkerStates(workers=names, running=names, processing=processing)
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        """Kill a worker by its name; its successor is forked once it is gone."""
         with self._lock:
             for process in self._processes:
                 if process.name == worker:
@@ -268,6 +276,7 @@ class WorkerProcesses(BatchExecutor):
             return all(process.is_ready for process in self._processes)
 
     def submit(self, task: Task) -> LocalFuture:
+        """Give a task to a worker, or have it wait until one is ready."""
         future = LocalFuture(task)
         with self._lock:
             self._waiting.append(future)

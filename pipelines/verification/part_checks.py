@@ -60,6 +60,7 @@ class Findings:
             self.unlisted += 1
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the findings as ``--json`` prints them."""
         return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}
 
 

@@ -40,6 +40,7 @@ class _HidingFinder(importlib.abc.MetaPathFinder):
         self._name = name
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
+        """Raise ModuleNotFoundError for the hidden module, and find no other one."""
         if fullname == self._name:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 

@@ -51,13 +51,16 @@ class GroupPlan(Protocol):
     depth: int
 
     @property
-    def why(self) -> str: ...
+    def why(self) -> str:
+        """Say why this strategy was chosen."""
 
     @property
-    def strategy(self) -> Any: ...
+    def strategy(self) -> Any:
+        """The strategy that searches."""
 
     @property
-    def group(self) -> int: ...
+    def group(self) -> int:
+        """Number of sources that are searched together."""
 
     def run(
         self,

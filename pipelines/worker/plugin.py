@@ -61,16 +61,19 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         await asyncio.to_thread(self.load)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+        """Release the graph, and delete the scratch space, if the worker has some."""
         self.close()
         if self._sends_heartbeats:
             shutil.rmtree(self._store.path, ignore_errors=True)
 
     def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:
+        """Return the heartbeat of a task: events where no folder is shared, else a file."""
         if self._sends_heartbeats:
             return EventHeartbeat(path, self.name, isolate)
         return super().make_heartbeat(path, isolate)
 
     def give_up(self) -> None:
+        """End the process."""
         os._exit(1)  # the nanny starts a new process
 
 
@@ -94,18 +97,22 @@ class EventHeartbeat(Heartbeat):
         self._place: _Place = (-1, None, None)
 
     def __enter__(self) -> EventHeartbeat:
-        return self  # the driver has no file of a task that has not begun
+        """Send nothing: the driver has no file of a task that has not begun."""
+        return self
 
     def __exit__(self, *_: object) -> None:
+        """Say that the task has ended."""
         self._send(None)
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        """Send the place of the task, if it is another one than before."""
         place = (part, source if self._isolate else None, last)
         if place != self._place:
             self._place = place
             self._send(place)
 
     def record_reason(self, reason: str) -> None:
+        """Send why this process will end now."""
         self._send(self._place, reason)
 
     def is_wanted(self) -> bool:

@@ -39,6 +39,7 @@ class ProcessWorker(TraversalWorker):
     """A ``TraversalWorker`` in a process of its own."""
 
     def load(self) -> None:
+        """Wait until the GPU is open, and load the graph."""
         self.address = f"process {os.getpid()}"
         if _opening is not None:
             _opening.join()
@@ -47,6 +48,7 @@ class ProcessWorker(TraversalWorker):
         super().load()
 
     def give_up(self) -> None:
+        """End the process."""
         os._exit(1)  # another process takes its place
 
 
@@ -130,10 +132,12 @@ def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
     sends = threading.Lock()  # parts of several tasks may end at the same time
 
     def run(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
+        """Run the batches of a task, which the driver has sent with it."""
         of_task = batches.pop(task.number)
         return worker.answer(of_task, task.isolate, task.heartbeat, begin_next, task.strategy)
 
     def report(future: LocalFuture) -> None:
+        """Send the outcomes of a task that has ended, or its error, unless it was cancelled."""
         futures.pop(future.key, None)
         batches.pop(future.key, None)
         if future.status == "cancelled":

@@ -426,6 +426,7 @@ class TraversalWorker:
     def _write_part(
         self, part: int, rows: Iterator[Answer], heartbeat: Heartbeat, encoders: Encoders
     ) -> PartSummary | None:
+        """Write the file of a part; see ``part_file.write_part``."""
         return write_part(self._store, part, self.work.layout, rows, heartbeat.is_wanted, encoders)
 
     def _outcome(

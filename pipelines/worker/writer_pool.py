@@ -141,6 +141,7 @@ class Writers:
         """Do work on a helper; return its value, with a clock that has counted it for a phase."""
 
         def timed() -> tuple[Value, PhaseTimer]:
+            """Do the work, and count its time."""
             clock = PhaseTimer()
             with clock(phase):
                 value = work(clock)
@@ -209,6 +210,7 @@ class Pieces:
         is_put = False
 
         def put(make_rows: MakeRows) -> None:
+            """Have a helper make the rows of a piece, and queue them for the thread that writes."""
             nonlocal is_put
             is_put = True
             self._queue.put(self._writers.start(make_rows, "rows"))
@@ -279,6 +281,7 @@ class PartEncoders:
         self._pending: deque[Future[tuple[EncodedGroup, PhaseTimer]]] = deque()
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> Iterator[EncodedGroup]:
+        """Begin to encode a row group on a helper; yield those that are ready to be written."""
         # A part without a pending row group begins one in any case: it has none to wait for.
         while not self._writers.take_group(must=not self._pending):
             yield self._next()
@@ -287,6 +290,7 @@ class PartEncoders:
             yield self._next()
 
     def rest(self) -> Iterator[EncodedGroup]:
+        """Wait for all pending row groups, and yield them."""
         while self._pending:
             yield self._next()
 

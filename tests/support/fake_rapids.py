@@ -158,7 +158,7 @@ def install(monkeypatch) -> types.SimpleNamespace:
         monkeypatch.setitem(sys.modules, name, made[name])
     monkeypatch.setattr(cuda, "require", lambda: None)
     monkeypatch.setattr(rapids, "_n_workers", lambda _settings: N_WORKERS)
-    monkeypatch.setattr(partitioned_graph, "_PARTS_PER_WORKER", 2)
+    monkeypatch.setattr(partitioned_graph, "_PARTITIONS_PER_WORKER", 2)
     # the other engine's, too, since a process takes seconds to start
     for name in ("_rapids_cluster", "_cluster"):
         monkeypatch.setattr(cluster, name, _cluster)

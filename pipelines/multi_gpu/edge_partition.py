@@ -29,6 +29,11 @@ class EdgeArrays(NamedTuple):
     dst: Array
     weight: Array | None  # array of shape (n,) or None; of floats in a partition
 
+    def take(self, rows: Any) -> EdgeArrays:
+        """Return some of the edges, by a slice, a mask or positions."""
+        weight = None if self.weight is None else self.weight[rows]
+        return EdgeArrays(self.src[rows], self.dst[rows], weight)
+
 
 class Facts(NamedTuple):
     """Facts about one chunk of the rows that the driver needs before it builds the graph."""
@@ -149,36 +154,43 @@ def number_vertices(
         xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index)
         for end in (rows.src, rows.dst)
     )
-    is_edge = src != dst
-    src = src[is_edge]
-    dst = dst[is_edge]
     weight = None
     if weight_dtype is not None and rows.weight is not None:
-        weight = rows.weight.astype(weight_dtype, copy=False)[is_edge]
+        weight = rows.weight.astype(weight_dtype, copy=False)
         weight = weight + weight_dtype.type(0)  # -0.0 becomes 0.0
+    edges = EdgeArrays(src, dst, weight).take(src != dst)
+    del src, dst, weight  # memory, before the edges are sorted
     if both_ways:
-        src, dst = xp.concatenate([src, dst]), xp.concatenate([dst, src])
-        if weight is not None:
-            weight = xp.concatenate([weight, weight])
-    return _sort_distinct(src, dst, weight, ids.size)
+        edges = _concatenate([edges, EdgeArrays(edges.dst, edges.src, edges.weight)])
+    return _sort_distinct(edges, ids.size)
 
 
-def _sort_distinct(src: Any, dst: Any, weight: Any, n_vertices: int) -> EdgeArrays:
+def _concatenate(pieces: Sequence[EdgeArrays]) -> EdgeArrays:
+    """Return the edges of all pieces, one after the other."""
+    xp = namespace(pieces[0].src)
+    weight = None
+    if pieces[0].weight is not None:
+        weight = xp.concatenate([piece.weight for piece in pieces])
+    return EdgeArrays(
+        xp.concatenate([piece.src for piece in pieces]),
+        xp.concatenate([piece.dst for piece in pieces]),
+        weight,
+    )
+
+
+def _sort_distinct(edges: EdgeArrays, n_vertices: int) -> EdgeArrays:
     """Sort edges, and keep the one with the smallest weight of parallel edges."""
-    xp = namespace(src)
-    key = src.astype(np.int64) * n_vertices + dst
-    if weight is None:
+    xp = namespace(edges.src)
+    key = edges.src.astype(np.int64) * n_vertices + edges.dst
+    if edges.weight is None:
         order = xp.argsort(key, kind="stable")
     else:  # stable, so that parallel edges stay sorted by weight
-        order = xp.argsort(weight, kind="stable")
+        order = xp.argsort(edges.weight, kind="stable")
         order = order[xp.argsort(key[order], kind="stable")]
     key = key[order]
     is_first = xp.ones(key.size, bool)  # of its parallel edges
     is_first[1:] = key[1:] != key[:-1]
-    order = order[is_first]
-    if weight is not None:
-        weight = weight[order]
-    return EdgeArrays(src[order], dst[order], weight)
+    return edges.take(order[is_first])
 
 
 def select_sample(edges: EdgeArrays, count: int) -> np.ndarray:
@@ -194,24 +206,12 @@ def split(edges: EdgeArrays, bounds: np.ndarray) -> list[EdgeArrays]:
     xp = namespace(edges.src)
     bounds = xp.asarray(bounds.astype(edges.src.dtype))
     positions = to_host(xp.searchsorted(edges.src, bounds)).tolist()
-    pieces = []
-    for begin, end in pairwise(positions):
-        weight = None
-        if edges.weight is not None:
-            weight = edges.weight[begin:end]
-        pieces.append(EdgeArrays(edges.src[begin:end], edges.dst[begin:end], weight))
-    return pieces
+    return [edges.take(slice(begin, end)) for begin, end in pairwise(positions)]
 
 
 def join(pieces: Sequence[EdgeArrays], n_vertices: int) -> EdgeArrays:
     """Join pieces of one range of vertices to a partition."""
-    xp = namespace(pieces[0].src)
-    src = xp.concatenate([piece.src for piece in pieces])
-    dst = xp.concatenate([piece.dst for piece in pieces])
-    weight = None
-    if pieces[0].weight is not None:
-        weight = xp.concatenate([piece.weight for piece in pieces])
-    return _sort_distinct(src, dst, weight, n_vertices)
+    return _sort_distinct(_concatenate(pieces), n_vertices)
 
 
 def outline(

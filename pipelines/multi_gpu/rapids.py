@@ -268,7 +268,7 @@ class Cugraph:
             except queue.Empty:
                 self._refuse_lost_workers(what, time.monotonic() - started)
 
-        # An error of this package is raised by all workers alike.
+        # After an error of this package no worker waits for another.
         if error is None or isinstance(error, KeplerError):
             self.is_whole = was_whole
             if error is not None:

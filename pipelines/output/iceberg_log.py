@@ -49,14 +49,14 @@ def compare_iceberg(
         url = f"file://{folder}"
         make(url)
         again = Store(type(store.path)(folder))
-        found = _Table(
+        actual_log = _Table(
             lambda name: store.get(f"{ICEBERG_LOG}/{name}", MAX_BYTES), f"{address}/_iceberg"
         ).describe()
-        right = _Table(lambda name: again.get(f"metadata/{name}", MAX_BYTES), url).describe()
+        expected_log = _Table(lambda name: again.get(f"metadata/{name}", MAX_BYTES), url).describe()
 
-        for expected in right:
+        for expected in expected_log:
             # Only now: what is read next is named by what was found to be right.
-            actual = next(found)
+            actual = next(actual_log)
             if actual.data_files:
                 names = [
                     data_file._replace(file=data_file.file.removeprefix(f"{address}/"))

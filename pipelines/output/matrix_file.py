@@ -92,10 +92,7 @@ def is_matrix(schema: pa.Schema) -> bool:
 
 def to_array(column: pa.ChunkedArray) -> np.ndarray:
     """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
-    if column.num_chunks == 1:
-        lists = column.chunk(0)
-    else:
-        lists = column.combine_chunks()
+    lists = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if lists.null_count or lists.values.null_count:
         raise ValueError("a distance is null")
     distances = lists.flatten().to_numpy(zero_copy_only=False)
@@ -110,9 +107,10 @@ def cast_lists(table: pa.Table, schema: pa.Schema) -> pa.Table:
     kind = schema.field("distance").type
     if table.schema.field("distance").type == kind:
         return table
-    at = table.schema.get_field_index("distance")
+    position = table.schema.get_field_index("distance")
     flat = pa.array(to_array(table["distance"]).ravel()).cast(kind.value_type)
-    return table.set_column(at, "distance", pa.FixedSizeListArray.from_arrays(flat, kind.list_size))
+    lists = pa.FixedSizeListArray.from_arrays(flat, kind.list_size)
+    return table.set_column(position, "distance", lists)
 
 
 class MatrixWriter:

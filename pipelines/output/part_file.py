@@ -246,17 +246,17 @@ def expand_sources(table: pa.Table) -> pa.Table:
     """Return the table with the source column expanded, if it is a dictionary array that repeats
     each id.
     """
-    at = table.schema.get_field_index("source")
-    if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
+    position = table.schema.get_field_index("source")  # -1 without one
+    if position < 0 or not pa.types.is_dictionary(table["source"].type):
         return table
-    chunks = table.column(at).chunks
-    kind = table.schema.field(at).type.value_type
-    if not pa.types.is_integer(kind):
+    chunks = table["source"].chunks
+    id_type = table["source"].type.value_type
+    if not pa.types.is_integer(id_type):
         decoded = [chunk.dictionary_decode() for chunk in chunks]
-        return table.set_column(at, "source", pa.chunked_array(decoded, kind))
+        return table.set_column(position, "source", pa.chunked_array(decoded, id_type))
 
     # Integers are expanded into memory of the pool, which new arrays would have to clear.
-    values = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype())
+    values = BUFFERS.empty(table.num_rows, id_type.to_pandas_dtype())
     end = 0
     for chunk in chunks:
         begin = end
@@ -270,7 +270,7 @@ def expand_sources(table: pa.Table) -> pa.Table:
                 out=values[begin:end],
                 mode="clip",
             )
-    return table.set_column(at, "source", pa.array(values))
+    return table.set_column(position, "source", pa.array(values))
 
 
 def _open_writer(
@@ -338,9 +338,9 @@ def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
         return f"its columns are {', '.join(schema.names)}, not {', '.join(kind.columns)}{further}"
     for field in schema:
         if kind.written_as == "lists" and field.name == "distance":
-            wrong = unfit_lists(schema, graph.n_vertices)
-            if wrong:
-                return wrong
+            fault = unfit_lists(schema, graph.n_vertices)
+            if fault:
+                return fault
         elif not _has_right_type(field, graph):
             return f"its column {field.name!r} has type {field.type}"
     return ""

@@ -52,9 +52,9 @@ class Recent:
     """Keeps the results of the last few different calls. Threads may share it."""
 
     def __init__(self, size: int):
-        self._size = size
+        self._size = size  # number of results
         self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()  # the last used one at the end
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value for a key, made if it is not there; two threads may make the same one."""
@@ -277,9 +277,9 @@ class RowGroupWriter:
             self._add(group)
 
         # The offset indexes of all columns, and then their column indexes, stand behind the pages.
-        for which, (offset, size) in enumerate(parquet.INDEXES):
+        for number, (offset, size) in enumerate(parquet.INDEXES):
             for entry, indexes in self._indexes:
-                index = indexes[which]
+                index = indexes[number]
                 if index:
                     entry |= {offset: (I64, self._position), size: (I32, len(index))}
                     self._put(index)

@@ -187,20 +187,30 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
                 f"{store}: the folder holds {name!r}, which is none of "
                 "this job's files; take a new folder"
             )
-        if not store.is_local:
-            continue
         expected = ""
         if _FOLDERS.fullmatch(name):
             expected = "a folder"
         try:
-            what = irregular(store.path / name)
+            fault = irregular_fault(store, name, expected)
         except FileNotFoundError:  # a run that writes here has just renamed it
             continue
-        if what != expected:
+        if fault:
             raise OutputError(
-                f"{store}/{name}: it is {what or 'a file'} and not {expected or 'a regular file'}, so this job has not "
-                "written it; delete it, or take a new folder"
+                f"{store}/{name}: {fault}, so this job has not written it; delete it, or take a "
+                "new folder"
             )
+
+
+def irregular_fault(store: Store, name: str, expected: str) -> str:
+    """Describe what stands in the place of what is expected, "a folder" or ``""`` for a regular file;
+    ``""`` if that is there. An object store has nothing else.
+    """
+    if not store.is_local:
+        return ""
+    what = irregular(store.path / name)
+    if what == expected:
+        return ""
+    return f"it is {what or 'a file'} and not {expected or 'a regular file'}"
 
 
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
@@ -535,8 +545,7 @@ class OutputFolder:
 
         if status is not None and not self._is_shared:
             self.count_traffic()
-            self.manifest["parts"].sort(key=lambda part: part_order(part["file"]))
-            self.put(MANIFEST, _to_text(self.manifest))
+            self._put_manifest()
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
             self._commit(self._log)
@@ -562,18 +571,23 @@ class OutputFolder:
 
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
-        parts = self.manifest["parts"]
-        self.manifest["digest"] = compute_digest(
-            self.manifest["graph"]["fingerprint"], parts, self.manifest["result"]
+        manifest = self.manifest
+        manifest["digest"] = compute_digest(
+            manifest["graph"]["fingerprint"], manifest["parts"], manifest["result"]
         )
-        self.manifest["status"] = "done"
-        parts.sort(key=lambda part: part_order(part["file"]))
-        text = _to_text(self.manifest)
-        self.put(MANIFEST, text)
+        manifest["status"] = "done"
+        text = self._put_manifest()
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
         # a writer who may not delete has a whole run all the same
         with contextlib.suppress(OutputError):
             self._clear_log()
+
+    def _put_manifest(self) -> bytes:
+        """Write the manifest, with its parts in their order; return its text."""
+        self.manifest["parts"].sort(key=lambda part: part_order(part["file"]))
+        text = _to_text(self.manifest)
+        self.put(MANIFEST, text)
+        return text
 
     def _clear_log(self) -> None:
         """Delete the commits, which the manifest has now."""

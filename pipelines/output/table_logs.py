@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kepler_traverse.errors import OutputError, one_line, several
-from kepler_traverse.runtime.regular_files import irregular
 
 from .manifest_types import Manifest
+from .run_folder import irregular_fault
 from .store import Store
 
 DELTA_LOG = "_delta_log"
@@ -108,16 +108,10 @@ def _refuse_others_files(store: Store, log: str) -> None:
 
 
 def _refuse_irregular(store: Store, name: str, expected: str) -> None:
-    """Raise DifferenceError unless a name is that of what is expected: "a folder", or ``""`` for a
-    regular file. An object store has nothing else.
-    """
-    if not store.is_local:
-        return
-    what = irregular(store.path / name)
-    if what != expected:
-        raise DifferenceError(
-            name, f"it is {what or 'a file'} and not {expected or 'a regular file'}"
-        )
+    """Raise DifferenceError unless a name is that of what is expected; see ``irregular_fault``."""
+    fault = irregular_fault(store, name, expected)
+    if fault:
+        raise DifferenceError(name, fault)
 
 
 def refuse_difference(

@@ -143,11 +143,6 @@ def refuse_without_packages(name: str) -> None:
             ) from None
 
 
-def format_in(store: Store) -> str | None:
-    """Return the name of the format of the table in a folder, None if there is none. Raises OSError."""
-    return next((name for name, form in TABLE_FORMATS.items() if form.is_there(store)), None)
-
-
 def register(store: Store, manifest: Manifest, name: str) -> bool:
     """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one;
     return whether they were. The table is then compared with the parts in either case.
@@ -157,7 +152,8 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
     written).
     """
     refuse_without_packages(name)
-    existing = format_in(store)
+    formats = [known for known, form in TABLE_FORMATS.items() if form.is_there(store)]
+    existing = formats[0] if formats else None
     if existing not in (None, name):
         other = TABLE_FORMATS[existing].folder
         raise OutputError(

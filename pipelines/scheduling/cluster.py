@@ -102,9 +102,9 @@ def cluster_for(
     Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers
     die while they start).
     """
-    with pinned(settings.debug):
+    with pinned_settings(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
-            with existing(settings) as client:
+            with existing_client(settings) as client:
                 yield client
             return
 
@@ -147,7 +147,7 @@ def _start_with_retry(start: Callable[[], LocalCluster]) -> LocalCluster:
 
 
 @contextlib.contextmanager
-def pinned(debug: bool = False) -> Iterator[None]:
+def pinned_settings(debug: bool = False) -> Iterator[None]:
     """Pin Dask's settings, and silence its log."""
     with dask_log.silenced(debug), dask.config.set(_PINNED):
         yield
@@ -166,7 +166,7 @@ def client_in_use(client: Client) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def existing(settings: Settings) -> Iterator[Client]:
+def existing_client(settings: Settings) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, once it has a worker.
 
     Raises InputError: no scheduler answers there, or it has no workers.
@@ -316,7 +316,7 @@ def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> L
     )
 
 
-def certificate() -> Security:
+def make_certificate() -> Security:
     """Return a new certificate that signs itself, with its key, as the only authority.
 
     Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files,
@@ -396,4 +396,4 @@ def start_private_cluster(
             before, _, page = super().dashboard_link.rpartition("/")
             return f"{before}/{self.scheduler.token}/{page}"
 
-    return PrivateCluster(host="127.0.0.1", protocol="tls", security=certificate(), **options)
+    return PrivateCluster(host="127.0.0.1", protocol="tls", security=make_certificate(), **options)

@@ -58,11 +58,8 @@ class DaskExecutor(BatchExecutor):
         # The last event counts: another worker may have got the address since.
         has_closed = False
         for _, event in events:
-            action = None
-            if isinstance(event, dict):
-                action = event.get("action")
-            if action in ("add-worker", "closing-worker"):
-                has_closed = action == "closing-worker"
+            if isinstance(event, dict) and event.get("action") in ("add-worker", "closing-worker"):
+                has_closed = event["action"] == "closing-worker"
         return has_closed
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:

@@ -90,8 +90,13 @@ class BatchExecutor:
     admit: Callable[[list[str]], object] = staticmethod(lambda _: None)
 
     def get_outcomes(self, future: Any) -> list[BatchOutcome] | None:
-        """Return the outcomes of a task that has ended; None if it has none, or if they are lost."""
-        raise NotImplementedError
+        """Return the outcomes of a task that has ended; None if it has none, or if they are lost.
+
+        Here ``future`` is a ``LocalFuture``.
+        """
+        if future.status == "finished":
+            return future.outcomes()
+        return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say whether an error of a task is about its worker and not about its batches."""

@@ -29,7 +29,7 @@ from kepler_traverse.runtime.object_stores import cache_folder, find_object
 from ..cli.options import Settings
 from ..cli.terminal import say
 from ..output.run_folder import MANIFEST
-from .cluster import existing, pinned
+from .cluster import existing_client, pinned_settings
 from .errors import ClusterError
 from .package_version import version_here
 
@@ -54,7 +54,7 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     Raises InputError: no scheduler answers, it has no workers, or one of them has another version
     of this package, or no GPU.
     """
-    with pinned(), existing(settings) as client:
+    with pinned_settings(), existing_client(settings) as client:
         refuse_unfit_workers(client, device, [])
         answers = client.run(_memory, on_error="return")
     # A worker that has left answers by an error.
@@ -74,7 +74,7 @@ def check_existing(settings: Settings, device: str, folders: list[Path], url: st
 
     ``folders`` and ``url``: as of ``refuse_unfit_workers``.
     """
-    with pinned(), existing(settings) as client:
+    with pinned_settings(), existing_client(settings) as client:
         refuse_unfit_workers(client, device, folders, url)
         answers = client.run(_can_deadlock, on_error="return")
         if any(answer is True for answer in answers.values()):  # not an error

@@ -135,12 +135,6 @@ class InProcessExecutor(BatchExecutor):
         self._queue.put(future)
         return future
 
-    def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
-        """Return the outcomes of a task that has ended; None if it has none."""
-        if future.status == "finished":
-            return future.outcomes()
-        return None
-
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
         """End futures; a task that runs goes on, and its outcomes are ignored."""
         for future in futures:

@@ -114,10 +114,10 @@ class Window:
         # During a trial a new task may get the slower strategy. So tasks are small then, and none
         # is queued.
         is_trying = self._choice is not None and self._choice.is_trying
-        window = 1 if is_trying else WINDOW
+        tasks_per_worker = 1 if is_trying else WINDOW
         # Without workers, too, a few tasks wait at the scheduler: an adaptive cluster starts
         # workers for tasks alone.
-        while len(self._in_flight) < window * max(self._monitor.n_running, 1):
+        while len(self._in_flight) < tasks_per_worker * max(self._monitor.n_running, 1):
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
@@ -130,15 +130,12 @@ class Window:
     def _start_waiting(self, is_trying: bool) -> None:
         """Submit a task of waiting batches: the next trial of a strategy, if there is one."""
         left = len(self._waiting)
-        trial = None
-        if self._choice is not None:
-            trial = self._choice.take_trial()
+        trial = None if self._choice is None else self._choice.take_trial()
         trial_strategy = ""
+        count = 1  # during a trial
         if trial is not None:
             trial_strategy, count = trial
-        elif is_trying:
-            count = 1
-        else:
+        elif not is_trying:
             count = self._task_sizer.batches(left, self._monitor.n_running)
         parts = [self._waiting.popleft() for _ in range(min(count, left))]
         self._start(parts, isolate=False, trial_strategy=trial_strategy)
@@ -352,13 +349,11 @@ class Window:
             return
 
         # Give up the source, or all sources of the batch.
-        reason = f"{why} ({n_failures} times)"
-        if source is None:
-            self._observer.failed(part, None, reason)
-            return
-        self._observer.failed(part, [source], reason)
-        self._given_up[part].add(source)
-        self._retry_alone.append(part)
+        sources = None if source is None else [source]
+        self._observer.failed(part, sources, f"{why} ({n_failures} times)")
+        if source is not None:
+            self._given_up[part].add(source)
+            self._retry_alone.append(part)
 
     def _note_retry(self, part: int, why: str) -> None:
         """Record that a batch is submitted again, for ``_report_retries`` to report it."""

@@ -228,12 +228,6 @@ class WorkerProcesses(BatchExecutor):
         for process in processes:
             process.reader.join()
 
-    def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
-        """Return the outcomes of a task that has ended; None if it has none."""
-        if future.status == "finished":
-            return future.outcomes()
-        return None
-
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say whether the worker of a task has died."""
         if isinstance(error, WorkerDiedError):
@@ -294,16 +288,16 @@ class WorkerProcesses(BatchExecutor):
 
     def _fork(self, environment: dict[str, str]) -> None:
         """Ask the template for a worker; start another template if it is gone."""
-        here, there = Pipe()
-        with there:  # the descriptor that is sent is a copy
+        own_end, workers_end = Pipe()
+        with workers_end:  # the descriptor that is sent is a copy
             data = [json.dumps(environment).encode()]
-            descriptors = [there.fileno()]
+            descriptors = [workers_end.fileno()]
             try:
                 socket.send_fds(self._control, data, descriptors)
             except OSError:
                 self._start_template()
                 socket.send_fds(self._control, data, descriptors)
-        process = _Process(environment, here)
+        process = _Process(environment, own_end)
         self._processes.append(process)
         receive = functools.partial(self._receive_messages, process)
         process.reader = _uninterrupted.start(receive, "kepler-worker-reader")
@@ -319,9 +313,9 @@ class WorkerProcesses(BatchExecutor):
     def _start_template(self) -> None:
         """Start a template in place of the one that was there."""
         self._end_template()
-        self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
-            number = there.fileno()
+        self._control, templates_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with templates_end:
+            number = templates_end.fileno()
             program = _PROGRAM.format(path=sys.path, module=_TEMPLATE, descriptor=number)
             # In a group of its own, which Ctrl-C does not reach.
             self._template = subprocess.Popen(

@@ -192,9 +192,7 @@ class TraversalWorker:
         self._named_strategy = request.chosen
         if plan is None or (request.chosen and plan.strategy.name != request.chosen):
             plan = plan_with_strategy(graph, request, request.chosen)
-        traverser = traverser_for(graph, plan, request)
-        loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
-        self.loaded = loaded
+        loaded = self._use_plan(graph, plan, writers)
 
         warming.join()
         self._compile_seconds = compile_clock.thread_seconds() - compiled_before
@@ -229,19 +227,22 @@ class TraversalWorker:
         started = time.perf_counter()
         graph = loaded.graph
         writers = loaded.writers
-        request = self.work.request
         if isinstance(loaded.traverser, BatchTraverser):
             loaded.traverser.release_plan()
         self.loaded = None
         del loaded
         release_cached_memory()
 
-        plan = plan_with_strategy(graph, request, strategy)
-        traverser = traverser_for(graph, plan, request)
-        loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
-        self.loaded = loaded
+        plan = plan_with_strategy(graph, self.work.request, strategy)
+        loaded = self._use_plan(graph, plan, writers)
         self._load_seconds += time.perf_counter() - started
         return loaded
+
+    def _use_plan(self, graph: Graph, plan: Plan, writers: Writers | None) -> Loaded:
+        """Make the traverser of a plan, and return it with what it uses, which is loaded now."""
+        traverser = traverser_for(graph, plan, self.work.request)
+        self.loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
+        return self.loaded
 
     def _limit_kernel_threads(self) -> None:
         """Limit the threads of kernels that this thread calls to those of this worker."""
@@ -366,11 +367,11 @@ class TraversalWorker:
         outcomes: list[BatchOutcome] = []
         # After an error no further part is begun, so there may be fewer parts than batches.
         for (part, sources), future in zip(batches, parts, strict=False):
-            with watched(self.work.request.algorithm) as note:
+            with watched(self.work.request.algorithm) as count_batch:
                 outcome = _outcome_of_part(future, seconds_per_part)
                 if outcome is not None:
                     failed = outcome["failed"]
-                    note(outcome["summary"], len(sources) - len(failed), failed)
+                    count_batch(outcome["summary"], len(sources) - len(failed), failed)
             if outcome is None:
                 outcome = self._write_with_fewer_threads(writers, part, sources, heartbeat)
             outcomes.append(outcome)
@@ -457,12 +458,12 @@ class TraversalWorker:
         context = BatchContext(progress=heartbeat)
         self._report_load(context)
         heartbeat.record(part)
-        with watched(self.work.request.algorithm) as note:
+        with watched(self.work.request.algorithm) as count_batch:
             rows = traverser.answer_batch(part, sources, context, isolate=isolate)
             with context.clock("write"):
                 summary = self._write_part(part, rows, heartbeat, THIS_THREAD)
             outcome = self._outcome(traverser, part, summary, context)
-            note(outcome["summary"], len(sources) - len(context.failed), context.failed)
+            count_batch(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome
 
 

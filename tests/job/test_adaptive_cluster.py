@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 from pipelines.batch_sources import main
 from pipelines.output.run_folder import MANIFEST
 from pipelines.output.store import Store, open_store
-from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.cluster import pinned_settings
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
 from pipelines.scheduling.heartbeat import Heartbeat, read_heartbeat
@@ -70,7 +70,7 @@ def test_a_worker_that_has_left_is_not_asked_again_and_lacks_nothing(ask):
 def test_dask_says_which_worker_was_closed_and_which_was_killed(kind):
     here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with (
-        pinned(),
+        pinned_settings(),
         LocalCluster(n_workers=1, threads_per_worker=1, **here) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -102,7 +102,7 @@ def test_workers_come_and_go_and_the_run_is_that_of_one_process(
             monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
             stack.enter_context(served(monkeypatch))
         out = open_store("s3://bucket/run" if place == "store" else tmp_path / "out")
-        stack.enter_context(pinned())
+        stack.enter_context(pinned_settings())
         env = {
             name: value
             for name, value in os.environ.items()

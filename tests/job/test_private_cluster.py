@@ -23,7 +23,7 @@ from tests.support.processes import PATIENCE, ran
 INTRUDER = """
 import asyncio, json, os, pickle, ssl, sys
 from distributed import rpc
-from pipelines.scheduling.cluster import certificate
+from pipelines.scheduling.cluster import make_certificate
 
 async def result_of(address, connection):
     try:
@@ -35,7 +35,7 @@ async def result_of(address, connection):
         return repr(error)
 
 async def main():
-    foreign = certificate().get_connection_args("client")
+    foreign = make_certificate().get_connection_args("client")
     for address in sys.argv[1:]:
         plain = address.replace("tls:", "tcp:")
         ways = [(address, foreign), (address, {"ssl_context": ssl._create_unverified_context()}), (plain, {})]

@@ -20,7 +20,7 @@ from pipelines.cli.settings import read_settings
 from pipelines.output.graph_cache import cached_graph
 from pipelines.run import prepare, reading
 from pipelines.scheduling import cluster
-from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.cluster import pinned_settings
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Heartbeat, read_heartbeat
 from pipelines.scheduling.scheduler import MAX_FAILURES, MAX_LOSSES, WINDOW, Window
@@ -117,7 +117,7 @@ def test_futures_in_flight_are_few_and_are_released(tmp_path):
     sizes = []
     held = []
     with (
-        pinned(),
+        pinned_settings(),
         threads_of_this_process(n_workers=2) as two,
         Client(two, set_as_default=False) as client,
     ):

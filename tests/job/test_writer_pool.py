@@ -33,7 +33,7 @@ from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.output.store import Store
 from pipelines.run import prepare
-from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.cluster import pinned_settings
 from pipelines.worker import phase_timer, traversal_worker, traverse, writer_pool
 from pipelines.worker.phase_timer import PhaseTimer
 from pipelines.worker.planning import Request, plan_for
@@ -584,7 +584,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
         [(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)
     ]
     with (
-        pinned(),
+        pinned_settings(),
         threads_of_this_process(n_workers=1) as one,
         Client(one, set_as_default=False) as client,
     ):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from distributed import LocalCluster
 
-from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.cluster import pinned_settings
 from tests.support.processes import SILENT, started, wait_until
 
 
@@ -27,7 +27,7 @@ def threads_of_this_process(**options):
 def two_workers():
     """Two workers with nannies, on a scheduler whose dashboard takes a free port."""
     with (
-        pinned(),
+        pinned_settings(),
         LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,

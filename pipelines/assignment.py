@@ -15,15 +15,22 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, violations
+from kepler_traverse.kinds.constraints import (
+    Constraint,
+    GivenOptions,
+    not_both,
+    refuse,
+    violations,
+)
 
 from .batch_sources import run_program
 from .cli import signals
 from .cli.command_line import Once, OnceParser
+from .cli.constraints import only_with
 from .cli.terminal import called_as, say, show
 from .cli.values import integer, number
 
@@ -60,37 +67,22 @@ _GIVEN_AGAIN = ("edges", "trips", "classes", "closed", "device")
 _NOT_OF_RUN = ("output", "resume", "debug", "verify", "device")
 
 
-def _only_with(name: str, cost: str) -> Constraint:
-    """Return the rule that a flag is for one kind of costs."""
-    return Constraint(
-        names=(name, "cost"),
-        violated=lambda flags: flags.is_given(name) and flags.value("cost") != cost,
-        why="{0} does not belong to {cost=}",
-    )
-
-
-def _both(name: str, other: str) -> Callable[[Any], bool]:
-    """Return the condition that both flags are given."""
-    return lambda flags: flags.is_given(name) and flags.is_given(other)
-
-
 # What flags together must be.
 ROWS = (
-    *(_only_with(name, "bpr") for name in _BPR),
-    _only_with("alpha", "conical"),
+    *(only_with(name, "cost", "bpr") for name in _BPR),
+    only_with("alpha", "cost", "conical"),
     *(
-        Constraint(
-            names=(name, "classes"),
-            violated=_both(name, "classes"),
-            why="{0} does not belong to {classes}, whose table has it",
+        not_both(
+            name,
+            "classes",
+            "{0} does not belong to {classes}, whose table has it",
+            "leave {0} out",
         )
         for name in _OF_CLASS
     ),
     *(
-        Constraint(
-            names=(name, "verify"),
-            violated=_both(name, "verify"),
-            why="{0} does not belong to {verify}, which writes nothing",
+        not_both(
+            name, "verify", "{0} does not belong to {verify}, which writes nothing", "leave {0} out"
         )
         for name in ("resume", "output")
     ),
@@ -396,8 +388,8 @@ def _verify(flags: dict[str, Any], written: dict[str, str]) -> int:
 
 
 def _find_faults(flags: dict[str, Any], folder: Path, written: dict[str, str]) -> list[str]:
-    """Describe what is wrong with an output: files that are not those of the manifest, flows that do
-    not follow from the paths or the last step, and a gap that is not the one stated.
+    """Describe what is wrong with an output: files that are not those of the manifest, flows that
+    do not follow from the paths or the last step, and a gap that is not the one stated.
     """
     from kepler_traverse.assignment import assign
     from kepler_traverse.assignment.checkpoints import CheckpointError

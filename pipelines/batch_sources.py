@@ -172,8 +172,8 @@ def _note_failed_plugins() -> None:
 
 
 def add_tables(program: OnceParser) -> None:
-    """Add the options of a program that reads an output folder: the tables of the run, which may have
-    been moved, --json and --debug.
+    """Add the options of a program that reads an output folder: the tables of the run, which may
+    have been moved, --json and --debug.
     """
     for name, what in _GIVEN_TABLES.items():
         program.add_argument(

@@ -134,8 +134,8 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 
 
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
-    """Return the distances that a ``Baseline`` has returned as an array with a value per vertex, and
-    our value for unreached vertices.
+    """Return the distances that a ``Baseline`` has returned as an array with a value per vertex,
+    and our value for unreached vertices.
 
     BFS: int32. SSSP: the float type that the baseline adds in.
     """

@@ -21,6 +21,7 @@ from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, 
 from .batch_sources import run_program
 from .cli import signals
 from .cli.command_line import Once, OnceParser, add_option
+from .cli.constraints import only_with
 from .cli.options import OPTIONS, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
 from .cli.values import integer
@@ -35,20 +36,10 @@ _SHARED = [
 ]
 
 
-def _only_for(name: str, result: str) -> Constraint:
-    """Return the rule that a flag is for one of the results."""
-    return Constraint(
-        names=(name, "result"),
-        violated=lambda flags: flags.is_given(name) and flags.value("result") != result,
-        why="{0} does not belong to {result=}",
-        remedy="leave it out",
-    )
-
-
 # What flags together must be.
 ROWS = (
-    _only_for("unconnected", "extremes"),
-    *(_only_for(name, "top-closeness") for name in ("direction", "k")),
+    only_with("unconnected", "result", "extremes", "leave it out"),
+    *(only_with(name, "result", "top-closeness", "leave it out") for name in ("direction", "k")),
     Constraint(
         names=("weight_column", "algorithm"),
         violated=lambda flags: flags.is_given("weight_column") and flags.algorithm != "sssp",

@@ -19,6 +19,7 @@ from kepler_traverse.errors import InputError, KeplerError, options_spelled, sev
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.formats.tables import as_rows, column_tuple, is_table
 from kepler_traverse.graph import find_vertices
+from kepler_traverse.kinds.constraints import GivenOptions
 from kepler_traverse.kinds.flows import rows_of_through
 from kepler_traverse.kinds.pairs import columns_of_pairs, typed_columns
 from kepler_traverse.labels import (
@@ -224,9 +225,9 @@ def run_job(
     finished by the same call with ``resume=True``, which computes only what is missing.
 
     Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or
-    more starts worker processes, and so does ``batch_deadline=``. ``dashboard_address=`` has them on
-    a scheduler of Dask; a script then needs ``if __name__ == "__main__":``. Ctrl-C lets the batches
-    that run finish first; a second one ends the call at once.
+    more starts worker processes, and so does ``batch_deadline=``. ``dashboard_address=`` has them
+    on a scheduler of Dask; a script then needs ``if __name__ == "__main__":``. Ctrl-C lets the
+    batches that run finish first; a second one ends the call at once.
 
     Parameters
     ----------
@@ -268,11 +269,9 @@ def run_job(
     KeyboardInterrupt
         Finished batches are in the manifest.
 
-    Examples
-    --------
-    >>> from kepler_traverse.pipelines import run_job
-    >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
-    >>> done.to_pandas()  # doctest: +SKIP
+    Examples -------- >>> from kepler_traverse.pipelines import run_job >>> done =
+    run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  #
+    doctest: +SKIP >>> done.to_pandas()  # doctest: +SKIP
     """
     # The options as settings take them, the tables in memory, and the graph or the paths of files.
     for name, value in {"edges": edges, "output": output, **options}.items():
@@ -375,8 +374,8 @@ def _refuse_unknown_options(options: Iterable[str]) -> None:
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of ``run_job`` as settings take them: without those that are None, paths as
-    texts, numbers of Python, and targets as lists.
+    """Return the options of ``run_job`` as settings take them: without those that are None, paths
+    as texts, numbers of Python, and targets as lists.
     """
     _refuse_unknown_options(options)
     values = {name: value for name, value in options.items() if value is not None}
@@ -530,8 +529,8 @@ def _read_graph(
     """Return the graph of ``edges`` in memory, and ``_IN_MEMORY``; or None and the paths of an edge
     list.
 
-    Options that a graph is built with are taken out of ``values``. ``tables``: the columns of tables
-    in memory, by their options.
+    Options that a graph is built with are taken out of ``values``. ``tables``: the columns of
+    tables in memory, by their options.
     """
     is_graph = isinstance(edges, Graph)
     if not is_graph:
@@ -573,43 +572,20 @@ def _list_paths(edges: Any) -> list[str]:
     return [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GivenEdges:
-    """Options that are given with edges in memory, as the rules ``IN_MEMORY`` see them.
-
-    ``values``: of the options of ``run_job``. ``edges``: "a graph" or "a table in memory".
-    """
-
-    values: Mapping[str, Any]
-    edges: str
-    kind: None = None
-
-    @property
-    def algorithm(self) -> Any:
-        """The option ``algorithm``."""
-        return self.values.get("algorithm")
-
-    def value(self, name: str) -> Any:
-        """The value of an option, or the column of a role by ``columns.ROLE``."""
-        option, _, role = name.partition(".")
-        value = self.values.get(option)
-        return _columns_by_role(value).get(role) if role else value
-
-    def is_given(self, name: str) -> bool:
-        """Whether an option has a value."""
-        return self.value(name) is not None
-
-    def spelled(self, name: str, value: object = None) -> str:  # noqa: ARG002
-        """Return an option as the caller writes it."""
-        return name
-
-
 def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
     """Raise InputError for an option that is of no use where edges are in memory."""
-    options = GivenEdges(values=values, edges="a graph" if is_graph else "a table in memory")
+    edges = "a graph" if is_graph else "a table in memory"
+    columns = _columns_by_role(values.get("columns"))
+    known = values | {f"columns.{role}": name for role, name in columns.items()}
+    options = GivenOptions(
+        kind=None,
+        algorithm=values.get("algorithm", ""),
+        written={name: name for name in known if known[name] is not None},
+        values=known | {"edges": edges},
+    )
     for row in IN_MEMORY:
         value = repr(options.value(row.names[0]))
-        violation = row.violation(options, edges=options.edges, value=value)
+        violation = row.violation(options, edges=edges, value=value)
         if violation is not None:
             raise InputError(str(violation))
 

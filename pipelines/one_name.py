@@ -32,8 +32,8 @@ class _Alias(MetaPathFinder, InspectLoader):
         return ModuleSpec(fullname, self, origin=spec.origin, is_package=is_package)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Load the module; Python's import returns what is in ``sys.modules`` after this, in place of
-        the empty module that it has made.
+        """Load the module; Python's import returns what is in ``sys.modules`` after this, in place
+        of the empty module that it has made.
         """
         sys.modules[module.__name__] = import_module(_name_in_package(module.__name__))
 

@@ -116,8 +116,8 @@ class LabelServer(flight.FlightServerBase):
         return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
 
     def get_schema(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
-        """Return the schema of the answers; not ``_in_sentences``, since Flight sends tracebacks of this
-        call in any case.
+        """Return the schema of the answers; not ``_in_sentences``, since Flight sends tracebacks of
+        this call in any case.
         """
         return flight.SchemaResult(self._schema)
 
@@ -330,9 +330,9 @@ def _serve(parsed: Any) -> int:
         # clients without end.
         _uninterrupted.sleep()
     finally:
-        # The shutdown waits for the open calls, and signals.run_heeding not for long. On a thread of
-        # its own a second interrupt ends the waiting alone: an interpreter that ends while a server
-        # is open would hang.
+        # The shutdown waits for the open calls, and signals.run_heeding not for long. On a thread
+        # of its own a second interrupt ends the waiting alone: an interpreter that ends while a
+        # server is open would hang.
         _uninterrupted.run(server.shutdown)
     return 0
 

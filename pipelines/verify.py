@@ -222,7 +222,8 @@ def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identit
 
 
 def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
-    """Return the manifest, with all settings; if it contradicts itself, add a fault and return None.
+    """Return the manifest, with all settings; if it contradicts itself, add a fault and return
+    None.
 
     Raises OutputError: the manifest is missing, cannot be read, or does not fit its schema.
     """

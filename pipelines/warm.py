@@ -169,7 +169,8 @@ def _needed_options(kind: ResultKind, folder: Path) -> list[str]:
 def _write_edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
     """Write a small edge list, and return its path.
 
-    ``weight``: type of its weights; None for none. ``is_acyclic``: whether edges lead to larger ids.
+    ``weight``: type of its weights; None for none. ``is_acyclic``: whether edges lead to larger
+    ids.
     """
     import numpy as np
     import pyarrow
@@ -185,7 +186,7 @@ def _write_edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> 
     if weight is not None:
         weights = rng.integers(1, 9, src.size).astype(weight)
         if weight != "int64":
-            weights += weights.dtype.type(0.5)  # whole floats are read as integers
+            weights += weights.dtype.type(0.5)  # fractions, as floats usually have
         columns["weight"] = weights
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
     return path

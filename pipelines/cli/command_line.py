@@ -83,8 +83,8 @@ class OnceParser(argparse.ArgumentParser):
         return joined
 
     def _describe_unknown(self, name: str) -> str:
-        """Say that there is no option of a name, and which it may mean: those that begin so, or else
-        are alike.
+        """Say that there is no option of a name, and which it may mean: those that begin so, or
+        else are alike.
         """
         known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
         bare_name = name.strip("-").replace("_", "-")

@@ -11,7 +11,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from kepler_traverse.kinds.constraints import Constraint, all_or_none, is_value, not_both
+from kepler_traverse.kinds.constraints import (
+    Constraint,
+    GivenOptions,
+    all_or_none,
+    is_value,
+    not_both,
+)
 
 from .options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, Option, Settings
 from .values import is_url
@@ -30,6 +36,16 @@ def needs_table(option: Option) -> Constraint:
         why="{0} reads columns of {1}",
         remedy=f"give that table{formats}",
         of_tables=True,
+    )
+
+
+def only_with(name: str, other: str, value: str, remedy: str = "leave {0} out") -> Constraint:
+    """Return the rule that a flag of a program is for one value of another flag."""
+    return Constraint(
+        names=(name, other),
+        violated=lambda flags: flags.is_given(name) and flags.value(other) != value,
+        why=f"{{0}} does not belong to {{{other}=}}",
+        remedy=remedy,
     )
 
 
@@ -234,8 +250,8 @@ IDLE: tuple[Constraint, ...] = (
 
 
 def _not_undirected(role: str) -> Constraint:
-    """Return the rule that a graph is not undirected if a column says which of its rows are edges in
-    both directions.
+    """Return the rule that a graph is not undirected if a column says which of its rows are edges
+    in both directions.
     """
     return Constraint(
         names=(f"columns.{role}", "directed"),
@@ -320,8 +336,8 @@ def _no_file(name: str, is_for_tables: bool) -> Constraint:
     ``is_for_tables``: whether it has one for a table in memory.
     """
 
-    def violated(options: Any) -> bool:
-        if not options.is_given(name) or (is_for_tables and options.edges != "a graph"):
+    def violated(options: GivenOptions) -> bool:
+        if not options.is_given(name) or (is_for_tables and options.value("edges") != "a graph"):
             return False
         # The table of vertices may still have what the result reads.
         return name != "vertices" or not any(map(options.is_given, OF_VERTICES))
@@ -339,7 +355,9 @@ def _no_weights(name: str) -> Constraint:
     return Constraint(
         names=(name,),
         violated=lambda options: (
-            options.edges != "a graph" and options.algorithm != "sssp" and options.is_given(name)
+            options.value("edges") != "a graph"
+            and options.algorithm != "sssp"
+            and options.is_given(name)
         ),
         why="a column or a type of weights has no effect: bfs counts hops",
         remedy="leave it out",
@@ -351,13 +369,14 @@ def _no_column(role: str) -> Constraint:
     name = f"columns.{role}"
     return Constraint(
         names=(name,),
-        violated=lambda options: options.edges == "a graph" and options.is_given(name),
+        violated=lambda options: options.value("edges") == "a graph" and options.is_given(name),
         why=f"columns names {role} {{value}}, and edges are a graph",
         remedy="leave it out",
     )
 
 
-# Of edges in memory, with which Python calls the job: see ``job.GivenEdges``.
+# Of edges in memory, with which Python calls the job; the option ``edges`` says what they are: "a
+# graph" or "a table in memory".
 IN_MEMORY: tuple[Constraint, ...] = (
     *(
         _no_file(option.key, option.reads == "tables")

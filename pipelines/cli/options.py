@@ -56,7 +56,8 @@ class Option:
     in_file: str = ""
     # the setting that names the table whose columns are read, without which it is refused
     table: str = ""
-    # of an argument of ``read_graph``: whether it is for "files" only, or also for "tables" in memory
+    # of an argument of ``read_graph``: whether it is for "files" only, or also for "tables" in
+    # memory
     reads: str = ""
     in_python: bool = True  # whether ``run_job`` takes it
 
@@ -208,8 +209,8 @@ _RESULTS = (
 
 
 def _explain_results() -> str:
-    """Return the help of ``--result``: ``_RESULTS``, and of each kind that it does not name what its
-    records mean.
+    """Return the help of ``--result``: ``_RESULTS``, and of each kind that it does not name what
+    its records mean.
     """
     named = set(re.findall(r"\w+", _RESULTS))
     texts = [_RESULTS]

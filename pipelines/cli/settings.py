@@ -240,7 +240,8 @@ def _describe_error(error: ValidationError, flags: dict[str, Any], config: Path 
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:
-    """Raise UsageError for a file that cannot be read, such as a pipe, before anything waits for it.
+    """Raise UsageError for a file that cannot be read, such as a pipe, before anything waits for
+    it.
 
     ``name``: flag of the file, for errors.
     """
@@ -270,8 +271,8 @@ def refuse_secrets(name: str, *places: object) -> None:
 
 
 def refuse_half_addresses(name: str, *places: object) -> None:
-    """Raise UsageError for a path such as s3:/bucket, which begins like an address and which pyarrow
-    would take for one.
+    """Raise UsageError for a path such as s3:/bucket, which begins like an address and which
+    pyarrow would take for one.
 
     ``name``: flag of the places, for errors.
     """
@@ -288,7 +289,8 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected
     place.
 
-    ``name``: flag of the folder, for errors. ``takes_stores``: whether it may be in an object store.
+    ``name``: flag of the folder, for errors. ``takes_stores``: whether it may be in an object
+    store.
     """
     scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
@@ -356,8 +358,8 @@ def _check_networks(settings: Settings, flags: dict[str, Any], config: Path | No
 
 
 def _with_columns_of_tables(settings: Settings) -> Settings:
-    """Return the settings with the columns of the user's tables that have roles by their names, as a
-    column ``weight`` of sources.
+    """Return the settings with the columns of the user's tables that have roles by their names, as
+    a column ``weight`` of sources.
     """
     from kepler_traverse.formats.ids import column_of_ids
 

@@ -89,8 +89,8 @@ def _is_number(text: str) -> bool:
 
 
 def _find_position(index: int, count: int, first: int, last: int, step: int) -> str:
-    """Return the position of a task among the ``count`` tasks of its array, from 0; raise UsageError
-    unless these are numbered from ``first`` to ``last`` by ``step``.
+    """Return the position of a task among the ``count`` tasks of its array, from 0; raise
+    UsageError unless these are numbered from ``first`` to ``last`` by ``step``.
     """
     if last - first != step * (count - 1) or not step or (index - first) % step:
         raise UsageError(

@@ -34,12 +34,17 @@ def heeded() -> list[signal.Signals]:
     ]
 
 
+def _handle_by(handler: Any) -> None:
+    """Let a handler of ``signal`` handle the signals that end this process."""
+    for number in heeded():
+        signal.signal(number, handler)
+
+
 def listen() -> None:
     """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts
     like Ctrl-C.
     """
-    for number in heeded():
-        signal.signal(number, interrupt)
+    _handle_by(interrupt)
 
 
 def run_heeding(program: Callable[[], int]) -> int:
@@ -48,8 +53,7 @@ def run_heeding(program: Callable[[], int]) -> int:
     After a signal it has a few seconds to end by itself: a request to an object store, or a kernel,
     may keep it from hearing the signal. Once it has ended, a signal does not change its exit code.
     """
-    for number in heeded():
-        signal.signal(number, _end_soon)
+    _handle_by(_end_soon)
     try:
         code = program()
         _stop_heeding()
@@ -69,15 +73,13 @@ def _stop_heeding() -> None:
     """
     global _has_ended
     _has_ended = True
-    for number in heeded():
-        signal.signal(number, lambda *_: None)
+    _handle_by(lambda *_: None)
     atexit.register(ignore)
 
 
 def ignore() -> None:
     """Ignore both signals from now on."""
-    for number in heeded():
-        signal.signal(number, signal.SIG_IGN)
+    _handle_by(signal.SIG_IGN)
 
 
 def _end_soon(number: Any, frame: Any) -> None:

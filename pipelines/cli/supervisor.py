@@ -58,8 +58,8 @@ class Supervision:
         self._tell(_HAS_FOLDER)
 
     def begin(self) -> None:
-        """Tell the watching process that this one runs batches itself: if it dies from now on, worker
-        processes resume the run.
+        """Tell the watching process that this one runs batches itself: if it dies from now on,
+        worker processes resume the run.
         """
         self._tell(_RUNS_BATCHES)
 
@@ -147,7 +147,9 @@ class _Child:
                 signal.signal(number, handler)
 
     def _forward(self, _number: int, _frame: Any) -> None:
-        """Handle a signal to end: interrupt the child, and after the second one kill it if it goes on."""
+        """Handle a signal to end: interrupt the child, and after the second one kill it if it goes
+        on.
+        """
         self._requests += 1
         if self._requests == 2:  # a kernel may keep the child from hearing the signal
             start(self._kill_late, "kepler-end")
@@ -177,8 +179,8 @@ class _Child:
 
 
 def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int) -> NoReturn:
-    """Run the program in the child, and end this process at once: there is nothing left that the end
-    of an interpreter would do.
+    """Run the program in the child, and end this process at once: there is nothing left that the
+    end of an interpreter would do.
 
     ``parent``: number of the watching process.
     """
@@ -203,7 +205,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
-        signals.ignore()  # an interrupt here would leave this function, and go on in the parent's code
+        signals.ignore()  # an interrupt would leave this function and go on in the parent's code
         flush()
         os._exit(code)
 

@@ -83,8 +83,8 @@ class Page(web.RequestHandler):
     def _workers(self, stats: Any) -> dict[str, Any]:
         """Return the table of workers, as ``workers``, and how many more there are, as ``more``.
 
-        A row has the name of a worker, its ``Share``, and what ``describe_worker`` returns. If there
-        are many, those with most sources have a row.
+        A row has the name of a worker, its ``Share``, and what ``describe_worker`` returns. If
+        there are many, those with most sources have a row.
         """
         # Dask's state of the workers that are there, by their address without the protocol.
         states = {

@@ -120,8 +120,8 @@ class KeplerPage(SchedulerPlugin):
                 run.state = "gone"
 
     def find_run(self, name: str | None) -> tuple[str, Run] | None:
-        """Return the name and the state of a run: the one of this name, or else the newest one; None
-        if there is none.
+        """Return the name and the state of a run: the one of this name, or else the newest one;
+        None if there is none.
         """
         if name is not None and name in self.runs:
             return name, self.runs[name]

@@ -1,5 +1,5 @@
-"""Progress of a run on stderr: on a terminal a few lines that are redrawn, elsewhere a line from time
-to time.
+"""Progress of a run on stderr: on a terminal a few lines that are redrawn, elsewhere a line from
+time to time.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def time_unit(span: float) -> tuple[str, float]:
 
 
 def large_unit(most: float) -> tuple[str, float]:
-    """Return the unit in which an axis up to a number is read easily: what its label begins with, and
-    its size.
+    """Return the unit in which an axis up to a number is read easily: what its label begins with,
+    and its size.
     """
     for begins_at, word, size in (
         (1e9, "billion ", 1e9),
@@ -189,7 +189,8 @@ def _summarize_bins(
     """
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    # Hops are whole: a bin of them ends one before the next begins, and another one where it begins.
+    # Hops are whole: a bin of them ends one before the next begins, and another one where it
+    # begins.
     return firsts, firsts + distances["width"] - are_hops, counts
 
 

@@ -31,8 +31,8 @@ _RATE_SECONDS = 60.0  # over which the current rate is averaged
 
 
 def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the times and counts of a batch, small enough to be sent, by the entry of its part file
-    in the manifest; None if an earlier run has written it.
+    """Return the times and counts of a batch, small enough to be sent, by the entry of its part
+    file in the manifest; None if an earlier run has written it.
     """
     if "started" not in summary or "worker" not in summary:
         return None
@@ -152,8 +152,8 @@ class RunStats:
         self.retried.extend(updates.get("retried", ()))
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Return sources per second and edges per second, over the last minute or since a later start;
-        0 before any batch.
+        """Return sources per second and edges per second, over the last minute or since a later
+        start; 0 before any batch.
         """
         now = time.time() if now is None else now
         self._drop_arrivals(now)
@@ -184,10 +184,11 @@ class RunStats:
         return [*sorted(names[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the seconds from the start at which each bin of ``width`` begins, and by worker the
-        rate per second in each bin (float64 arrays with a value per bin).
+        """Return the seconds from the start at which each bin of ``width`` begins, and by worker
+        the rate per second in each bin (float64 arrays with a value per bin).
 
-        ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed as ``OTHERS``.
+        ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed as
+        ``OTHERS``.
         """
         n_bins = max(1, int(np.ceil((self.ended - self.started) / self.width)))
         rates = {name: np.zeros(n_bins) for name in self.busiest(MAX_LISTED)}
@@ -216,7 +217,8 @@ class RunStats:
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)
 
-        # Join neighboring bins in pairs until all of them hold the run. The second half is free then.
+        # Join neighboring bins in pairs until all of them hold the run. The second half is free
+        # then.
         while end - self.started > MAX_BINS * self.width:
             self.width *= 2
             for bins in self._bins.values():

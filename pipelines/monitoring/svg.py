@@ -153,7 +153,9 @@ class Plane:
         )
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
-        """Draw a line across the plane at a value of an axis; ``kind``: its class of the style sheet."""
+        """Draw a line across the plane at a value of an axis; ``kind``: its class of the style
+        sheet.
+        """
         path = ""
         if y is not None:
             path += f"M{self.left} {self.at_y(y):.1f}H{self.right}"
@@ -235,8 +237,8 @@ class Plane:
 
 
 def picture(*planes: Plane, file: bool = False) -> Markup:
-    """Return an image of planes, one below the other: an element for a page, which has the style, or
-    with ``file`` the text of a file.
+    """Return an image of planes, one below the other: an element for a page, which has the style,
+    or with ``file`` the text of a file.
     """
     width = planes[0].width
     height = 0
@@ -259,8 +261,8 @@ def picture(*planes: Plane, file: bool = False) -> Markup:
 
 @functools.cache
 def _light_style() -> str:
-    """Return the rules of the style sheet for plots, with the colours of the light scheme in place of
-    its variables.
+    """Return the rules of the style sheet for plots, with the colours of the light scheme in place
+    of its variables.
     """
     style_sheet = Path(__file__).with_name("templates") / "style.css"
     css = style_sheet.read_text(encoding="utf-8")

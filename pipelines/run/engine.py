@@ -370,7 +370,8 @@ class KeplerEngine:
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
         batches_per_task = 1
-        # Two pieces of a part per writing thread, so that all threads have work from the first task.
+        # Two pieces of a part per writing thread, so that all threads have work from the first
+        # task.
         if self._writes_in_background(sizing, n_vertices, run.prepared.request.options.sort):
             pieces_per_batch = -(-sizing.batch_size // sources_per_piece(n_vertices))
             batches_per_task = -(-2 * sizing.writers // pieces_per_batch)

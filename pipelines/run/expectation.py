@@ -1,7 +1,7 @@
 """What a run is expected to take and to write, for its plan: by a trial of a few of its sources.
 
-The trial goes the whole way of a batch: search, certificate, rows, part file. The file is written to
-a temporary folder. Costs of searches are scaled by the estimates of the plan, since sources of a
+The trial goes the whole way of a batch: search, certificate, rows, part file. The file is written
+to a temporary folder. Costs of searches are scaled by the estimates of the plan, since sources of a
 group share their search; what comes after a search is in proportion to the sources.
 """
 
@@ -35,8 +35,8 @@ _TRIAL_SECONDS = 1.0  # that a trial is to take
 _SHORT_TRIAL_SECONDS = 0.25  # after a shorter trial more sources are tried
 _TRIAL_GROWTH = 4  # times as many
 _LONG_TRIAL_SECONDS = 10.0  # of the first source, after which no other is tried
-# Distances of so many sources are certified by one pass over the edges: weighted ones, hops of graphs
-# of few levels, which fit into a byte, and other hops.
+# Distances of so many sources are certified by one pass over the edges: weighted ones, hops of
+# graphs of few levels, which fit into a byte, and other hops.
 _WEIGHTED_PER_PASS = 16
 _HOPS_PER_PASS = 64
 _DEEP_HOPS_PER_PASS = 32

@@ -1,8 +1,8 @@
-"""Tables that the user gives to a run beside the edge list, that of ``--pairs`` among them: Parquet,
-or CSV with a header.
+"""Tables that the user gives to a run beside the edge list, that of ``--pairs`` among them:
+Parquet, or CSV with a header.
 
-Text has no types, so a text file has ids as strings here, until it is known of which type the ids of
-the graph are.
+Text has no types, so a text file has ids as strings here, until it is known of which type the ids
+of the graph are.
 """
 
 from __future__ import annotations

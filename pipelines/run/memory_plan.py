@@ -294,7 +294,8 @@ def sources_per_part(
 ) -> int:
     """Return the maximum number of sources per part for ``--batch-size auto``.
 
-    ``n_vertices``: visited per search. ``per_part``: sources that fill a part, if that was measured.
+    ``n_vertices``: visited per search. ``per_part``: sources that fill a part, if that was
+    measured.
     """
     by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)

@@ -534,8 +534,8 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
 
 
 def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
-    """Prove the hub labels that the graph has, if they answer all pairs and certificates of searches
-    would take longer; return whether labels answer.
+    """Prove the hub labels that the graph has, if they answer all pairs and certificates of
+    searches would take longer; return whether labels answer.
     """
     request = prepared.request
     graph = prepared.graph

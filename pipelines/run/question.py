@@ -74,8 +74,8 @@ def numbers_of_ids(
 ) -> np.ndarray:
     """Return the vertex numbers of ids (int64 array).
 
-    ``role``: "source" or "target", for errors. ``file``: the one that the ids are from; None if they
-    were listed, and the error may then advise that an id looks like a file.
+    ``role``: "source" or "target", for errors. ``file``: the one that the ids are from; None if
+    they were listed, and the error may then advise that an id looks like a file.
 
     Raises UnknownVertexError: an id is no vertex.
     """

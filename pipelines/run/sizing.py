@@ -59,8 +59,8 @@ def size_run(
 ) -> Sizing:
     """Choose workers and batch size, and whether this process runs the batches.
 
-    ``may_run_here``: whether this process may run the batches. ``stays_here``: if it may, it does so
-    however long they take.
+    ``may_run_here``: whether this process may run the batches. ``stays_here``: if it may, it does
+    so however long they take.
 
     Raises CapacityError: the run does not fit.
     """
@@ -120,8 +120,8 @@ def _size_by_workers(
     from ..scheduling.existing_cluster import refuse_small_workers, survey
 
     surveyed = survey(settings, machine.device)
-    # The memory of the workers counts, which ``refuse_small_workers`` looks at: they may be on other
-    # hosts.
+    # The memory of the workers counts, which ``refuse_small_workers`` looks at: they may be on
+    # other hosts.
     if machine.device == "cpu":
         machine = replace(machine, available=sys.maxsize)
 

@@ -287,7 +287,8 @@ def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") ->
 def by_partition(
     graph: Graph, settings: Settings, numbers: np.ndarray
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Order sources by the value of the column ``--partition-by``, and within one as they are given.
+    """Order sources by the value of the column ``--partition-by``, and within one as they are
+    given.
 
     Returns the vertex numbers in that order, and the number of sources by the folder of their
     value. ``numbers`` (int64 array): distinct vertex numbers of the sources.

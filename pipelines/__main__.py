@@ -71,11 +71,12 @@ def main() -> int:
     module_name, _ = COMMANDS[command]
 
     def import_program() -> Any:
+        """Import the module of the command; only when signals are handled, since it takes long."""
         return import_module(f".{module_name}", __package__)
 
     if module_name == "batch_sources":  # whose two processes divide the signals between them
         return int(import_program().program())
-    return signals.run_heeding(lambda: int(import_program().main()))  # imports take long
+    return signals.run_heeding(lambda: int(import_program().main()))
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ def parser() -> OnceParser:
     )
 
     def add(flag: str, text: str, **facts: Any) -> None:
+        """Add a flag with its help."""
         result.add_argument(flag, action=Once, help=text, **facts)
 
     result.add_argument(

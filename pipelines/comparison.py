@@ -71,6 +71,7 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 
     def traverse(source: int) -> Any:
+        """Return the distances of all vertices from a source, as SciPy has them."""
         distances, _ = dijkstra(
             matrix,
             directed=True,
@@ -110,14 +111,16 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     )
 
     def sssp(source: int) -> Any:
-        # without a limit, with predecessors, and without a check of the graph
+        """Return vertices and their distances, without a limit or a check of the graph."""
         vertices, distances, _ = pylibcugraph.sssp(handle, their_graph, source, np.inf, True, False)
         return vertices, distances
 
     def make_bfs(direction_optimizing: bool) -> Baseline:
+        """Return the search that changes between push and pull, or the one that only pushes."""
+
         def bfs(source: int) -> Any:
+            """Return vertices and their hops, without a limit or a check of the graph."""
             start = cp.array([source], graph.targets.dtype)
-            # the same
             distances, _, vertices = pylibcugraph.bfs(
                 handle, their_graph, start, direction_optimizing, -1, True, False
             )

@@ -154,6 +154,7 @@ def _measure(flags: dict[str, Any]) -> _Measured:
     """
     from .run.reading import read_and_say
 
+    # Rules of the flags; each column of the edge list counts as one.
     columns = edge_columns(flags.get("columns"), is_alone=True)
     written = {name: flag_text(name) for name, value in columns.items() if value is not None}
     written |= {name: f"--{name}" for name in flags}

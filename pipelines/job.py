@@ -289,6 +289,7 @@ def run_job(
     }
 
     def check(graph: Graph) -> None:
+        """Raise InputError if sources, targets or vertices in memory are none of the graph."""
         if has_all_sources:
             source_numbers(graph, ALL)
         if INDEX in tables.get("vertices", {}):

@@ -53,6 +53,7 @@ def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def call(*arguments: Any) -> Any:
+        """Call the method; raise errors of Flight in place of others."""
         try:
             return method(*arguments)
         except flight.FlightError:

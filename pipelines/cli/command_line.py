@@ -108,6 +108,7 @@ class Once(argparse.Action):
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
+        """Store the parsed value of a flag in the namespace; argparse calls this for each flag."""
         earlier = getattr(namespace, self.dest, None)
         if isinstance(earlier, dict) and not earlier.keys() & values.keys():
             values = earlier | values

@@ -55,6 +55,7 @@ def _keeps_cache_in_output(settings: Settings) -> bool:
         return False
     cache = _absolute_path(settings.graph_cache)
     output = _absolute_path(settings.output)
+    # with a slash, so that /out/graphs is in /out, and /outer is not
     return f"{cache}/".startswith(f"{output}/")
 
 
@@ -115,6 +116,7 @@ def _has_no_table(role: str) -> Callable[[Settings], bool]:
     """Return the condition that the table with the column of a role is no file."""
 
     def violated(settings: Settings) -> bool:
+        """Whether no file is given for the table; those of pairs are files always."""
         files = {"sources": settings.sources_file, "targets": settings.targets_file}
         return files.get(settings.find_table(role), settings.pairs) is None
 
@@ -337,6 +339,7 @@ def _no_file(name: str, is_for_tables: bool) -> Constraint:
     """
 
     def violated(options: GivenOptions) -> bool:
+        """Whether the option is given, and nothing of the run reads it."""
         if not options.is_given(name) or (is_for_tables and options.value("edges") != "a graph"):
             return False
         # The table of vertices may still have what the result reads.

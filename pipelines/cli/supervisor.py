@@ -64,6 +64,7 @@ class Supervision:
         self._tell(_RUNS_BATCHES)
 
     def _tell(self, message: bytes) -> None:
+        """Write a message to the channel, if a process watches."""
         if self.is_watched:
             with contextlib.suppress(OSError):  # the watching process may be gone
                 os.write(self._channel, message)
@@ -156,6 +157,7 @@ class _Child:
         self._kill(signal.SIGINT)
 
     def _kill_late(self) -> None:
+        """Kill the child after a few seconds, which it has to end by itself."""
         time.sleep(_HURRY_SECONDS)
         self._kill(signal.SIGKILL)
 

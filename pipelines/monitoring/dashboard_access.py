@@ -43,6 +43,7 @@ def is_allowed(
     from bokeh.server.util import check_allowlist
 
     def is_listed(address: str) -> bool:
+        """Whether a host is one of the allowed ones; Bokeh takes an empty list for all."""
         return bool(allowed) and check_allowlist(address, allowed)
 
     host = host.lower()
@@ -74,6 +75,7 @@ def refuse_others(
     """
 
     def may_answer(request: Any) -> bool:
+        """Whether the headers of a request are allowed."""
         return is_allowed(request.host, request.headers.get("Origin"), names, allowed)
 
     _guard(application, may_answer)
@@ -85,6 +87,7 @@ def require_token(application: web.Application, token: str) -> None:
     """
 
     def has_token(request: Any) -> bool:
+        """Whether the path of a request begins with the token."""
         first_segment = request.path[1:].partition("/")[0]
         # in a time that says nothing of how much of it is right
         return hmac.compare_digest(first_segment.encode(), token.encode())
@@ -100,6 +103,7 @@ def _guard(application: web.Application, may_answer: Callable[[Any], bool]) -> N
     find_original = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:
+        """Return the handler of a request, in place of the method of this name."""
         if may_answer(request):
             return find_original(request, **keywords)
         return application.get_handler_delegate(request, _Refused)

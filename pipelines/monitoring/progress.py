@@ -55,6 +55,7 @@ class Progress:
         self._last_report = time.monotonic()
 
     def __enter__(self) -> Progress:
+        """Begin to draw, if stderr is a terminal."""
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(
                 get_renderable=self._draw_lines, console=self._console, refresh_per_second=2
@@ -63,6 +64,7 @@ class Progress:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
+        """Stop drawing, and tell the page how the run has ended; ``kind``: class of an error."""
         if self._live is not None:
             self._live.stop()
         if self._page is not None:

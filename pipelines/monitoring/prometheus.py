@@ -86,6 +86,7 @@ def watched(algorithm: str) -> Iterator[RecordOutcome]:
         metrics.since.labels(algorithm).set(time.time())
 
     def record(summary: PartSummary | None, n_sources: int, failed: list[tuple[int, str]]) -> None:
+        """Record the outcome of the batch: in the metrics of Prometheus and in those of Dask."""
         if metrics is not None:
             for (
                 _,

@@ -284,14 +284,17 @@ class _Span(NamedTuple):
 
     @property
     def started(self) -> float:
+        """Begin of the first batch, in seconds since the epoch."""
         return self.batches[0]["started"]
 
     @property
     def ended(self) -> float:
+        """End of the last batch, in seconds since the epoch."""
         return max(batch["ended"] for batch in self.batches)
 
     @property
     def name(self) -> str:
+        """The batches in words."""
         more = len(self.batches) - 1
         return f"batch {self.batches[0]['part']}" + (f" and {more} more" if more else "")
 

@@ -101,6 +101,7 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
         cells = settings.of or kind.cells
 
         def list_cells(graph: Graph) -> pa.Table:
+            """Return a table with a row per edge, vertex or pair, in the order of the loads."""
             pairs = None
             if cells == "pairs":
                 pairs = read_pairs(graph, settings, str(settings.pairs))
@@ -192,6 +193,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     needed = (column, *(settings.keep_columns or ()))
 
     def choose_ids(names: list[str]) -> tuple[str, ...]:
+        """Return the column of ids; raise InputError if a column is missing."""
         named_columns(path, "sources", names, needed)
         return (column,)
 

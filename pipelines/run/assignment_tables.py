@@ -89,11 +89,12 @@ def _choose_ends(
 
     ``what``: "links" or "trips". ``names``: all columns. ``ends``: the columns that flags name.
     """
-    if (ends[0] is None) != (ends[1] is None):
+    src, dst = ends
+    if (src is None) != (dst is None):
         raise InputError("--src and --dst belong together; name both columns of the links")
-    if ends[0] is not None and ends[1] is not None:
-        chosen = named_columns(path, what, names, (ends[0], ends[1]))
-        return chosen[0], chosen[1]
+    if src is not None and dst is not None:
+        named_columns(path, what, names, (src, dst))
+        return src, dst
     pairs = end_pairs(names)
     if len(pairs) != 1:
         how = "name them with --src and --dst" if what == "links" else "rename two"

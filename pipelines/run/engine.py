@@ -228,6 +228,7 @@ class KeplerEngine:
         self._supervision.begin()
 
         def run_task(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
+            """Run the batches of a task, and return what became of each."""
             return worker.answer(
                 run.batches_of(task), task.isolate, task.heartbeat, begin_next, task.strategy
             )
@@ -300,6 +301,7 @@ class KeplerEngine:
         with cluster_for(self._settings, work.device, n_workers) as client:
 
             def submit(task: Task) -> Future[Any]:
+                """Give a task to Dask; the plug-in runs it on a worker."""
                 # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
                 key = f"{work.request.algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
                 return client.submit(

@@ -73,6 +73,7 @@ class Expectation:
 
     @property
     def seconds(self) -> float:
+        """Seconds of the whole run."""
         return sum(self.steps.values())
 
     def facts(self) -> dict[str, object]:
@@ -86,18 +87,19 @@ class Expectation:
         }
 
     def __str__(self) -> str:
+        """Return the text of the line ``expected`` of a plan."""
         steps = [
             f"{_STEPS[name]} {_format_seconds(seconds)}"
             for name, seconds in self.steps.items()
             if seconds >= _NAMED_FROM
         ]
-        took = f" ({', '.join(steps)})" if steps else ""
+        seconds_by_step = f" ({', '.join(steps)})" if steps else ""
         origin = "an estimate"
         if self.sources_tried:
             origin = f"a trial of {several(self.sources_tried, 'source')}"
         return (
-            f"about {_format_seconds(self.seconds)}{took}; writes {several(self.n_parts, 'part file')} of "
-            f"{in_units(self.output_bytes)} in all; by {origin}"
+            f"about {_format_seconds(self.seconds)}{seconds_by_step}; writes "
+            f"{several(self.n_parts, 'part file')} of {in_units(self.output_bytes)} in all; by {origin}"
         )
 
 

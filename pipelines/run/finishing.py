@@ -225,6 +225,7 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
     versions = store.versions()  # of files in a folder ""
 
     def is_changed(part: PartEntry) -> bool:
+        """Whether a part is missing, or its object is another one, with other bytes."""
         name = part["file"]
         if name not in versions:
             return True

@@ -112,7 +112,7 @@ def read_vertex_columns(path: str, names: list[str]) -> tuple[IdFile, dict[str, 
 
 
 def _is_typed(path: str) -> bool:
-    """Whether a table has types, so that its integers and strings are told apart; text has none."""
+    """Whether a table has types, so that it distinguishes integers from strings; text has none."""
     return table_in_memory(path) is not None or _is_parquet(path)
 
 
@@ -257,6 +257,9 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     path = str(settings.pairs)
 
     def choose_ids(names: list[str]) -> tuple[str, ...]:
+        """Return the columns of origins and destinations: those that options name, or else the only
+        two with known names.
+        """
         added = [DISTANCE, *(settings.along or ())] if settings.kind.adds_to == "pairs" else []
         taken = next((name for name in added if name in names), None)
         if taken is not None:

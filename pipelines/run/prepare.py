@@ -95,6 +95,7 @@ class Prepared:
 
     @property
     def n_sources(self) -> int:
+        """Number of distinct sources."""
         return int(self.numbers.size)
 
     def layout(self, batch_size: int) -> Layout:
@@ -261,7 +262,8 @@ def choose_sources(
 def estimate_reach(
     graph: Graph, question: Question, shape: Shape | None, depth: int
 ) -> tuple[int, int]:
-    """Estimate how many vertices a search visits, and how many rows the result has per source.
+    """Estimate how many vertices are visited per search, and how many rows the result has per
+    source.
 
     ``shape``: of the graph, as a plan measures it, which says whether searches end early; None
     before that. ``depth``: levels of a search.

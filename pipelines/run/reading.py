@@ -102,6 +102,7 @@ def _find_or_read(
     """
 
     def read() -> Graph:
+        """Return the graph without a cache."""
         if in_memory is None:
             return read_edge_list(settings)
         return in_memory.to(device_of(settings))

@@ -126,6 +126,7 @@ def _size_by_workers(
         machine = replace(machine, available=sys.maxsize)
 
     def size(load: Load) -> Sizing:
+        """Size a load for all workers; raise CapacityError if one of them has too little memory."""
         sizing = size_up(load, machine, len(surveyed), batch_size)
         refuse_small_workers(surveyed, sizing.shared_bytes, sizing.worker_bytes)
         return sizing

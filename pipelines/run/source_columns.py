@@ -92,6 +92,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
     def two_limits(row: int, first: int) -> InputError:
+        """Return the error for a source with other limits in two rows."""
         return InputError(
             f"{where}, row {row}: source {get_id(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
             f"{limits[first].item()!r} in row {first}; give it one limit"
@@ -219,6 +220,7 @@ def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
     """
 
     def spelled(option: str, value: object = None) -> str:
+        """Return an option as messages name it."""
         if option == "weight_column":
             return "--along"
         return flag_text(option, value)
@@ -313,6 +315,7 @@ def by_partition(
     folders = [_name_partition(where, name, value) for value in values.to_pylist()]
 
     def two_partitions(row: int, first: int) -> InputError:
+        """Return the error for a source with other values in two rows."""
         source = get_id(graph, int(table_numbers[row]))
         return InputError(
             f"{where}, row {row}: source {source!r} is in {shown(str(column[row]))} here and in "
@@ -347,6 +350,7 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
     column = str(settings.column("target"))
 
     def choose_ids(names: list[str]) -> tuple[str, ...]:
+        """Return the column of ids; raise InputError if the table has none of that name."""
         return named_columns(path, "targets", names, (column,))
 
     table, _ = read_given_table(path, "targets", choose_ids)

@@ -145,7 +145,7 @@ def test_calls_that_the_service_has_not_are_refused_in_a_sentence(town):
 
 
 def test_a_fault_of_the_service_is_told_on_its_terminal_alone(town, monkeypatch, capsys):
-    monkeypatch.setattr(serve.LabelServer, "_answered", lambda _, batch: batch.column("secret"))
+    monkeypatch.setattr(serve.LabelServer, "_answer_pairs", lambda _, batch: batch.column("secret"))
     with (
         served(town[1]) as (client, options),
         pytest.raises(flight.FlightInternalError) as failed,
@@ -313,14 +313,14 @@ def held(monkeypatch):
     """Batches wait in the computation until the event is set; the semaphore counts those that do."""
     gate = threading.Event()
     begun = threading.Semaphore(0)
-    answered = serve.LabelServer._answered
+    answered = serve.LabelServer._answer_pairs
 
     def waiting(self, batch):
         begun.release()
         assert gate.wait(60)
         return answered(self, batch)
 
-    monkeypatch.setattr(serve.LabelServer, "_answered", waiting)
+    monkeypatch.setattr(serve.LabelServer, "_answer_pairs", waiting)
     return gate, begun
 
 

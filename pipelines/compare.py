@@ -153,6 +153,8 @@ def _compare(parsed: Any, settings: Settings) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     graph: Any = None
     sources: Any = None
+
+    # Each algorithm has a graph of its own: that of sssp has weights.
     algorithms: Any = [parsed.algorithm]
     if parsed.algorithm == "both":
         algorithms = ["bfs", "sssp"]
@@ -167,6 +169,7 @@ def _compare(parsed: Any, settings: Settings) -> dict[str, Any]:
         if graph.device == "cpu":
             run["peak_rss_bytes"] = peak_memory(graph, algorithm, settings.strategy, sources)
         runs.append(run)
+
     return {
         "edges": parsed.edges,
         "graph": {
@@ -322,6 +325,8 @@ def _format_table(facts: dict[str, Any]) -> list[str]:
         f"{size}, {kind}; {several(facts['sources'], 'source')}; {where}",
         f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}",
     ]
+
+    # A line per library and a verdict, for each algorithm.
     for run in facts["runs"]:
         peaks = run.get("peak_rss_bytes", {})
         ours = f"{run['algorithm']} {run['strategy']}"

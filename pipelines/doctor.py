@@ -153,14 +153,15 @@ def machine() -> list[Finding]:
         ),
         Finding("System", True, f"{platform.platform()}, {cores} cores"),
     ]
+
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         findings.append(Finding("Memory", True, f"{memory / 2**30:.1f} GiB"))
+
     try:
-        here = os.getcwd()
-        findings.append(
-            Finding("Disk", True, f"{shutil.disk_usage(here).free / 2**30:.1f} GiB free in {here}")
-        )
+        folder = os.getcwd()
+        free = shutil.disk_usage(folder).free
+        findings.append(Finding("Disk", True, f"{free / 2**30:.1f} GiB free in {folder}"))
     except FileNotFoundError:
         findings.append(
             Finding(
@@ -244,14 +245,17 @@ def _show_table(findings: list[Finding]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code: 0 if the job can run on the CPU, else 1."""
     options = parser().parse_args(arguments)
     findings = examine()
+
+    # What the findings mean for the two devices.
     needed = {finding.name for finding in findings if finding.needed}
     failing = {finding.name for finding in findings if not finding.works}
     runs_on_cpu = not failing & needed
     runs_on_gpu = runs_on_cpu and not failing & {"GPU", *GPU_PROBES}
     code = 0 if runs_on_cpu else 1
+
     if options.json:
         rows = [asdict(finding) for finding in findings]
         facts = {"cpu": runs_on_cpu, "cuda": runs_on_gpu, "findings": rows}

@@ -69,6 +69,8 @@ def _finish(parsed: Any) -> int:
     except IncompleteError as error:
         say(f"not complete: {error}")
         return EXIT_INCOMPLETE
+
+    # What ``--json`` prints.
     facts = {
         "output": parsed.folder,
         "status": manifest["status"],
@@ -87,6 +89,7 @@ def _finish(parsed: Any) -> int:
         was_there = register(folder, manifest, table_format)
         address = table_address(folder, table_format)
         facts["table"] = {"format": table_format, "address": address, "was_there": was_there}
+
     if getattr(parsed, "json", False):
         show(json.dumps(facts))
     else:

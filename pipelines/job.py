@@ -177,6 +177,7 @@ class JobResult:
         )
 
     def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
         rows: list[tuple[str, object]] = [
             ("path", self.path),
             ("status", self.manifest["status"]),

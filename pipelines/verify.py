@@ -237,6 +237,7 @@ def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
         raise OutputError(
             f"{store}: the folder holds no {MANIFEST}, so it is no output of this job"
         )
+
     try:
         manifest = read_manifest(store)
         settings = checked_settings(manifest["settings"])
@@ -312,10 +313,12 @@ def _check_identity(manifest: Manifest, findings: Findings) -> None:
 
 def _check_sums(manifest: Manifest, findings: Findings) -> None:
     """Check the digest, the sources and the counts of a run that has ended against its parts."""
+    # What the parts have.
     identity = manifest["identity"]
     parts = manifest["parts"]
     sources = [source for part in parts for source in part["sources"]]
     digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
+
     if manifest["digest"] != digest:
         findings.add(
             "manifest",

@@ -110,13 +110,14 @@ class Once(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
         """Store the parsed value of a flag in the namespace; argparse calls this for each flag."""
         earlier = getattr(namespace, self.dest, None)
+        # ``--columns src=a --columns dst=b`` is one flag; any other is given once.
         if isinstance(earlier, dict) and not earlier.keys() & values.keys():
             values = earlier | values
         elif hasattr(namespace, self.dest):
             parser.error(
                 f"{option_string} is given twice, or against another flag for the same setting"
             )
-        if self.nargs == 0:
+        if self.nargs == 0:  # a switch, which is off by the second of its flags
             value = not option_string.startswith(("--no-", "--undirected"))
         else:
             value = values
@@ -203,6 +204,8 @@ def parser(kind: str | None = None) -> OnceParser:
     result.add_argument(
         "edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
     )
+
+    # Options by group, in the order of the first of each.
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if kind is not None and not _takes(OUTPUT_SCHEMAS[kind], option):
@@ -210,6 +213,7 @@ def parser(kind: str | None = None) -> OnceParser:
         if option.group not in groups:
             groups[option.group] = result.add_argument_group(option.group)
         add_option(groups[option.group], option)
+
     groups["running"].add_argument(
         "--config",
         action=Once,

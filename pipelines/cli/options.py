@@ -647,7 +647,7 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """
     added = {}  # name, type and field by key, as make_dataclass takes them
     known = {attribute.name for attribute in fields(Option)}
-    hints: Any = functools.cache(typing.get_type_hints)
+    hints: Any = functools.cache(typing.get_type_hints)  # slow, and kinds share classes of options
     for kind, option in _OPTIONS_OF_KINDS:
         if "column" in option.metadata:
             continue

@@ -115,7 +115,7 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes
     child = _Child()
     with child.signals_forwarded():
         child.pid = os.fork()
-        if not child.pid:
+        if not child.pid:  # this is the child, which ends in ``_be_child``
             os.close(read_end)
             _be_child(main, argv, Supervision(needs_workers, write_end), parent)
         os.close(write_end)

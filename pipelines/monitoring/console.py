@@ -324,6 +324,8 @@ def columns_text(
     directions = built.get("oneway_column")
     added_up = list(along or ())
     unused = [name for name in built.get("unused_columns", []) if name not in added_up]
+
+    # The columns of the edge list by their roles.
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
     if back:
@@ -332,6 +334,7 @@ def columns_text(
         text += f", directions {directions!r}"
     if added_up:
         text += f"; along paths: {', '.join(map(repr, added_up))}"
+
     if unused:
         dots = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{dots}"
@@ -389,6 +392,8 @@ def _facts_of_run(
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in phases.items()},
     }
+
+    # What only some runs have.
     facts |= read_estimate(manifest)
     if _is_in_store(settings):
         facts["store"] = traffic_of_run(settings, manifest)

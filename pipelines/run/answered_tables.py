@@ -78,8 +78,8 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 def _loads_maker(settings: Settings) -> Make:
     """Return the function that adds up the loads of all parts, with shapes if the settings say so."""
     kind = settings.kind
-    cells: dict[str, Any] = {"of": settings.of or kind.cells}
-    options = replace(settings, **cells)
+    cells: Any = settings.of or kind.cells
+    options = replace(settings, of=cells)
     if settings.geometry is None:
         return lambda parts: merge_loads(kind, options, parts)
     from . import geometry  # its packages are for these files alone
@@ -151,7 +151,10 @@ def _difference(expected: pa.Table, groups: list[pa.Table]) -> str:
     """Describe how the row groups of a file differ from a table; ``""`` if they do not."""
     written = pa.concat_tables(groups) if groups else expected.slice(0, 0)
     expected = _with_texts(expected, written.schema)
-    if groups:  # a file without rows has no metadata to compare
+
+    # Metadata: reference system and kinds of geometries, the graph of loads, and facts of these. A
+    # file without rows has none to compare.
+    if groups:
         expected_facts = expected.schema.metadata or {}
         written_facts = written.schema.metadata or {}
         if expected_facts.get(GEOS) != written_facts.get(GEOS):

@@ -82,9 +82,10 @@ class BatchRun:
         # by part, the begin and the end of its sources among all sources of the run
         self._bounds = list(self.layout.bounds())
         parts = (shard or Shard(0, 1)).parts(self.layout.n_parts)
-        self.batches = {
-            part: prepared.numbers[slice(*self._bounds[part])].tolist() for part in parts
-        }
+        self.batches: dict[int, list[int]] = {}
+        for part in parts:
+            begin, end = self._bounds[part]
+            self.batches[part] = prepared.numbers[begin:end].tolist()
         self._n_sources = self._count_missing()  # of all parts: none is kept yet
         self._files_before: set[str] = set()  # of the parts that an earlier run has written
         self.computed = 0
@@ -92,7 +93,8 @@ class BatchRun:
 
     def _source_ids(self, part: int) -> Ids:
         """Return the ids of the sources of a part."""
-        return self.prepared.names[slice(*self._bounds[part])]
+        begin, end = self._bounds[part]
+        return self.prepared.names[begin:end]
 
     def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
         """Return the parts of a task with the vertex numbers of their sources, without the sources

@@ -260,7 +260,9 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
         """Return the columns of origins and destinations: those that options name, or else the only
         two with known names.
         """
-        added = [DISTANCE, *(settings.along or ())] if settings.kind.adds_to == "pairs" else []
+        added: list[str] = []
+        if settings.kind.adds_to == "pairs":
+            added = [DISTANCE, *(settings.along or ())]
         taken = next((name for name in added if name in names), None)
         if taken is not None:
             raise InputError(

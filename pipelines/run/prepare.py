@@ -156,10 +156,11 @@ def prepare(
             f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} "
             "vertices as sources: the result is exact"
         )
-    partitions = None
+    partitions = None  # all parts are in one folder
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
     check_geometry(graph, settings)
+
     at_once = _estimate_at_once(settings, graph, question, numbers.size)
     request = Request.to_answer(question, settings, at_once)
     if graph.derived.edges_on_host:

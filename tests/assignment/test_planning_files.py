@@ -363,7 +363,7 @@ def test_a_use_that_only_a_group_names_is_known_and_any_where_no_link_is_limited
     text = path.read_text()
     path.write_text(text.replace("auto;bike", "walk").replace("Cars, walk", "walk"))
     assert read_network(gmns_with_uses, use="auto").links.link_id.to_list() == [3, 4]
-    with pytest.raises(InputError, match="no link has use='bus'; allowed_uses has .*truck"):
+    with pytest.raises(InputError, match=r"no link has use='bus'; allowed_uses has .*truck"):
         read_network(gmns_with_uses, use="bus")
     path.write_text(text.replace("auto;bike", "all").replace("Cars, walk", "").replace("walk", ""))
     assert len(read_network(gmns_with_uses, use="bus").links) == len(USES)

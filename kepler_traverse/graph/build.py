@@ -435,7 +435,7 @@ def rows_of_two_costs(
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
     """Return the edge of each row from its src to its dst, and that back.
 
-    A row that is open from dst to src alone was turned round, so its edge there is the one back.
+    A row that is open from dst to src alone was reversed, so its edge there is the one back.
     """
     xp = namespace(rows.src)
     there, back = row_edges

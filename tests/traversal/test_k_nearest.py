@@ -244,7 +244,9 @@ def test_k_nearest_by_one_search_is_alike_on_gpu_and_cpu(directed, limit, k, mod
         for hops in (True, False):
             on_host = np.zeros(0, np.int64) if hops else graph.weights.astype(np.int64)
             on_gpu_weights = None if hops else there.reverse.weights.astype(np.int64)
-            expected = on_cpu.k_nearest(on_cpu.Edges(graph.offsets, graph.targets, on_host), sources, k, most)
+            expected = on_cpu.k_nearest(
+                on_cpu.Edges(graph.offsets, graph.targets, on_host), sources, k, most
+            )
             distance, owner = map(host, on_gpu.k_nearest(there, on_gpu_weights, sources, k, most))
             np.testing.assert_array_equal(owner, expected[1])
             np.testing.assert_array_equal(np.where(owner < 0, -1, distance), expected[0])

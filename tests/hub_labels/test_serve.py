@@ -313,12 +313,12 @@ def held(monkeypatch):
     """Batches wait in the computation until the event is set; the semaphore counts those that do."""
     gate = threading.Event()
     begun = threading.Semaphore(0)
-    answered = serve.LabelServer._answer_pairs
+    answer_pairs = serve.LabelServer._answer_pairs
 
     def waiting(self, batch):
         begun.release()
         assert gate.wait(60)
-        return answered(self, batch)
+        return answer_pairs(self, batch)
 
     monkeypatch.setattr(serve.LabelServer, "_answer_pairs", waiting)
     return gate, begun

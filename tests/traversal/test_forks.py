@@ -136,7 +136,7 @@ def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_tak
     for call in (
         cuda.available,
         cuda.require,
-        lambda: read._device("auto"),
+        lambda: read._find_device("auto"),
         lambda: kernel.function(""),
     ):
         error = forked(call)

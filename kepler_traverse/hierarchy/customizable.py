@@ -168,7 +168,8 @@ def new_arcs(topology: Topology) -> Arcs:
 
 class Subtrees(NamedTuple):
     """Shares of the ranks that have neither an arc nor a triangle with each other, and the ranks above
-    them all.
+    them all. Only ends have arcs to other shares: no weight and no volume of another arc follows from
+    these.
 
     ``ranks`` (n,) int32, share by share, in ascending order in each. ``first`` int64: where each share
     begins, then the ranks above, and the end.
@@ -212,7 +213,7 @@ def _count_triangles(topology: Topology) -> np.ndarray:
 def _mark_subtrees(offsets, heads, work, largest):
     """Return the share of each rank: 0 to n - 1, or n above all shares, and n.
 
-    All ranks above a rank are above its lowest one, too.
+    All ranks above a rank are above its lowest one, too, unless the rank is an end.
     """
     below = work.copy()
     n_ranks = work.size

@@ -129,8 +129,9 @@ class _Checker:
         findings = _no_findings()
         constants = {"KEY_BYTES": key_dtype.itemsize}
         keys = np.array([bound(limit, key_dtype) for limit in limits], np.uint32)
-        bounds = [MAX_HOP_COUNT if limit is None else limit for limit in limits]
-        max_hops = np.minimum(bounds, MAX_HOP_COUNT).astype(np.int32)
+        max_hops = [
+            MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits
+        ]
 
         n = self._n
         shared_args = self._common(sources, findings)
@@ -139,7 +140,7 @@ class _Checker:
             "distance": memory.view(np.uint8),
             "hop_bytes": np.int32(distances.itemsize),
             "pitch": pitch,
-            "limits": cp.asarray(max_hops),
+            "limits": cp.asarray(np.array(max_hops, np.int32)),
         }
         launch(self._kernel(_LAY_OUT_HOPS, **constants), _threads_to_lay_out(n), layout_args)
 

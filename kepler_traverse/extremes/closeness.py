@@ -436,9 +436,10 @@ class _Closeness:
             sums = sums + length * n_at_length
             n_left = n_left - n_at_length
             best_bound = xp.maximum(best_bound, self._closeness(covered, sums))
-            may_overflow = int(walks.max()) >= _MAX_WALKS // max(graph.n_edges, 1)
-            if may_overflow or not bool((n_left > 0).any()):
+            if not bool((n_left > 0).any()):
                 break
+            if int(walks.max()) >= _MAX_WALKS // max(graph.n_edges, 1):
+                break  # the next numbers of walks might overflow
 
             next_walks = self._sum_over_neighbors(walks)
             if not graph.directed:  # leave out the walks that return over the last edge

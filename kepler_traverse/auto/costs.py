@@ -67,7 +67,7 @@ class Machine:
     # seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU)
     step: float
 
-    def missing(self, nbytes: float) -> float:
+    def share_of_misses(self, nbytes: float) -> float:
         """Return the share of random loads from a table of ``nbytes`` bytes that miss the cache."""
         if not nbytes:
             return 0.0

@@ -80,7 +80,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "edge": edges,
             "again": 0,
             "extra_round": 0,
-            "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
+            "miss": edges * shape.scatter * machine.share_of_misses(4 * shape.n_vertices),
         }
         if is_on_cpu and algorithm == "bfs":
             amounts["edge"] = edges / machine.cores

@@ -133,7 +133,7 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
         "edge": amounts["edge"] * share,
         "fetch": per_worker * share * shape.fetches(machine, _MARKS + line * shape.weight),
         "miss": amounts["vertex"]
-        * machine.missing(reached_together * (line * shape.weight + _PER_LINE)),
+        * machine.share_of_misses(reached_together * (line * shape.weight + _PER_LINE)),
     }
 
 

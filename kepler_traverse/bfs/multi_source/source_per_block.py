@@ -214,7 +214,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges
         * shape.scatter
-        * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
+        * machine.share_of_misses(4 * shape.n_edges + 8 * shape.n_vertices + results),
         "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 

@@ -43,7 +43,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "clear": per_worker * shape.n_vertices,
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
-        "miss": edges * shape.scatter * machine.missing(2 * shape.n_vertices),
+        "miss": edges * shape.scatter * machine.share_of_misses(2 * shape.n_vertices),
         "fetch": per_worker * shape.fetches(machine, 2),
     }
 

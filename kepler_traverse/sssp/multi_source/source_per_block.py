@@ -106,7 +106,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "edge": edges,
         "extra_round": per_worker * shape.extra_rounds,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + distances),
+        "miss": edges * shape.scatter * machine.share_of_misses(8 * shape.n_edges + distances),
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
     }
 

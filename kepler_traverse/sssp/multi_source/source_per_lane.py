@@ -72,7 +72,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "vertex": groups * shape.likely_rounds * shape.n_vertices,
         "miss": edges
         * shape.scatter
-        * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
+        * machine.share_of_misses(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,
     }
 

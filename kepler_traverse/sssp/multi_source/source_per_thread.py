@@ -49,7 +49,9 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "again": edges * shape.repeats,
-        "miss": edges * shape.scatter * machine.missing(shape.n_vertices * max(shape.weight, 4)),
+        "miss": edges
+        * shape.scatter
+        * machine.share_of_misses(shape.n_vertices * max(shape.weight, 4)),
         "fetch": per_worker * shape.fetches(machine, shape.weight + 5),
     }
 

@@ -203,7 +203,7 @@ def _check_question(identity: Any) -> Any:
     }
     options = GivenOptions(kind=kind, algorithm=identity["algorithm"], written=given)
     for _, violation in rules.violations(options, OUTPUT_SCHEMAS):
-        raise ValueError(violation.fact)
+        raise ValueError(violation.fact)  # the first one
 
     if given["limit"]:
         has_part_of_hop = identity["algorithm"] == "bfs" and isinstance(identity["limit"], float)

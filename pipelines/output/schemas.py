@@ -107,5 +107,5 @@ def with_failed_plugins(message: str) -> str:
 
 def refuse_failed_plugins() -> None:
     """Raise InputError if a plug-in cannot be used."""
-    for problem in _failed:
-        raise InputError(problem)
+    if _failed:
+        raise InputError(_failed[0])

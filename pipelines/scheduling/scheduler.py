@@ -191,6 +191,7 @@ class Window:
             # Dask computes a lost result again, so the heartbeat of a task that had ended is that
             # of another worker.
             self._on_task_lost(task, "its result is gone", is_crash=future.status == "cancelled")
+
         # Dask would recompute a result that is still referenced if its worker died
         future.release()
 

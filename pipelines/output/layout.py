@@ -71,7 +71,7 @@ class Layout:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The number of the first part behind each partition."""
+        """For each partition the number of the part that follows its last one."""
         return list(accumulate(-(-count // self.batch_size) for count in self.partitions.values()))
 
     @property

@@ -14,7 +14,7 @@ from .. import arguments
 from ..errors import InputError, one_line
 from ..runtime.regular_files import open_regular, written_whole
 
-_SHARE = 0.05  # of the time, at most, goes into writing
+_MAX_SHARE = 0.05  # of the time goes into writing
 
 
 class CheckpointError(InputError):
@@ -31,12 +31,12 @@ class Checkpoint:
             raise InputError(f"checkpoint must be a path, not {arguments.describe(path)}")
         self._path = None if path is None else Path(path)
         self._fingerprint = fingerprint
-        self._written = -float("inf")
-        self._seconds = 0.0
+        self._written = -float("inf")  # when the file was last written, by time.monotonic
+        self._seconds = 0.0  # that this took
 
     def read(self, alike: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the state, empty if there is no file yet; CheckpointError if the file is damaged, or not
-        of this assignment. ``alike`` is another state, whose arrays have the same types.
+        """Return the state, empty if there is no file yet; CheckpointError if the file is damaged,
+        or not of this assignment. ``alike`` is another state, whose arrays have the same types.
         """
         if self._path is None or not self._path.exists():
             return {}
@@ -62,7 +62,7 @@ class Checkpoint:
         return state
 
     def is_there(self) -> bool:
-        """Return whether there is a file that says it is of this assignment."""
+        """Whether there is a file that says it is of this assignment."""
         if self._path is None or not self._path.exists():
             return False
         try:
@@ -76,7 +76,7 @@ class Checkpoint:
         if self._path is None:
             return
         began = time.monotonic()
-        if not is_last and (began - self._written) * _SHARE < self._seconds:
+        if not is_last and (began - self._written) * _MAX_SHARE < self._seconds:
             return
         arrays: dict[str, Any] = {
             "fingerprint": np.array(self._fingerprint),
@@ -101,6 +101,9 @@ def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
 
 
 def _has_types(state: Mapping[str, np.ndarray], alike: Mapping[str, np.ndarray]) -> bool:
+    """Whether a state has the arrays of another one, with their types and dimensions, and finite
+    numbers where they have no dimension.
+    """
     return all(
         name in state
         and state[name].dtype == array.dtype

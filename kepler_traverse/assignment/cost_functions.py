@@ -50,7 +50,10 @@ class LinkTable:
 def _at_least(name: str, values: Any, role: str, least: float) -> np.ndarray:
     """Return finite numbers of at least some value; InputError names the row of another one."""
     return arguments.numbers(
-        name, values, lambda each: each >= least, f"is no {role}; it must be {least:g} or more"
+        name,
+        values,
+        lambda numbers: numbers >= least,
+        f"is no {role}; it must be {least:g} or more",
     )
 
 
@@ -59,8 +62,8 @@ class BPR:
     """``free_flow_time * (1 + b * (flow / capacity) ** power)``, of the Bureau of Public Roads.
 
     Each field is the name of a column of the links, or one number for all of them. With power 0 the
-    cost is ``free_flow_time * (1 + b)`` at every flow. Capacity 0 is allowed where the cost does not
-    depend on it: with b, power or free-flow time 0.
+    cost is ``free_flow_time * (1 + b)`` at every flow. Capacity 0 is allowed where the cost does
+    not depend on it: with b, power or free-flow time 0.
     """
 
     free_flow_time: str | float = "free_flow_time"
@@ -74,14 +77,14 @@ class BPR:
         capacity = table.numbers(self.capacity, "capacity")
         b = table.numbers(self.b, "factor b")
         power = table.numbers(self.power, "power")
-        constant = (b == 0) | (power == 0) | (free == 0)
-        _require_capacity(capacity, ~constant)
+        is_constant = (b == 0) | (power == 0) | (free == 0)
+        _require_capacity(capacity, ~is_constant)
         return CostArrays(
-            kind=np.where(constant, link_costs.CONSTANT, link_costs.BPR).astype(np.uint8),
+            kind=np.where(is_constant, link_costs.CONSTANT, link_costs.BPR).astype(np.uint8),
             free=np.where(power == 0, free * (1.0 + b), free),
-            scale=np.where(constant, 0.0, b),
-            power=np.where(constant, 0.0, power),
-            capacity=np.where(constant, 1.0, capacity),
+            scale=np.where(is_constant, 0.0, b),
+            power=np.where(is_constant, 0.0, power),
+            capacity=np.where(is_constant, 1.0, capacity),
         )
 
 
@@ -106,18 +109,21 @@ class Conical:
         flat = np.flatnonzero(alpha == 1.0)
         if flat.size:
             raise InputError(f"alpha, row {flat[0]}: it is 1; it must be above 1")
-        constant = free == 0
-        _require_capacity(capacity, ~constant)
+        is_constant = free == 0
+        _require_capacity(capacity, ~is_constant)
         return CostArrays(
-            kind=np.where(constant, link_costs.CONSTANT, link_costs.CONICAL).astype(np.uint8),
+            kind=np.where(is_constant, link_costs.CONSTANT, link_costs.CONICAL).astype(np.uint8),
             free=free,
-            scale=np.where(constant, 0.0, alpha),
+            scale=np.where(is_constant, 0.0, alpha),
             power=np.zeros(table.n_rows),
-            capacity=np.where(constant, 1.0, capacity),
+            capacity=np.where(is_constant, 1.0, capacity),
         )
 
 
 def _require_capacity(capacity: np.ndarray, is_needed: np.ndarray) -> None:
+    """Raise InputError for a row that needs a capacity and has 0; both arrays have one value per
+    row.
+    """
     missing = np.flatnonzero(is_needed & (capacity == 0))
     if missing.size:
         raise InputError(
@@ -155,12 +161,14 @@ class CostFunction:
                     f"{name} of the cost must be a function of the flows, "
                     f"not {arguments.describe(function)}"
                 )
+
+        # The costs of all rows at one flow after another, which may not fall.
         before = self.values(np.zeros(n_rows))
         for factor in _GRID[1:]:
             after = self.values(np.full(n_rows, factor * scale))
-            wrong = np.flatnonzero(after < before)
-            if wrong.size:
-                row = wrong[0]
+            decreasing = np.flatnonzero(after < before)
+            if decreasing.size:
+                row = decreasing[0]
                 raise InputError(
                     f"cost, row {row}: the function decreases from {before[row]:g} to {after[row]:g}"
                     f" at flow {factor * scale:g}; costs may not decrease with the flow"
@@ -168,28 +176,33 @@ class CostFunction:
             before = after
 
     def values(self, flow: np.ndarray) -> np.ndarray:
-        """Return the costs; InputError names a row without a right one."""
+        """Return the costs of all rows at their flows; InputError names a row whose cost is not
+        finite, or below 0.
+        """
         return self._checked("cost", self.value(flow.copy()), flow.size)
 
     def slopes(self, flow: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return the derivatives, or difference quotients."""
+        """Return the derivatives at the flows, or difference quotients; ``value``: the costs there."""
         if self.slope is not None:
             return self._checked("slope", self.slope(flow.copy()), flow.size)
         step = _STEP * np.maximum(flow, 1.0)
         return np.maximum((self.values(flow + step) - value) / step, 0.0)
 
     def integrals(self, flow: np.ndarray) -> np.ndarray | None:
-        """Return the integrals, None if they are not known."""
+        """Return the integrals from 0 to the flows, None if they are not known."""
         if self.integral is None:
             return None
         return self._checked("integral", self.integral(flow.copy()), flow.size)
 
     @staticmethod
-    def _checked(role: str, given: Any, n_rows: int) -> np.ndarray:
+    def _checked(role: str, returned: Any, n_rows: int) -> np.ndarray:
+        """Return what a function of the user's has returned as float64 of shape (n_rows,);
+        InputError names a row whose number is not finite, or below 0.
+        """
         values = arguments.numbers(
             f"{role}, as its function returns it",
-            given,
-            lambda each: each >= 0,
+            returned,
+            lambda numbers: numbers >= 0,
             "is not allowed; it must be 0 or more",
         )
         arguments.size(

@@ -1,9 +1,9 @@
 """Equilibrium by shifting flow between paths: gradient projection.
 
 Each iteration finds the shortest path of each pair at the costs of the current flows. That proves
-the gap of the flows, and gives the paths that are missing. Then flow is shifted to the cheapest known
-path of each pair, one pair after another, and the costs of the links follow at once. Shifting is
-repeated while it pays, since it is cheaper than the search.
+the gap of the flows, and gives the paths that are missing. Then flow is shifted to the cheapest
+known path of each pair, one pair after another, and the costs of the links follow at once. Shifting
+is repeated while it pays, since it is cheaper than the search.
 
 Searches share costs, and run on all threads. Shifts run on one, in the order of the pairs. So the
 flows have the same bits on any number of threads.
@@ -77,8 +77,8 @@ class PathEquilibration:
             self._search(groups)
             path_flows.load_new_pairs(groups, demand, self._paths, flow, self.problem.per_vehicle)
             loaded = volumes[np.arange(n_groups) % n_steps <= step].sum()
-            # A part of the trips stands for all, but on fewer links. Of the powers 0, 0.5, 0.8 and 1
-            # of the ratio, 0.5 left least to shift.
+            # A part of the trips stands for all, but on fewer links. Of the powers 0, 0.5, 0.8 and
+            # 1 of the ratio, 0.5 left least to shift.
             self.loads = self.problem.loads_at(flow * np.sqrt(volumes.sum() / loaded))
 
     def measure(self) -> Bound:
@@ -91,7 +91,9 @@ class PathEquilibration:
         return bound
 
     def improve(self, bound: Bound) -> None:
-        """Shift flow to cheaper paths."""
+        """Shift flow to cheaper paths, until little is left to gain with the known paths; forget
+        paths without flow.
+        """
         demand = self.problem.demand
         groups = np.arange(demand.origin.size)
         costs = self.problem.arrays_at(self.loads.flow)
@@ -104,12 +106,16 @@ class PathEquilibration:
                 costs = self.problem.arrays_at(self.loads.flow)
             if excess < _SHIFTED * (bound.total - bound.shortest):
                 break
+
+        # Make the arrays smaller once most of their links are of forgotten paths.
         n_paths, n_links = path_flows.count_live(self._paths)
         if n_links < _MAX_DEAD * self._n_links:
             self._paths = self._compact(n_paths, n_links)
 
     def _search(self, groups: np.ndarray) -> None:
-        """Find the distances of some groups, and append the paths that are missing."""
+        """Find the distances of the pairs of some groups, and append the shortest paths that are
+        cheaper than the known ones.
+        """
         demand = self.problem.demand
         links = self.problem.network.links
         threads.run(
@@ -122,6 +128,8 @@ class PathEquilibration:
             own=[self._scratches],
         )
         self.problem.require_reached(self._distance)
+
+        # Make room for the new paths, and append them.
         n_paths = self._n_paths + int(np.count_nonzero(self._new_length))
         n_links = self._n_links + int(self._new_length.sum())
         self._paths = self._paths._replace(
@@ -160,14 +168,14 @@ class PathEquilibration:
         return compact
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return what another object of the same problem goes on from, to the bit."""
-        ends = {
+        """Return the arrays from which ``restore`` of the same problem goes on with the same bits."""
+        per_path = {
             name: getattr(self._paths, name)[: self._n_paths].copy()
             for name in ("next", "begin", "length", "flow")
         }
         return {
             "head": self._paths.head.copy(),
-            **ends,
+            **per_path,
             "links": self._paths.links[: self._n_links].copy(),
             "relative_gap": np.array(self._relative_gap),
         }
@@ -181,12 +189,16 @@ class PathEquilibration:
         self._check_paths()
 
     def _check_paths(self) -> None:
+        """Raise CertificateError unless the paths that were read carry the trips.
+
+        All positions are checked before compiled code reads by them.
+        """
         paths = self._paths
         n_pairs = self.problem.demand.volume.size
         per_path = (paths.next, paths.begin, paths.length)
-        is_right = (
+        are_positions = (
             paths.head.size == n_pairs
-            and all(each.size == self._n_paths for each in per_path)
+            and all(array.size == self._n_paths for array in per_path)
             and _is_within(paths.head, NO_PATH, self._n_paths)
             and _is_within(paths.next, NO_PATH, self._n_paths)
             and _is_within(paths.begin, 0, self._n_links + 1)
@@ -194,7 +206,7 @@ class PathEquilibration:
             and _is_within(paths.begin + paths.length, 0, self._n_links + 1)
             and _is_within(paths.links, 0, self.problem.network.n_links)
         )
-        if not is_right:
+        if not are_positions:
             raise CertificateError("the state of the paths is damaged; remove its file")
         links = self.problem.network.links
         pair = path_flows.find_wrong_pair(self.problem.demand, links, paths, _FEASIBLE)
@@ -215,6 +227,7 @@ class PathEquilibration:
 
 
 def _is_within(values: np.ndarray, least: int, end: int) -> bool:
+    """Whether all integers are at least ``least`` and below ``end``."""
     return values.size == 0 or (int(values.min()) >= least and int(values.max()) < end)
 
 

@@ -75,6 +75,7 @@ def _take_blocks(next_item, n_items, values, places, taken):
 
 @njit(cache=True, nogil=True)
 def _whole_power(base, exponent):
+    """Return ``base ** exponent`` for a whole exponent of at least 0, by repeated squaring."""
     result = 1.0
     while exponent > 0:
         if exponent & 1:
@@ -87,6 +88,7 @@ def _whole_power(base, exponent):
 @njit(cache=True, nogil=True)
 def _logarithm(value):
     """Return k and y, so that the logarithm of a value above 0 is ``k * ln 2 + y``."""
+    # A value between the roots of 1/2 and 2, where the series is short.
     k = 0
     while value > 1.4142135623730951:
         value *= 0.5
@@ -115,7 +117,7 @@ def _power(base, exponent):
     k, rest = _logarithm(base)
     value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
     value = min(max(value, -_BEYOND), _BEYOND)  # more steps below change nothing
-    # e^value = 2^j e^rest
+    # e^value = 2^j e^rest, with a rest of at most ln 2 / 2: the series of e by Horner, then 2^j
     j = np.int64(np.floor(value / 0.6931471805599453 + 0.5))
     rest = (value - j * _LN2_HIGH) - j * _LN2_LOW
     result = 1.0
@@ -132,6 +134,7 @@ def _power(base, exponent):
 
 @njit(cache=True, nogil=True)
 def _ratio_to(base, exponent):
+    """Return ``base ** exponent`` for a base of at least 0: whole exponents by products."""
     whole = np.int64(exponent)
     if whole == exponent and 0 <= whole <= _MAX_WHOLE:
         return _whole_power(base, whole)
@@ -158,15 +161,17 @@ def _cost_and_slope(flow, kind, free, scale, power, capacity):
         per_capacity = 1.0 / capacity
         ratio = flow * per_capacity
         if power < 1.0:
+            # The slope as if the flow were not below ``_MIN_RATIO`` of the capacity.
             least = max(ratio, _MIN_RATIO)
             slope = power * _ratio_to(least, power - 1.0)
-            return free + free * scale * _ratio_to(
-                ratio, power
-            ), free * scale * slope * per_capacity
+            cost = free + free * scale * _ratio_to(ratio, power)
+            return cost, free * scale * slope * per_capacity
         below = _ratio_to(ratio, power - 1.0)
         steep = free * scale * below
         return free + steep * ratio, steep * power * per_capacity
     if kind == CONICAL:
+        # alpha is ``scale``, e the beta of Spiess: 2 + sqrt(alpha^2 (1 - ratio)^2 + beta^2)
+        # - alpha (1 - ratio) - beta
         e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
         u = scale * (1.0 - flow / capacity)
         root = np.sqrt(u * u + e * e)
@@ -221,8 +226,8 @@ def common_flow(link, class_flow, per_vehicle):
 
 
 class Step(NamedTuple):
-    """A step of flows: ``flow`` and ``change`` (n,) float64 of some links, and the ``size``, with which
-    the change is multiplied.
+    """A step of flows: ``flow`` and ``change`` (n,) float64 of some links, and the ``size``, with
+    which the change is multiplied.
     """
 
     flow: np.ndarray

@@ -29,8 +29,8 @@ from .trees import Links
 class VehicleClass:
     """Trips that see costs of their own.
 
-    For a trip a link costs ``time + toll / value_of_time + distance_weight * length``, where ``time``
-    depends on the flow of all classes together.
+    For a trip a link costs ``time + toll / value_of_time + distance_weight * length``, where
+    ``time`` depends on the flow of all classes together.
 
     Attributes
     ----------
@@ -77,16 +77,17 @@ class VehicleClass:
                 fixed += table.numbers(self.toll, "toll") / self.value_of_time
             if self.distance_weight:
                 fixed += table.numbers(self.length, "length") * self.distance_weight
-        wrong = np.flatnonzero(~np.isfinite(fixed))
-        if wrong.size:
+        infinite = np.flatnonzero(~np.isfinite(fixed))
+        if infinite.size:
             raise InputError(
-                f"links, row {wrong[0]}: what class {self.volume!r} pays for toll and length is beyond "
+                f"links, row {infinite[0]}: what class {self.volume!r} pays for toll and length is beyond "
                 "float64; choose other units"
             )
         return fixed
 
 
 def _is_finite(value: Any) -> bool:
+    """Whether a value is a number that float64 holds."""
     is_number = arguments.is_integer(value) or isinstance(value, (float, np.floating))
     return is_number and abs(value) <= sys.float_info.max
 
@@ -100,19 +101,21 @@ class Network:
     """
 
     ids: VertexIds
-    place: np.ndarray  # of each vertex by the rank of its id, its number here
+    place: np.ndarray  # int64: the number of each vertex here, by the rank of its id
     links: Links
-    row: np.ndarray  # of each link
+    row: np.ndarray  # int64: of each link, its row of the table
     ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
     table: LinkTable
     index: Any  # of pandas, of the rows; None if they have no labels
 
     @property
     def n_vertices(self) -> int:
+        """Number of vertices, which are the ends of links."""
         return int(self.place.size)
 
     @property
     def n_links(self) -> int:
+        """Number of links, one per row of the table."""
         return int(self.row.size)
 
     @cached_property
@@ -138,8 +141,8 @@ class Network:
 
 
 def table_columns(name: str, table: Any) -> dict[Any, Any]:
-    """Return the columns of a table by name, in one order; InputError if it is none, or the labels of
-    its columns mean several orders.
+    """Return the columns of a table by name, in one order; InputError if it is none, or the labels
+    of its columns mean several orders.
     """
     columns = arguments.columns(name, table)
     if columns is None:
@@ -150,17 +153,23 @@ def table_columns(name: str, table: Any) -> dict[Any, Any]:
 def end_columns(
     name: str, columns: Mapping[Any, Any], chosen: tuple[str | None, str | None]
 ) -> tuple[str, str]:
-    """Return the names of the two columns of ids: those that are chosen, or known by name."""
-    names = {str(each): each for each in columns}  # of levels, a name is a tuple
-    if (chosen[0] is None) != (chosen[1] is None):
+    """Return the names of the two columns of ids: the chosen ones, or those with known names.
+
+    ``name``: what the table is of, for errors.
+    """
+    names = {str(column): column for column in columns}  # of levels, a name is a tuple
+    chosen_src, chosen_dst = chosen
+    if (chosen_src is None) != (chosen_dst is None):
         raise InputError(
             f"{option_text('src_column')} and {option_text('dst_column')} belong together; name both"
         )
-    if chosen[0] is not None and chosen[1] is not None:
-        for each in chosen:
-            if each not in columns:
-                raise InputError(f"{name} have no column {each!r}; they have {listed(list(names))}")
-        return chosen[0], chosen[1]
+    if chosen_src is not None and chosen_dst is not None:
+        for column in chosen:
+            if column not in columns:
+                raise InputError(
+                    f"{name} have no column {column!r}; they have {listed(list(names))}"
+                )
+        return chosen_src, chosen_dst
     pairs = end_pairs(list(names))
     if len(pairs) != 1:
         raise InputError(
@@ -174,7 +183,11 @@ def end_columns(
 def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -> Network:
     """Return the network of a table of links.
 
-    InputError for columns that are missing, ids that are none, and ``closed`` vertices without a link.
+    ``ends``: names of the columns of their ends, or None for known names. ``closed``: ids of
+    vertices through which no path leads, or None.
+
+    InputError for columns that are missing, ids that are none, and ``closed`` vertices without a
+    link.
     """
     columns = table_columns("links", table)
     src, dst = end_columns("links", columns, ends)
@@ -183,8 +196,14 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     ids, tails, heads = _number_ids({src: columns[src], dst: columns[dst]})
     if not tails.size:
         raise InputError("links have no row")
-    n = len(ids.array)
-    is_closed = np.zeros(n, np.bool_)
+
+    # Numbers of vertices, and the links in the order of heads, of the ids of tails, and of rows.
+    n_vertices = len(ids.array)
+    place = _local_order(n_vertices, tails, heads)
+    order = np.argsort(place[heads] * n_vertices + tails, kind="stable")
+    tails_of_links = place[tails][order].astype(np.int32)
+
+    is_closed = np.zeros(n_vertices, np.bool_)
     if closed is not None:
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
     by_tail = stable_order(tails, n)
@@ -216,7 +235,11 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
 
 
 def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray]:
-    """Return the ids of all ends in order, and the rank of each end."""
+    """Return the ids of all ends in order, and the rank of the id of each tail and of each head
+    (int64 arrays with a value per row).
+
+    ``ends``: the two columns of ids by name.
+    """
     columns = ends_of_one_type("links", ends)
     if isinstance(columns[0], list):
         names = sorted({*columns[0], *columns[1]}, key=str.encode)
@@ -224,7 +247,7 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
     else:
         array = sort_distinct(np.concatenate(columns))
     ids = VertexIds(array, limited_by=ENDS_OF_LINKS)
-    tails, heads = (ids.to_numbers(each, "end of a link") for each in columns)
+    tails, heads = (ids.to_numbers(column, "end of a link") for column in columns)
     return ids, tails, heads
 
 
@@ -243,7 +266,7 @@ def _local_order(
     is_rest[order] = False
     rest = np.flatnonzero(is_rest)
     place = np.empty(n, np.int64)
-    place[np.concatenate([order, rest])] = np.arange(n)
+    place[np.concatenate([order, unreached])] = np.arange(n)
     return place
 
 
@@ -268,38 +291,49 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
         f"trips, column {destination!r}", to_vertex, from_vertex.size, f"one per {origin!r}"
     )
     is_within = from_vertex == to_vertex
+
+    # Per class, the number of the class, origins, destinations and volumes of its pairs.
     parts = []
-    total = within = 0.0
-    for k, each in enumerate(classes):
-        if each.volume not in columns:
+    total = 0.0
+    within = 0.0
+    for k, vehicle_class in enumerate(classes):
+        name = vehicle_class.volume
+        if name not in columns:
             raise InputError(
-                f"trips have no column {each.volume!r}; they have {listed(list(map(str, columns)))}"
+                f"trips have no column {name!r}; they have {listed(list(map(str, columns)))}"
             )
         volume = arguments.numbers(
-            f"trips, column {each.volume!r}",
-            columns[each.volume],
+            f"trips, column {name!r}",
+            columns[name],
             lambda values: values >= 0,
             "is no volume; it must be 0 or more",
         ).astype(np.float64)
-        arguments.size(
-            f"trips, column {each.volume!r}", volume, is_within.size, f"one per {origin!r}"
-        )
+        arguments.size(f"trips, column {name!r}", volume, is_within.size, f"one per {origin!r}")
         total += float(volume.sum())
         within += float(volume[is_within].sum())
-        pairs = _pairs_of_class(from_vertex, to_vertex, volume, ~is_within & (volume > 0))
-        parts.append((np.full(pairs[0].size, k), *pairs))
-    user_class, starts, ends, volume = (np.concatenate(each) for each in zip(*parts, strict=True))
+        is_used = ~is_within & (volume > 0)
+        starts, ends, volume = _pairs_of_class(from_vertex, to_vertex, volume, is_used)
+        parts.append((np.full(starts.size, k), starts, ends, volume))
+
+    user_class, starts, ends, volume = map(np.concatenate, zip(*parts, strict=True))
     if not volume.size:
         raise InputError("trips have no volume above 0 between two vertices")
-    return Trips(_grouped(user_class, starts, ends, volume), total, within)
+    return Trips(_group_pairs(user_class, starts, ends, volume), total, within)
 
 
 def _pairs_of_class(
     starts: np.ndarray, ends: np.ndarray, volume: np.ndarray, is_used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of a class in order, each once, with the sum of its volumes."""
-    order = np.lexsort((ends[is_used], starts[is_used]))
-    starts, ends, volume = (each[is_used][order] for each in (starts, ends, volume))
+    """Return the pairs of a class by origin and destination, each once, with the sum of its
+    volumes: origins, destinations and volumes.
+
+    ``is_used`` (bool array): the rows of the other arrays that count.
+    """
+    rows = np.flatnonzero(is_used)
+    rows = rows[np.lexsort((ends[rows], starts[rows]))]
+    starts = starts[rows]
+    ends = ends[rows]
+    volume = volume[rows]
     if not volume.size:
         return starts, ends, volume
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]))
@@ -307,10 +341,12 @@ def _pairs_of_class(
     return starts[is_first], ends[is_first], sums
 
 
-def _grouped(
+def _group_pairs(
     user_class: np.ndarray, starts: np.ndarray, ends: np.ndarray, volume: np.ndarray
 ) -> Demand:
-    """Return pairs in the order of classes and origins as groups."""
+    """Return pairs, which are in the order of classes and origins, with a group for each class and
+    origin.
+    """
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (user_class[1:] != user_class[:-1]))
     first = np.flatnonzero(is_first)
     return Demand(
@@ -323,14 +359,14 @@ def _grouped(
 
 
 def all_pairs(network: Network, zones: Any, n_classes: int) -> Demand:
-    """Return all pairs of some vertices, for each class, with volume 0."""
+    """Return all pairs of some vertices, for each class, with volume 0; ``zones``: their ids."""
     numbers = network.vertex_numbers(zones, "zone")
     n = numbers.size
     if not n:
         raise InputError(
             "zones is empty; name vertices, or leave it out for the pairs of the trips"
         )
-    return _grouped(
+    return _group_pairs(
         np.repeat(np.arange(n_classes), n * n),
         np.tile(np.repeat(numbers, n), n_classes),
         np.tile(numbers, n * n_classes),

@@ -42,9 +42,9 @@ class Searches(NamedTuple):
 class Paths(NamedTuple):
     """The known paths of all pairs.
 
-    ``head`` (n_pairs,) int32: the first path of each pair. Per path: ``next`` int32, the next one of
-    the pair; ``begin`` int64 and ``length`` int32, where its links are in ``links`` int32; ``flow``
-    float64.
+    ``head`` (n_pairs,) int32: the first path of each pair. Per path: ``next`` int32, the next one
+    of the pair; ``begin`` int64 and ``length`` int32, where its links are in ``links`` int32;
+    ``flow`` float64.
     """
 
     head: np.ndarray
@@ -56,9 +56,9 @@ class Paths(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What flows make of the links: ``flow`` (n_links,), of all classes together; ``cost`` and ``fixed``
-    (n_classes, n_links), the cost for each class and its part that no flow changes; ``slope``
-    (n_links,); ``per_vehicle`` (n_classes,), the units of flow of a vehicle.
+    """What flows make of the links: ``flow`` (n_links,), of all classes together; ``cost`` and
+    ``fixed`` (n_classes, n_links), the cost for each class and its part that no flow changes;
+    ``slope`` (n_links,); ``per_vehicle`` (n_classes,), the units of flow of a vehicle.
     """
 
     flow: np.ndarray
@@ -93,6 +93,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
         length = new_length[pairs]
         near = distance[pairs]
         heads = paths.head[pairs]
+        # The cheapest known path of each pair, and whether the shortest one is cheaper.
         for i in range(ends.size):
             near[i] = scratch.distance[ends[i]]
             best = np.inf
@@ -107,6 +108,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
             is_new = best == np.inf or near[i] < best - worth * best
             length[i] = 1 if is_new and near[i] < np.inf else 0
         choose_paths(origin, ends, length, tree, own, links, scratch)
+        # The lengths of the new paths, in links.
         for i in range(ends.size):
             if not length[i]:
                 continue
@@ -120,8 +122,8 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
 
 @njit(cache=True, nogil=True)
 def add_paths(groups, demand, links, trees, new_length, paths, sizes):
-    """Append the new paths of some groups, without flow; ``sizes`` are the numbers of paths and links
-    before.
+    """Append the new paths of some groups, without flow; ``sizes`` are the numbers of paths and
+    links before.
     """
     n_paths, n_links = sizes
     for group in groups:
@@ -136,6 +138,7 @@ def add_paths(groups, demand, links, trees, new_length, paths, sizes):
             paths.next[n_paths] = paths.head[pair]
             paths.head[pair] = n_paths
             n_paths += 1
+            # Its links, written from the last one, which leads to the destination, backward.
             v = np.int64(demand.destination[pair])
             at = n_links + length
             while at > n_links:
@@ -160,6 +163,7 @@ def load_new_pairs(groups, demand, paths, flow, per_vehicle):
 
 @njit(cache=True, nogil=True)
 def _set_flow(link, flow, loads, costs):
+    """Set the flow of a link, at least 0, with its slope and its cost for each class."""
     flow = max(flow, 0.0)
     loads.flow[link] = flow
     time, loads.slope[link] = cost_and_slope(link, flow, costs)
@@ -169,7 +173,12 @@ def _set_flow(link, flow, loads, costs):
 
 @njit(cache=True, nogil=True)
 def _is_concave(ends, links, marked, costs):
-    """Return whether a link of only one of two paths is steepest where it is empty."""
+    """Return whether a link of only one of two paths is steepest where it is empty, as BPR is with
+    a power below 1.
+
+    ``ends``: where the links of the path begin and end, and those of its base. ``marked``: as of
+    ``_shift``: links of both paths have the next number, those of the base alone the stamp.
+    """
     begin, end, base_begin, base_end = ends
     mark, stamp = marked
     for i in range(begin, end):
@@ -185,7 +194,7 @@ def _is_concave(ends, links, marked, costs):
 
 @njit(cache=True, nogil=True)
 def _difference_after(moved, ends, links, marked, loads, costs, k):
-    """Return how much more a path costs than its base once so many vehicles have left it."""
+    """Return how much more a path costs than its base once so many vehicles have moved to the base."""
     begin, end, base_begin, base_end = ends
     mark, stamp = marked
     change = loads.per_vehicle[k] * moved
@@ -207,8 +216,8 @@ def _difference_after(moved, ends, links, marked, loads, costs, k):
 def _equalized(moved, ends, links, marked, loads, costs, k):
     """Return the part of a shift after which a path costs as much as its base, or still more.
 
-    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes too
-    far, and the next one as far back.
+    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes
+    too far, and the next one as far back.
     """
     low = 0.0
     high = moved
@@ -236,6 +245,8 @@ def _shift(path, base, k, paths, loads, costs, marked):
     end = begin + paths.length[path]
     base_begin = paths.begin[base]
     base_end = base_begin + paths.length[base]
+
+    # The difference of the costs, and its slope, over the links that are not on both paths.
     for i in range(base_begin, base_end):
         mark[links[i]] = stamp
     difference = 0.0
@@ -255,6 +266,8 @@ def _shift(path, base, k, paths, loads, costs, marked):
     flow = paths.flow[path]
     if difference <= 0.0:
         return 0.0
+
+    # The vehicles to move: a step of Newton, as far as there are vehicles on the path.
     weight = loads.per_vehicle[k]
     moved = flow
     if slope > 0.0:
@@ -264,6 +277,8 @@ def _shift(path, base, k, paths, loads, costs, marked):
     ends = (begin, end, base_begin, base_end)
     if _is_concave(ends, links, marked, costs):
         moved = _equalized(moved, ends, links, marked, loads, costs, k)
+
+    # Move them.
     paths.flow[path] = flow - moved
     paths.flow[base] += moved
     for i in range(begin, end):
@@ -293,6 +308,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
             path = paths.head[pair]
             if path == NO_PATH or paths.next[path] == NO_PATH:
                 continue
+            # The cheapest path of the pair.
             base = path
             least = np.inf
             while path != NO_PATH:
@@ -304,6 +320,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
                     least = total
                     base = path
                 path = paths.next[path]
+            # Shift flow to it from each other path, and take empty ones out of the list.
             before = np.int32(NO_PATH)
             path = paths.head[pair]
             while path != NO_PATH:
@@ -328,7 +345,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
 def _keep_volume(pair, volume, paths):
     """Let the path with the largest flow have what the others of the pair leave of its volume."""
     largest = paths.head[pair]
-    others = 0.0
+    others = 0.0  # the sum of the flows of all paths but the largest so far
     path = paths.next[largest]
     while path != NO_PATH:
         less = path
@@ -388,7 +405,9 @@ def count_live(paths):
 
 @njit(cache=True, nogil=True)
 def copy_live(paths, compact):
-    """Copy the paths in the lists of their pairs into arrays without gaps, in the order of the pairs."""
+    """Copy the paths in the lists of their pairs into arrays without gaps, in the order of the
+    pairs.
+    """
     n_paths = 0
     n_links = 0
     for pair in range(paths.head.size):

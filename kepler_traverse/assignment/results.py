@@ -73,6 +73,7 @@ class Equilibrium:
     prover: Prover
 
     def __repr__(self) -> str:
+        """Return how far the flows are from equilibrium, in one line."""
         return (
             f"Equilibrium(relative_gap={self.relative_gap:.3g}, iterations={self.iterations}, "
             f"is_converged={self.is_converged}, objective={self.objective!r}, "
@@ -81,22 +82,27 @@ class Equilibrium:
 
     @property
     def relative_gap(self) -> float:
+        """``(total - shortest) / total``: see the class."""
         return self.bound.relative_gap
 
     @property
     def total(self) -> float:
+        """What all trips cost."""
         return self.bound.total
 
     @property
     def shortest(self) -> float:
+        """What all trips would cost on shortest paths at the same costs."""
         return self.bound.shortest
 
     @property
     def iterations(self) -> int:
+        """Searches for shortest paths, over all resumes."""
         return len(self.gaps)
 
     @property
     def shortest_by(self) -> str:
+        """How shortest paths were found: ``"searches"`` or ``"hierarchy"``."""
         return self.prover.name
 
     @property
@@ -113,24 +119,31 @@ class Equilibrium:
         network = self.problem.network
         classes = self.problem.classes
         flow = self.problem.common_flow(self.class_flow)
-        values = {"flow": flow, "time": self.problem.times(flow)[0]}
+        time, _ = self.problem.times(flow)
+
+        # Values in the order of the links, by the names of the columns.
+        values = {"flow": flow, "time": time}
         if len(classes) == 1:
             values["cost"] = self.cost[0]
         else:
-            for k, each in enumerate(classes):
-                values[f"flow_{each.volume}"] = self.class_flow[k]
-                values[f"cost_{each.volume}"] = self.cost[k]
+            for k, vehicle_class in enumerate(classes):
+                values[f"flow_{vehicle_class.volume}"] = self.class_flow[k]
+                values[f"cost_{vehicle_class.volume}"] = self.cost[k]
         if self.selected is not None:
-            values["selected"] = self.problem.common_flow(self.selected[0])
-        ends = dict(zip(("src", "dst"), network.ends, strict=True))
-        columns = {name: Column(network.ids.at(rank)) for name, rank in ends.items()}
-        return columns | {name: Column(network.by_row(each)) for name, each in values.items()}
+            selected_flow, _ = self.selected
+            values["selected"] = self.problem.common_flow(selected_flow)
+
+        src, dst = network.ends
+        columns = {"src": Column(network.ids.at(src)), "dst": Column(network.ids.at(dst))}
+        for name, of_links in values.items():
+            columns[name] = Column(network.by_row(of_links))
+        return columns
 
     @property
     def links(self) -> Any:
-        """A data frame with one row per row of the links, in their order and with their index: ``src``,
-        ``dst``, ``flow`` of all classes, ``time``, and ``cost``; of several classes ``flow_VOLUME`` and
-        ``cost_VOLUME``; ``selected`` with ``select_link``.
+        """A data frame with one row per row of the links, in their order and with their index:
+        ``src``, ``dst``, ``flow`` of all classes, ``time``, and ``cost``; of several classes
+        ``flow_VOLUME`` and ``cost_VOLUME``; ``selected`` with ``select_link``.
         """
         frame = frame_from(self.link_columns(), "cpu")
         if self.problem.network.index is not None:
@@ -140,8 +153,8 @@ class Equilibrium:
     @property
     def selected_pairs(self) -> Any:
         """A data frame with the volume of each pair whose paths use a selected link: ``origin``,
-        ``destination``, ``volume``, and ``vehicles``, the column of the volumes, if there are several
-        classes; None without ``select_link``.
+        ``destination``, ``volume``, and ``vehicles``, the column of the volumes, if there are
+        several classes; None without ``select_link``.
         """
         if self.selected is None:
             return None
@@ -150,22 +163,27 @@ class Equilibrium:
     def selected_columns(self) -> dict[str, Column]:
         """Return the columns of ``selected_pairs``, which needs ``select_link``."""
         assert self.selected is not None
-        volume = self.selected[1]
+        _, volume = self.selected
         is_used = volume > 0
         columns = self._pair_columns(self.problem.demand, is_used)
         return columns | {"volume": Column(volume[is_used])}
 
     def _pair_columns(self, demand: Demand, is_used: np.ndarray) -> dict[str, Column]:
+        """Return the ids of some pairs, and the volumes' column of their class if there are
+        several.
+
+        ``is_used`` (bool array): the pairs of ``demand`` that count.
+        """
         network = self.problem.network
-        n_pairs = np.diff(demand.first_pair)
+        n_pairs = np.diff(demand.first_pair)  # of each group
+        origins = np.repeat(demand.origin, n_pairs)[is_used]
         columns = {
-            "origin": Column(
-                network.ids.at(network.rank[np.repeat(demand.origin, n_pairs)[is_used]])
-            ),
+            "origin": Column(network.ids.at(network.rank[origins])),
             "destination": Column(network.ids.at(network.rank[demand.destination[is_used]])),
         }
-        if len(self.problem.classes) > 1:
-            names = np.array([each.volume for each in self.problem.classes], dtype=object)
+        classes = self.problem.classes
+        if len(classes) > 1:
+            names = np.array([vehicle_class.volume for vehicle_class in classes], dtype=object)
             columns["vehicles"] = Column(names[np.repeat(demand.user_class, n_pairs)[is_used]])
         return columns
 
@@ -180,11 +198,8 @@ class Equilibrium:
         zones : ids, optional
             All pairs of these vertices in place of the pairs of the trips.
 
-        Returns
-        -------
-        data frame
-            ``origin``, ``destination``, ``vehicles`` if there are several classes, ``cost``, and the
-            columns of ``along``. Without a path they are null.
+        Returns ------- data frame ``origin``, ``destination``, ``vehicles`` if there are several
+        classes, ``cost``, and the columns of ``along``. Without a path they are null.
         """
         return frame_from(self.skim_columns(arguments.names("along", along), zones), "cpu")
 
@@ -196,25 +211,28 @@ class Equilibrium:
             demand = self.problem.demand
         else:
             demand = all_pairs(network, zones, len(self.problem.classes))
-        time = self.problem.times(self.problem.common_flow(self.class_flow))[0]
+        time, _ = self.problem.times(self.problem.common_flow(self.class_flow))
         values = [
             time if name == "time" else network.by_link(columns_of_links[name]) for name in names
         ]
         distance, sums = sum_along(self.problem, demand, self.cost, values)
+
+        # Nulls where there is no path.
         is_missing = np.isinf(distance)
         distance[is_missing] = np.nan
+        nulls = is_missing if is_missing.any() else None
         columns = self._pair_columns(demand, np.ones(distance.size, np.bool_))
-        columns["cost"] = Column(distance, is_missing if is_missing.any() else None)
-        for name, each in zip(names, sums, strict=True):
-            columns[name] = Column(each, is_missing if is_missing.any() else None)
+        columns["cost"] = Column(distance, nulls)
+        for name, values_of_pairs in zip(names, sums, strict=True):
+            columns[name] = Column(values_of_pairs, nulls)
         return columns
 
     def certify(self) -> Bound:
         """Prove the gap anew from the flows alone; CertificateError if it is not the one stated.
 
-        Costs follow from the flows. Distances follow from the costs by searches that begin from nothing;
-        those of a hierarchy are proved by the links alone, for all vertices. That the flows of each
-        class leave and enter each vertex as its trips say is checked, too.
+        Costs follow from the flows. Distances follow from the costs by searches that begin from
+        nothing; those of a hierarchy are proved by the links alone, for all vertices. That the
+        flows of each class leave and enter each vertex as its trips say is checked, too.
         """
         problem = self.problem
         self._check_conservation()
@@ -230,14 +248,18 @@ class Equilibrium:
         return bound
 
     def _check_conservation(self) -> None:
+        """Raise CertificateError unless, for each class and at each vertex, the flow that leaves
+        less the flow that enters is the volume that begins less the volume that ends there.
+        """
         problem = self.problem
         demand = problem.demand
         links = problem.network.links
         n = problem.network.n_vertices
         origins = np.repeat(demand.origin, np.diff(demand.first_pair))
-        of_pair = np.repeat(demand.user_class, np.diff(demand.first_pair))
+        class_of_pair = np.repeat(demand.user_class, np.diff(demand.first_pair))
         for k, flow in enumerate(self.class_flow):
-            volume = np.where(of_pair == k, demand.volume, 0.0)
+            volume = np.where(class_of_pair == k, demand.volume, 0.0)
+            # By vertex.
             begun = np.bincount(origins, weights=volume, minlength=n)
             ended = np.bincount(demand.destination, weights=volume, minlength=n)
             out = np.bincount(links.tails, weights=flow, minlength=n)

@@ -1,5 +1,6 @@
-"""Volumes on the shortest paths of one set of costs by a search per origin, and sums of other columns
-along them."""
+"""Volumes on the shortest paths of one set of costs by a search per origin, and sums of other
+columns along them.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
 def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scratch):
     """Put the volumes of some blocks of groups on their trees.
 
-    ``blocks`` are the first group of each block, and the trees. ``results`` are the distance of each
-    pair, the flows per block, class and link, and, of the paths that use one of some links, the same
-    flows and the volume of each pair. Each block has flows of its own, so that their sum does not
-    depend on the threads. With ``is_selected`` of size 0 no link is selected.
+    ``blocks`` are the first group of each block, and the trees. ``results`` are the distance of
+    each pair, the flows per block, class and link, and, of the paths that use one of some links,
+    the same flows and the volume of each pair. Each block has flows of its own, so that their sum
+    does not depend on the threads. With ``is_selected`` of size 0 no link is selected.
     """
     first_group, trees = blocks
     demand, links, cost = searches
@@ -28,6 +29,7 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
             break
         flow[block] = 0.0
         for group in range(first_group[block], first_group[block + 1]):
+            # The tree of the group, with the distances of its pairs.
             origin = np.int64(demand.origin[group])
             k = demand.user_class[group]
             tree = trees[group]
@@ -37,10 +39,12 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
             ends = demand.destination[begin:end]
             near = distance[begin:end]
             is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
+            # The volumes of the pairs, on their paths.
             for pair in range(begin, end):
                 if is_reached[pair - begin]:
                     scratch.carried[demand.destination[pair]] += demand.volume[pair]
             load_tree(origin, tree, links, scratch, flow[block, k])
+            # Once more, those whose path uses a selected link.
             if is_selected.size:
                 mark_users(origin, tree, is_selected, links, scratch)
                 for pair in range(begin, end):
@@ -73,6 +77,7 @@ def sum_along(next_item, n_items, searches, values, results, working):
         near = distance[begin:end]
         is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
         for pair in range(begin, end):
+            # The links of the path, from the destination back to the origin.
             v = np.int64(demand.destination[pair])
             length = 0
             while is_reached[pair - begin] and v != origin:
@@ -88,8 +93,8 @@ def sum_along(next_item, n_items, searches, values, results, working):
 
 @njit(cache=True, nogil=True)
 def _find_paths(origin, ends, distance, tree, costs, links, scratch):
-    """Make the tree one of canonical paths to some vertices, and write their distances; return which
-    of them are reached.
+    """Make the tree one of canonical paths to some vertices, and write their distances; return
+    which of them are reached.
     """
     find_tree(origin, tree, costs, links, scratch)
     for i in range(ends.size):

@@ -64,10 +64,12 @@ class SweepLoaderOnGpu(HierarchyLoader):
 
     @cached_property
     def _all_ranks(self) -> GroundOnGpu:
+        """The ground for proofs, whose searches reach all vertices."""
         return GroundOnGpu(self._ground.with_all_ranks(), self._searches.rise)
 
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
+        """Tails and heads of the links as numbers of the hierarchy, CuPy."""
         return cp.asarray(self._ground.tails), cp.asarray(self._ground.heads)
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
@@ -133,8 +135,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         return Sweeps(ground, self._demand, weights, self._is_wrong)
 
     def _batches(self, k: int, ground: GroundOnGpu) -> Iterator[tuple[int, int]]:
-        """Yield the groups of a class, as many at a time as fit the memory: the first and the last, and
-        one more.
+        """Yield the groups of a class, as many at a time as fit the memory: the first and the last,
+        and one more.
         """
         begin = int(self._first_group[k])
         end = int(self._first_group[k + 1])
@@ -143,5 +145,6 @@ class SweepLoaderOnGpu(HierarchyLoader):
             yield first, min(first + at_once, end)
 
     def _require_proof(self) -> None:
+        """Raise CertificateError if a kernel has found a distance that is not proved."""
         if int(self._is_wrong[0]):
             raise CertificateError(FAULT)

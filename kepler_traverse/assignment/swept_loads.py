@@ -3,8 +3,8 @@
 An origin is searched upward, over all arcs above it. One sweep downward, over what lies above the
 destinations of all pairs, finds the distances (RPHAST). The same arcs in reverse order carry the
 volumes back: from each vertex over the first arc that explains its distance, or, where the search
-upward does, down to the origin. This pass also proves the distances: no arc may make a vertex nearer.
-Volumes are added up on arcs; ``customizable.hand_down`` hands them to the links.
+upward does, down to the origin. This pass also proves the distances: no arc may make a vertex
+nearer. Volumes are added up on arcs; ``customizable.hand_down`` hands them to the links.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ NO_ARC = -1
 class Ground(NamedTuple):
     """What the searches of all groups of trips share.
 
-    ``rise`` and ``fall`` are the parts of the hierarchy above the origins and above the destinations.
-    ``meets`` (n_rise,) int32: the number in ``fall`` of each one of ``rise``, or -1. ``start``
-    (n_groups,) int32: which list each group has; ``list_offsets`` int64 and ``lists`` int32: the
-    numbers of ``rise`` above an origin, the origin first. ``end`` (n_pairs,) int32: the number in
-    ``fall`` of each destination.
+    ``rise`` and ``fall`` are the parts of the hierarchy above the origins and above the
+    destinations. ``meets`` (n_rise,) int32: the number in ``fall`` of each one of ``rise``, or -1.
+    ``start`` (n_groups,) int32: which list each group has; ``list_offsets`` int64 and ``lists``
+    int32: the numbers of ``rise`` above an origin, the origin first. ``end`` (n_pairs,) int32: the
+    number in ``fall`` of each destination.
     """
 
     rise: Part
@@ -66,8 +66,9 @@ class Trips(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of one class: ``rise`` and ``fall``, int64, those of the arcs of both parts, upward
-    and downward; ``rise_marks`` and ``fall_marks``, uint8, whether an arc stands for a selected link.
+    """The weights of one class: ``rise`` and ``fall``, int64, those of the arcs of both parts,
+    upward and downward; ``rise_marks`` and ``fall_marks``, uint8, whether an arc stands for a
+    selected link.
     """
 
     rise: np.ndarray
@@ -77,8 +78,8 @@ class Weights(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What some origins put on the arcs, float64, with a row per share of the origins: ``rise`` upward
-    and ``fall`` downward.
+    """What some origins put on the arcs, float64, with a row per share of the origins: ``rise``
+    upward and ``fall`` downward.
     """
 
     rise: np.ndarray
@@ -128,8 +129,9 @@ def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
 def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
     """Put the volumes of some shares of the trips of one class on the arcs.
 
-    ``results``: the distance of each pair, what is carried, whether each share is proved, the volume
-    of each pair that uses a selected link, of size 0 if none is selected, and what these carry.
+    ``results``: the distance of each pair, what is carried, whether each share is proved, the
+    volume of each pair that uses a selected link, of size 0 if none is selected, and what these
+    carry.
     """
     demand = trips.demand
     distance, carried, is_proved, selected_volume, selected_carried = results
@@ -137,10 +139,11 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
         share = atomic_add(next_item, 0, 1)
         if share >= n_items:
             break
-        is_right = True
+        is_right = True  # whether all distances so far are proved
         for block in range(trips.first_block[share], trips.first_block[share + 1]):
             first = trips.groups[0] + block * WIDTH
             last = min(first + WIDTH, trips.groups[1])
+            # The distances: upward from each origin, then downward for all of the block.
             scratch.lines[:] = _NOTHING
             for group in range(first, last):
                 is_right &= _rise(group - first, ground.start[group], ground, weights, scratch)
@@ -152,11 +155,13 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
                     distance[pair] = near
                     if near < _NOTHING:
                         scratch.waiting[ground.end[pair], group - first] += demand.volume[pair]
+            # The volumes, from the destinations back to the origins.
             is_right &= _carry_back(ground.fall, weights.fall, carried.fall[share], scratch)
             for group in range(first, last):
                 _carry_down(
                     group - first, ground.start[group], ground, carried.rise[share], scratch
                 )
+            # Once more, those whose path uses a selected link.
             if selected_volume.size:
                 _mark_paths(first, last, ground, weights, scratch)
                 for group in range(first, last):
@@ -198,9 +203,8 @@ def add_up_shares(next_item, n_items, rows, sides, loads):
 def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratch):
     """Find the distances of all pairs of a class, and prove them by the links alone.
 
-    ``hierarchy`` are the ground, whose ``fall`` has all ranks, and its weights. An item of work is one
-    block. ``links``: the numbers of the ends
-    of each link, and its cost.
+    ``hierarchy`` are the ground, whose ``fall`` has all ranks, and its weights. An item of work is
+    one block. ``links``: the numbers of the ends of each link, and its cost.
     """
     demand = trips.demand
     ground, weights = hierarchy
@@ -241,6 +245,7 @@ def _rise(lane, start, ground, weights, scratch):
     tentative = scratch.tentative
     entry = scratch.entry
     numbers = ground.lists[ground.list_offsets[start] : ground.list_offsets[start + 1]]
+    # Relax the arcs of all numbers above the origin, which are in ascending order.
     tentative[numbers[0]] = 0
     entry[numbers[0]] = NO_ARC
     for v in numbers:
@@ -251,11 +256,13 @@ def _rise(lane, start, ground, weights, scratch):
             if far + lengths[arc] < tentative[heads[arc]]:
                 tentative[heads[arc]] = far + lengths[arc]
                 entry[heads[arc]] = arc
+    # No arc makes a vertex nearer.
     is_right = tentative[numbers[0]] == 0
     for v in numbers:
         far = tentative[v]
         for arc in range(offsets[v], offsets[v + 1]):
             is_right &= far + lengths[arc] >= tentative[heads[arc]]
+    # Keep the paths for the way back, and write the distances where both parts meet.
     for i in range(numbers.size):
         v = numbers[i]
         scratch.far[lane, i] = tentative[v]
@@ -304,6 +311,7 @@ def _carry_back(fall, lengths, flow, scratch):
     keeps_parents = scratch.parents.size > 0
     is_right = True
     for v in range(offsets.size - 1):
+        # The lanes that have a volume to pass on by an arc of this part.
         lanes = np.uint64(0)
         for lane in range(WIDTH):
             if waiting[v, lane] != 0.0:
@@ -311,6 +319,8 @@ def _carry_back(fall, lengths, flow, scratch):
         lanes &= ~np.uint64(scratch.from_below[v])
         if keeps_parents:
             scratch.parents[v] = NO_ARC
+        # ``found``: the lanes whose distance the arc explains; beyond ``_ALL`` if it makes one
+        # nearer.
         for arc in range(offsets[v], offsets[v + 1]):
             u = heads[arc]
             found = compare_line(lines, v, u, lengths[arc], _SIDE_BY_SIDE)
@@ -355,6 +365,7 @@ def _mark_paths(first, last, ground, weights, scratch):
     uses = scratch.uses
     above = scratch.climb_uses
     uses[:] = 0
+    # Upward from each origin, as far as paths go that way.
     for group in range(first, last):
         lane = group - first
         begin = ground.list_offsets[ground.start[group]]
@@ -367,6 +378,7 @@ def _mark_paths(first, last, ground, weights, scratch):
             at = ground.meets[v]
             if at >= 0 and (scratch.from_below[at] >> lane) & 1:
                 uses[at, lane] = above[v]
+    # Downward from there.
     for v in range(uses.shape[0] - 1, -1, -1):
         for lane in range(WIDTH):
             arc = scratch.parents[v, lane]

@@ -1,9 +1,9 @@
-"""All-or-nothing flows over a customizable hierarchy on a GPU; see swept_loads.cu, and ``swept_loads``
-for the CPU.
+"""All-or-nothing flows over a customizable hierarchy on a GPU; see swept_loads.cu, and
+``swept_loads`` for the CPU.
 
-All origins of a class are lanes of lines, or as many at a time as fit the memory. Volumes are added up
-in the order of the CPU: at a vertex those from below in ascending order, on an arc those of the origins
-in their order, by shares.
+All origins of a class are lanes of lines, or as many at a time as fit the memory. Volumes are added
+up in the order of the CPU: at a vertex those from below in ascending order, on an arc those of the
+origins in their order, by shares.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class GroundOnGpu:
 
 
 def _whole_warps(n_lanes: int) -> int:
+    """Return a number of lanes rounded up to whole warps."""
     return -(-n_lanes // WARP) * WARP
 
 
@@ -78,8 +79,8 @@ class Sweeps:
     """Sweeps for the groups of one class."""
 
     def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
-        """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the arcs
-        of ``rise``, upward, and of ``fall``, downward.
+        """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the
+        arcs of ``rise``, upward, and of ``fall``, downward.
         """
         self._ground = ground
         self._demand = demand
@@ -87,8 +88,8 @@ class Sweeps:
         self._is_wrong = is_wrong
 
     def search(self, first: int, last: int, distances: Any, carries: bool = True) -> Lines:
-        """Write the distances of the pairs of some groups; return their lines, which ``carry`` needs with
-        volumes.
+        """Write the distances of the pairs of some groups; return their lines, which ``carry``
+        needs with volumes.
         """
         ground = self._ground
         lines = Lines(ground, last - first, carries)
@@ -125,6 +126,7 @@ class Sweeps:
         return lines
 
     def _of_fall(self, lines: Lines) -> dict[str, Any]:
+        """Return the arguments of kernels that go over the part above the destinations."""
         ground = self._ground
         return {
             "offsets": ground.fall.offsets,
@@ -247,7 +249,9 @@ class Sweeps:
 
 
 class Lines:
-    """Distances of some lanes, and the arcs and the volumes of their paths unless these carry nothing."""
+    """Distances of some lanes, and the arcs and the volumes of their paths unless these carry
+    nothing.
+    """
 
     def __init__(self, ground: GroundOnGpu, n_lanes: int, carries: bool) -> None:
         self._ground = ground
@@ -282,7 +286,9 @@ class Lines:
 
 
 class CarriedOnGpu:
-    """What the arcs carry of one class: ``rise`` upward, ``fall`` downward, by shares of the groups."""
+    """What the arcs carry of one class: ``rise`` upward, ``fall`` downward, by shares of the
+    groups.
+    """
 
     def __init__(self, ground: GroundOnGpu, first_block: np.ndarray) -> None:
         """``first_block``: the first block of each share of the groups, and one more."""

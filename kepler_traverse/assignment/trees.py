@@ -2,15 +2,16 @@
 
 The tree of an origin begins as the last one: the distances along it at the new costs are lengths of
 paths. A pass over all links finds the vertices that are nearer by another link, and a search from
-these lowers what lies beyond them. The passes end when no link is violated, which is the certificate
-of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality for one of them.
+these lowers what lies beyond them. The passes end when no link is violated, which is the
+certificate of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality for
+one of them.
 
 Distances are sums in path order in float64, and rounding is monotonic. So there is one result for
 given costs, whatever tree the search began with. The tree itself may depend on it, where paths are
 equally short. The links of the paths that are used are therefore chosen anew, by the distances
-alone: of the links that explain a distance, those from nearer vertices come first, then the smallest
-id of the tail, then the first row of the table. Among vertices at one distance, which links of cost
-0 join, the way to a nearer one with the fewest links counts.
+alone: of the links that explain a distance, those from nearer vertices come first, then the
+smallest id of the tail, then the first row of the table. Among vertices at one distance, which
+links of cost 0 join, the way to a nearer one with the fewest links counts.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Links(NamedTuple):
     """The links in the order of their heads, then tails, then rows, and the way out of each vertex.
 
     ``in_offsets`` (n_vertices + 1,) int64, ``tails`` and ``heads`` (n_links,) int32: the links that
-    lead to each vertex. ``out_offsets`` (n_vertices + 1,) int64, ``out_links`` (n_links,) int32: the
-    positions of those that leave it. ``is_closed`` (n_vertices,) bool: no path leads through.
+    lead to each vertex. ``out_offsets`` (n_vertices + 1,) int64, ``out_links`` (n_links,) int32:
+    the positions of those that leave it. ``is_closed`` (n_vertices,) bool: no path leads through.
     """
 
     in_offsets: np.ndarray
@@ -75,51 +76,58 @@ def new_scratch(n_vertices: int, n_links: int) -> Scratch:
 
 @njit(cache=True, nogil=True)
 def _push(keys, entries, size, key, entry):
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
+    """Insert an entry into the binary heap, the smallest key first; return its new size."""
+    position = size
+    while position > 0:
+        above = (position - 1) >> 1
         if keys[above] <= key:
             break
-        keys[at] = keys[above]
-        entries[at] = entries[above]
-        at = above
-    keys[at] = key
-    entries[at] = entry
+        keys[position] = keys[above]
+        entries[position] = entries[above]
+        position = above
+    keys[position] = key
+    entries[position] = entry
     return size + 1
 
 
 @njit(cache=True, nogil=True)
 def _pop(keys, entries, size):
-    """Remove the first entry; the last one takes its place and sinks."""
+    """Remove the entry with the smallest key from the heap; return its new size.
+
+    The last entry takes its place, and sinks below smaller ones.
+    """
     size -= 1
     key = keys[size]
     entry = entries[size]
-    at = 0
+    position = 0
     while True:
-        below = 2 * at + 1
+        below = 2 * position + 1
         if below >= size:
             break
         if below + 1 < size and keys[below + 1] < keys[below]:
             below += 1
         if key <= keys[below]:
             break
-        keys[at] = keys[below]
-        entries[at] = entries[below]
-        at = below
-    keys[at] = key
-    entries[at] = entry
+        keys[position] = keys[below]
+        entries[position] = entries[below]
+        position = below
+    keys[position] = key
+    entries[position] = entry
     return size
 
 
 @njit(cache=True, nogil=True)
 def _measure(origin, tree, costs, links, scratch):
-    """Set the distances along a tree; a vertex without a link is not reached."""
+    """Set the distances along a tree, and from which of them paths go on; a vertex without a link
+    is not reached.
+    """
     distance = scratch.distance
     onward = scratch.onward
     stack = scratch.stack
-    distance[:] = -1.0
+    distance[:] = -1.0  # not known yet
     distance[origin] = 0.0
     for first in range(distance.size):
+        # Up the tree to a vertex whose distance is known, and down again.
         v = np.int64(first)
         depth = 0
         while distance[v] < 0:
@@ -152,6 +160,7 @@ def _check(tree, costs, links, scratch):
     size = 0
     begin = links.in_offsets[0]
     for v in range(distance.size):
+        # The link by which the vertex is nearest, if it is nearer than before.
         end = links.in_offsets[v + 1]
         before = distance[v]
         best = before
@@ -223,10 +232,11 @@ def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
 
     It takes arrays, since a call with tuples of many takes longer than the loop.
     """
-    own = distance[v]
+    distance_of_v = distance[v]
     for e in range(in_offsets[v], in_offsets[v + 1]):
-        near = onward[tails[e]]
-        if near < own and near + costs[e] == own:
+        distance_of_tail = onward[tails[e]]
+        is_nearer = distance_of_tail < distance_of_v
+        if is_nearer and distance_of_tail + costs[e] == distance_of_v:
             return e
     return NO_LINK
 
@@ -246,39 +256,42 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
     is_chosen = scratch.is_chosen
     is_chosen[:] = 0
     is_chosen[origin] = 1
-    for at in range(vertices.size):
-        if not is_wanted[at]:
+    for i in range(vertices.size):
+        if not is_wanted[i]:
             continue
-        v = np.int64(vertices[at])
+        # From the vertex toward the origin, as far as no link is chosen yet.
+        v = np.int64(vertices[i])
         while not is_chosen[v]:
             is_chosen[v] = 1
             chosen = np.int64(_link_from_nearer(v, in_offsets, tails, costs, distance, onward))
+
             # Else breadth first over links between vertices at this distance. The queue is in the
             # order of the first steps, so that the first one with an end has the step that counts.
-            own = distance[v]
-            done = 0
-            found = 0
+            distance_of_v = distance[v]
+            n_done = 0
+            n_queued = 0
             if chosen == NO_LINK:
                 queue[0] = v
                 first_step[v] = _BEGIN
-                found = 1
-            while done < found and chosen == NO_LINK:
-                w = np.int64(queue[done])
-                done += 1
+                n_queued = 1
+            while n_done < n_queued and chosen == NO_LINK:
+                w = np.int64(queue[n_done])
+                n_done += 1
                 for e in range(in_offsets[w], in_offsets[w + 1]):
                     u = np.int64(tails[e])
-                    if first_step[u] != _UNSEEN or onward[u] + costs[e] != own:
+                    if first_step[u] != _UNSEEN or onward[u] + costs[e] != distance_of_v:
                         continue
                     step = np.int32(e) if w == v else first_step[w]
                     first_step[u] = step
-                    queue[found] = u
-                    found += 1
+                    queue[n_queued] = u
+                    n_queued += 1
                     link = _link_from_nearer(u, in_offsets, tails, costs, distance, onward)
                     if u == origin or link != NO_LINK:
                         chosen = np.int64(step)
                         break
-            for i in range(found):
-                first_step[queue[i]] = _UNSEEN
+            for k in range(n_queued):
+                first_step[queue[k]] = _UNSEEN
+
             tree[v] = chosen
             v = np.int64(tails[chosen])
 
@@ -290,13 +303,15 @@ def load_tree(origin, tree, links, scratch, flow):
     """
     carried = scratch.carried
     waits = scratch.waits
+    # How many children each vertex waits for.
     for v in range(carried.size):
         if tree[v] != NO_LINK:
             waits[links.tails[tree[v]]] += 1
+    # From the leaves upward: a vertex passes on what it carries after all of its children.
     for first in range(carried.size):
         v = np.int64(first)
         while v != origin and tree[v] != NO_LINK and waits[v] == 0:
-            waits[v] = -1
+            waits[v] = -1  # it has passed on
             e = tree[v]
             u = np.int64(links.tails[e])
             if carried[v] != 0.0:
@@ -311,12 +326,16 @@ def load_tree(origin, tree, links, scratch, flow):
 
 @njit(cache=True, nogil=True)
 def mark_users(origin, tree, is_selected, links, scratch):
-    """Set ``scratch.uses`` of each vertex whose path in the tree uses one of some links."""
+    """Set ``scratch.uses`` of each vertex: 1 if its path in the tree uses a selected link, else 0.
+
+    ``is_selected`` (bool array): of each link.
+    """
     uses = scratch.uses
     stack = scratch.stack
     uses[:] = 2  # not known yet
     uses[origin] = 0
     for first in range(uses.size):
+        # Up the tree to a vertex that is known, and down again.
         v = np.int64(first)
         depth = 0
         while uses[v] == 2:

@@ -171,6 +171,7 @@ class JobResult:
         return self.to_arrow(columns).to_pandas()
 
     def __repr__(self) -> str:
+        """Return the size and the status of the result in one line."""
         return (
             f"<JobResult: {self.manifest['result']} of {several(self.n_sources, 'source')}, {several(self.n_rows, 'row')} "
             f"in {several(len(self.parts), 'part')}, {in_units(self.nbytes)}, {self.manifest['status']}, {str(self.path)!r}>"
@@ -213,6 +214,7 @@ class JobFailedError(KeplerError):
         self.result = result
 
     def __str__(self) -> str:
+        """Return the message without the result."""
         return self.message
 
 

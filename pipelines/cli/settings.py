@@ -374,11 +374,14 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
     for table, role, path in tables:  # role: of the ids
         if path is None:
             continue
+
         # A file of which a column is named must be a table, and no text with one id per line.
         is_table = table == "pairs" or table in map(settings.find_table, columns)
         names = columns_of_file(path, table, is_table)
         if names is None:
             continue
+
+        # The column of ids, and those of further roles; the user's names count first.
         if role not in columns and table != "pairs":
             with options_spelled(flag_text, by_default=True):
                 columns[role] = column_of_ids(path, names, table)

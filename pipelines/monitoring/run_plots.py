@@ -31,10 +31,10 @@ _ROW_HEIGHT = 18  # of a row with a name, in pixels
 def time_unit(span: float) -> tuple[str, float]:
     """Return the unit in which a time axis of so many seconds is read easily, and its seconds."""
     if span > 7200:
-        return ("hours", 3600.0)
+        return "hours", 3600.0
     if span > 300:
-        return ("minutes", 60.0)
-    return ("seconds", 1.0)
+        return "minutes", 60.0
+    return "seconds", 1.0
 
 
 def large_unit(most: float) -> tuple[str, float]:

@@ -148,8 +148,9 @@ class RunStats:
             self.failures += 1
             self.failed_sources += failure["n"]
             self.failed.append(failure | {"sources": failure["sources"][:MAX_LISTED]})
-        self.retries += len(updates.get("retried", ()))
-        self.retried.extend(updates.get("retried", ()))
+        retried = updates.get("retried", ())
+        self.retries += len(retried)
+        self.retried.extend(retried)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
         """Return sources per second and edges per second, over the last minute or since a later

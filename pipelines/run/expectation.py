@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-import pyarrow.parquet as pq
 
 from kepler_traverse.errors import KeplerError, several
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
-from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
 from ..cli.shards import parse_shard
-from ..output.part_file import write_part
-from ..output.store import Store
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT
 from ..worker.label_plan import PROOFS
 from ..worker.traversal_worker import Traverser, traverser_for
 from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
+from .sizing import write_trial_part
 
 _TRIAL_SECONDS = 1.0  # that a trial is to take
 _SHORT_TRIAL_SECONDS = 0.25  # after a shorter trial more sources are tried
@@ -248,29 +242,19 @@ def _estimate_seconds(plan: MultiSourcePlan, n_sources: int) -> float:
 
 
 def _try_part(prepared: Prepared, traverser: Traverser, n_sources: int) -> Trial | None:
-    """Search from so many sources, spread over all of them, and write their part to a temporary
-    folder; None if all of them fail.
-    """
-    rows_of_trial = np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64)
-    numbers = prepared.numbers[np.unique(rows_of_trial)].tolist()
+    """Return what a part of so many sources takes; None if all of them fail."""
     context = BatchContext()
-    with temporary_folder() as folder:
-        rows = traverser.answer_batch(0, numbers, context)
-        with context.clock("write"):
-            part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
-        if part is None:
-            return None
-        part_bytes = 0
-        if prepared.request.kind.suffix == "parquet":
-            part_bytes = pq.read_metadata(Path(folder) / part["file"]).serialized_size
+    part = write_trial_part(prepared, traverser, n_sources, context)
+    if part is None:
+        return None
     seconds = context.clock.seconds
     return Trial(
-        sources=len(numbers),
+        sources=part.n_sources,
         search=seconds["traverse"],
         certify=seconds["certify"],
         write=seconds["rows"] + seconds["write"],
-        row_bytes=part["bytes"] - part_bytes,
-        part_bytes=part_bytes,
+        row_bytes=part.row_bytes,
+        part_bytes=part.footer_bytes,
     )
 
 

@@ -269,6 +269,7 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
                 f"{path}: the table of pairs has a column {taken!r}, "
                 "which the result adds; rename it"
             )
+
         origin = settings.column("origin")
         destination = settings.column("destination")
         if origin is not None and destination is not None:

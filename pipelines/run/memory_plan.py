@@ -31,6 +31,8 @@ START_SECONDS = {"cpu": 6.0, "cuda": 6.0}
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 # of a graph, for one search whose strategy has no cost model
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}
+# per vertex: a tile of 64 bytes for a block of sources, and at most 8 beside it
+_CERTIFICATE_BYTES = 72
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow and compiled kernels of one worker
 
 
@@ -314,8 +316,7 @@ def _memory_of_worker(load: Load, batch_size: int | Literal["auto"]) -> dict[str
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,
-        # one tile per vertex for a block of sources
-        "certificate": 72 * load.n_vertices if load.certified else 0,
+        "certificate": _CERTIFICATE_BYTES * load.n_vertices if load.certified else 0,
         # three times: the columns, the Arrow table and the encoded pages
         "part buffer": 3 * rows * load.row_bytes,
     }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import psutil
@@ -33,7 +33,7 @@ from ..output.store import Store
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
-from ..worker.traversal_worker import traverser_for
+from ..worker.traversal_worker import Traverser, traverser_for
 from .memory_plan import (
     BATCHES_PER_WORKER,
     Load,
@@ -187,22 +187,43 @@ def _measure_sources_per_part(prepared: Prepared, size: int) -> int | None:
     if most * load.most_rows * load.row_bytes <= size:
         return most  # no part gets more sources, and so many do not fill one
 
-    # A part of sources that are spread over all of them.
-    rows_of_sample = np.linspace(0, prepared.n_sources - 1, _N_SAMPLED).astype(np.int64)
-    numbers = prepared.numbers[np.unique(rows_of_sample)].tolist()
-    # The run computes these sources again, and certifies them then.
+    # The run computes the sources of the trial again, and certifies them then.
     request = replace(prepared.request, certify="none")
+    traverser = traverser_for(prepared.graph, prepared.plan, request)
+    trial = write_trial_part(prepared, traverser, _N_SAMPLED, BatchContext())
+    if trial is None:
+        return None
+    return max(1, size * trial.n_sources // max(trial.row_bytes, 1))
+
+
+class TrialPart(NamedTuple):
+    """A part of a few sources that was written to a temporary folder, to measure it."""
+
+    n_sources: int
+    row_bytes: int  # of the file, for its rows
+    footer_bytes: int  # of the file, most of which each part has once, however many rows it has
+
+
+def write_trial_part(
+    prepared: Prepared, traverser: Traverser, n_sources: int, context: BatchContext
+) -> TrialPart | None:
+    """Search from so many sources, spread over all of them, and write their part to a temporary
+    folder; None if all of them fail.
+
+    The clock of ``context`` measures the phases.
+    """
+    positions = np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64)
+    numbers = prepared.numbers[np.unique(positions)].tolist()
     with temporary_folder() as folder:
-        traverser = traverser_for(prepared.graph, prepared.plan, request)
-        rows = traverser.answer_batch(0, numbers, BatchContext())
-        part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
+        rows = traverser.answer_batch(0, numbers, context)
+        with context.clock("write"):
+            part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None
-        row_bytes = part["bytes"]
-        # without the footer, most of which every part has once
-        if request.kind.suffix == "parquet":
-            row_bytes -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
-    return max(1, size * len(numbers) // max(row_bytes, 1))
+        footer_bytes = 0
+        if prepared.request.kind.suffix == "parquet":
+            footer_bytes = pq.read_metadata(Path(folder) / part["file"]).serialized_size
+    return TrialPart(len(numbers), part["bytes"] - footer_bytes, footer_bytes)
 
 
 def make_load(prepared: Prepared, per_part: int | None = None) -> Load:

@@ -234,13 +234,9 @@ def at_most(distance: Array, limit: float) -> Array:
     bound = as_distance(limit, distance.dtype)
     if distance.dtype.kind == "i" or get_device(distance) == "cpu":
         return distance <= bound
-    # The bits are in the order of the floats where those below zero are inverted but for the sign.
-    bits = distance.view(f"i{distance.itemsize}")
-    magnitude = np.iinfo(bits.dtype).max
-    bits_of_bound = int(bound.view(bits.dtype))
-    if bits_of_bound < 0:
-        bits_of_bound ^= magnitude
-    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= bits_of_bound
+    kind = f"i{distance.itemsize}"
+    key_of_bound = int(_flip_negative(np.array(bound).view(kind)))
+    return _flip_negative(distance.view(kind)) <= key_of_bound
 
 
 def is_negative(values: Array) -> Array:
@@ -285,13 +281,12 @@ def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
 
 
 def distances_to_keys(distance: Array) -> Array:
-    """Return distances as int64 in the same order: the bits of floats, of which those below zero are
-    inverted but for the sign. So a GPU compares subnormal numbers, too.
+    """Return distances as int64 in the same order: of floats by their bits, so that a GPU compares
+    subnormal numbers, too.
     """
     if distance.dtype.kind == "i":
         return distance.astype(np.int64)
-    bits = distance.view(f"i{distance.itemsize}")
-    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
+    return _flip_negative(distance.view(f"i{distance.itemsize}")).astype(np.int64)
 
 
 def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
@@ -300,5 +295,12 @@ def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
         if kind.itemsize == 8:
             return keys
         return keys.astype(np.int64)
-    bits = keys.astype(f"i{kind.itemsize}")
-    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).view(kind)
+    return _flip_negative(keys.astype(f"i{kind.itemsize}")).view(kind)
+
+
+def _flip_negative(bits: Array) -> Array:
+    """Return the bits of floats as integers in the order of the floats, or bits from these again.
+
+    Below zero all bits but the sign are inverted.
+    """
+    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max)

@@ -544,10 +544,12 @@ def as_array(name: str, value: Any) -> Array:
         array = _exact_array(name, value)
     else:
         array = _array_on_host(name, value)
+
     if array.ndim != 1:
         raise _column_error(name, f"must be one-dimensional, not of shape {array.shape}")
     if array.dtype.kind == "O":
         array = _exact_array(name, array.tolist())
+
     if array.dtype.kind in "UST":
         raise _column_error(name, f"must hold numbers, not {_describe_strings(name)}")
     if array.dtype.kind not in "iuf":

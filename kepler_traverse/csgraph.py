@@ -554,6 +554,7 @@ def _search(
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     max_distance = None if math.isinf(limit) else limit
+
     try:
         if refuses_cycles and graph.has_negative_weights and n_vertices:
             nearest_source_search(
@@ -576,6 +577,7 @@ def _search(
         )
     except _NegativeCycleError as error:
         raise NegativeCycleError(error.cycle, error.weight) from None
+
     shape = (*sources.shape, n_vertices)
     if return_predecessors:
         return (distance.reshape(shape), predecessor.reshape(shape))

@@ -116,6 +116,8 @@ class AddShortestPathEncoding(BaseTransform):
         if weight is not None:
             arguments.text("weight", weight, "the name of an edge attribute")
         self.directed = arguments.flag("directed", directed)
+
+        # Where there is no distance, and which nodes are chosen.
         arguments.real("unreached", unreached)
         self.unreached = unreached
         self.seed = None if seed is None else arguments.whole("seed", seed)
@@ -123,6 +125,7 @@ class AddShortestPathEncoding(BaseTransform):
             raise InputError(
                 "seed chooses a number of anchors; give anchors as that number, or leave seed out"
             )
+
         self.dtype = _check_dtype(dtype)
         if dtype is not None and attr_name is None:
             raise InputError(
@@ -311,6 +314,7 @@ def _check_edges(data: Any) -> tuple[Any, int]:
         raise InputError(
             f"data must be a Data of PyTorch Geometric, not {arguments.describe(data)}"
         )
+
     edge_index = data.edge_index
     if edge_index is None:
         raise InputError(
@@ -331,6 +335,7 @@ def _check_edges(data: Any) -> tuple[Any, int]:
         raise DeviceError(
             f"data are on device {str(edge_index.device)!r}; move them to 'cpu' or 'cuda'"
         )
+
     n_nodes = data.num_nodes
     if n_nodes is None:
         raise InputError("data does not say how many nodes there are; set data.num_nodes")

@@ -20,50 +20,10 @@ _DELAY = 5.0  # seconds per junction
 _SCHOOLS = 12
 _METRES_PER_DEGREE = 111_320.0
 _TREES = (
-    *(
-        "Alder",
-        "Apple",
-        "Ash",
-        "Aspen",
-        "Beech",
-        "Birch",
-        "Box",
-        "Cedar",
-        "Cherry",
-        "Chestnut",
-        "Cypress",
-        "Elder",
-        "Elm",
-    ),
-    *(
-        "Fir",
-        "Hawthorn",
-        "Hazel",
-        "Hickory",
-        "Holly",
-        "Ivy",
-        "Juniper",
-        "Larch",
-        "Laurel",
-        "Lime",
-        "Linden",
-        "Maple",
-    ),
-    *(
-        "Medlar",
-        "Mulberry",
-        "Myrtle",
-        "Oak",
-        "Olive",
-        "Pear",
-        "Pine",
-        "Plane",
-        "Plum",
-        "Poplar",
-        "Quince",
-        "Rowan",
-    ),
-    *("Spruce", "Sycamore", "Walnut", "Willow", "Yew"),
+    "Alder Apple Ash Aspen Beech Birch Box Cedar Cherry Chestnut Cypress Elder Elm Fir "
+    "Hawthorn Hazel Hickory Holly Ivy Juniper Larch Laurel Lime Linden Maple Medlar Mulberry "
+    "Myrtle Oak Olive Pear Pine Plane Plum Poplar Quince Rowan Spruce Sycamore Walnut Willow "
+    "Yew"
 )
 
 
@@ -232,9 +192,8 @@ def _lay_streets(
             & grid.is_land[end]
             & (is_main | (~crosses & (draws.random(begin.size) > 0.17)))
         )
-        names = np.array(
-            [f"{_TREES[i % len(_TREES)]} {kinds[i // len(_TREES)]}" for i in range(_SIDE)]
-        )
+        # "Alder Street" and all others of the first kind, and then those of the second
+        names = np.array([f"{tree} {kind}" for kind in kinds for tree in _TREES.split()])
         begin = begin[is_street]
         streets.append((begin, end[is_street], is_main[is_street], names[line[begin]]))
     along_rows, along_columns = streets

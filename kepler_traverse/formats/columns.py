@@ -443,6 +443,8 @@ class IdText(_TextColumn):
                 f"has {_shorten(strings[odd_row])}, which is not an integer; {advice}",
                 self.rows + odd_row,
             )
+
+        # pyarrow does not say which integer is beyond the type.
         try:
             return compute.cast(strings, self.type)
         except pyarrow.ArrowInvalid:
@@ -477,6 +479,7 @@ class WeightText(_TextColumn):
         return super().append(strings.fill_null(str(CLOSED)) if self._closes else strings)
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return further rows as int64, or as float64 from the first one on that is no integer."""
         clean, odd_row = parse_integers(strings, plain=False)
 
         # Integers, as all before.

@@ -185,7 +185,7 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     """
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
-    wanted = [
+    edge_names = [
         names[layout.names.index(layout.written(name))] for name in layout.columns.roles.values()
     ]
     with file.filesystem.open(file.path, "rb") as source:
@@ -195,20 +195,22 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
             header=None,
             skiprows=0,
             names=[*names, beyond],
-            usecols=list(dict.fromkeys([*wanted, names[-1], beyond])),
+            usecols=list(dict.fromkeys([*edge_names, names[-1], beyond])),
             dtype=dict.fromkeys([*names, beyond], "str"),
             keep_default_na=False,
             na_values=[""],
         )
+
+    # The header is a row of text, too.
     if layout.header:
-        if frame[wanted[0]].iloc[0] != layout.written(layout.columns.src):
+        if frame[edge_names[0]].iloc[0] != layout.written(layout.columns.src):
             return None
         frame = frame.iloc[1:].reset_index(drop=True)
-    has_gap = any(frame[name].isnull().any() for name in dict.fromkeys([*wanted, names[-1]]))
+    has_gap = any(frame[name].isnull().any() for name in dict.fromkeys([*edge_names, names[-1]]))
     if len(frame) == 0 or has_gap or frame[beyond].notnull().any():
         return None
     return cudf.DataFrame(
-        {role: frame[name] for role, name in zip(layout.columns.roles, wanted, strict=True)}
+        {role: frame[name] for role, name in zip(layout.columns.roles, edge_names, strict=True)}
     )
 
 

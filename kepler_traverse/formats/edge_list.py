@@ -71,13 +71,15 @@ class ReadOptions:
             raise InputError(
                 f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character"
             )
+
+        # Options that belong together.
         _ = self.row_filter  # refuses a text that is none
         if (self.src_column is None) != (self.dst_column is None):
-            both = f"{option_text('src_column')} and {option_text('dst_column')}"
-            raise InputError(f"{both} go together: name both or neither")
+            options = f"{option_text('src_column')} and {option_text('dst_column')}"
+            raise InputError(f"{options} go together: name both or neither")
         if self.weighted is False and self.weight_column is not None:
-            both = f"{option_text('weight_column')} and {option_text('weighted', False)}"
-            raise InputError(f"{both} contradict each other; take one of the two")
+            options = f"{option_text('weight_column')} and {option_text('weighted', False)}"
+            raise InputError(f"{options} contradict each other; take one of the two")
         self._check_two_weights()
         self._check_distinct_columns()
 

@@ -186,6 +186,8 @@ def ids_column(name: str, ids: Any) -> Any:
         raise InputError(
             f"{name} cannot be converted to a column of pyarrow: {one_line(error)}"
         ) from None
+
+    # One array of plain values, of which none is missing.
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
     if kinds.is_dictionary(column.type):

@@ -129,7 +129,7 @@ class IdFile:
             how = "a vertex id in each row"
         return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
-    def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
+    def _name_of_line(self, place: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
         """Return the id in a line: without the blanks around it; None for a comment.
 
         A line that is a vertex as it stands is that vertex, or refused where it could mean another.
@@ -141,7 +141,7 @@ class IdFile:
         if name is None or is_vertex(name):
             other = "a comment" if name is None else repr(name)
             raise self._error(
-                at,
+                place,
                 (
                     f"{line!r} is a vertex, but could also mean {other}; "
                     "give the ids as a Parquet file"
@@ -149,11 +149,11 @@ class IdFile:
             )
         return line
 
-    def _error(self, at: int, problem: str) -> InputError:
+    def _error(self, place: int, problem: str) -> InputError:
         """Return the error for the value at a position, which is a line or a row."""
         if not self.path:
             return UnknownVertexError(f"{option_text(self.what)}: {problem}.")
-        where = f"line {at + 1}" if self.is_text else f"row {at}"
+        where = f"line {place + 1}" if self.is_text else f"row {place}"
         return InputError(f"{self.path}, {where} of the file of {self.what}: {problem}")
 
 
@@ -166,12 +166,12 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     sure which, or the file cannot be read.
     """
     with _errors_of_file(path, what):
-        here = local_path(path)
+        local = local_path(path)
 
         # Text, unless it begins as Parquet does or is CSV of a table.
-        with open_regular(here, follow=True) as file:
+        with open_regular(local, follow=True) as file:
             data = file.read(4)
-            if data != b"PAR1" and not (what == "vertices" and is_id_table(here, "vertices")):
+            if data != b"PAR1" and not (what == "vertices" and is_id_table(local, "vertices")):
                 data += file.read()
                 if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
                     raise ValueError("it is no UTF-8 text; save it as UTF-8")
@@ -182,13 +182,13 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
 
         # A table, CSV or Parquet.
         if data != b"PAR1":
-            table = _read_table(path, here)
+            table = _read_table(path, local)
             column = column_of_ids(path, table.schema.names, what)
             return _ids_of_column(path, what, table[column], is_typed=False)
         refuse_log_table(path, what)
-        with pyarrow.parquet.ParquetFile(here, page_checksum_verification=True) as parquet:
+        with pyarrow.parquet.ParquetFile(local, page_checksum_verification=True) as parquet:
             column = column_of_ids(path, parquet.schema_arrow.names, what)
-            require_parquet_at(here, str(path), [column])
+            require_parquet_at(local, str(path), [column])
             ids = parquet.read(columns=[column]).column(0)
             return _ids_of_column(path, what, ids, is_typed=True)
 
@@ -254,11 +254,11 @@ def read_vertex_table(
     CSV would be rounded.
     """
     with _errors_of_file(path, "vertices"):
-        here = local_path(path)
-        is_typed = _is_parquet(here)
+        local = local_path(path)
+        is_typed = _is_parquet(local)
         if is_typed:
             refuse_log_table(path, "vertices")
-        table = _read_table(path, here, names)
+        table = _read_table(path, local, names)
         column = column_of_ids(path, table.schema.names, "vertices")
         return columns_of_vertices(path, table, column, names, is_typed)
 
@@ -288,34 +288,34 @@ def columns_of_vertices(
     return ids, {name: table[name] for name in names}
 
 
-def _is_parquet(here: str) -> bool:
+def _is_parquet(local: str) -> bool:
     """Whether a file of this host begins as Parquet does."""
-    with open_regular(here, follow=True) as file:
+    with open_regular(local, follow=True) as file:
         return bool(file.read(4) == b"PAR1")
 
 
 def _read_table(
-    path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()
+    path: str | os.PathLike[str], local: str, attributes: Sequence[str] = ()
 ) -> pyarrow.Table:
-    """Return a table of vertices, Parquet or CSV; ``here`` is where this host has the file.
+    """Return a table of vertices, Parquet or CSV; ``local`` is where this host has the file.
 
     Columns of CSV that are called as ids are texts, as 007 is not 7. ``attributes`` are columns of
     which no number is rounded.
     """
-    if _is_parquet(here):
-        require_parquet_at(here, str(path))
-        return pyarrow.parquet.read_table(here, page_checksum_verification=True)
-    if not is_id_table(here, "vertices"):
+    if _is_parquet(local):
+        require_parquet_at(local, str(path))
+        return pyarrow.parquet.read_table(local, page_checksum_verification=True)
+    if not is_id_table(local, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
         )
-    parse = pyarrow.csv.ParseOptions(delimiter=detect_delimiter(here))
-    names = pyarrow.csv.open_csv(here, parse_options=parse).schema.names
+    parse = pyarrow.csv.ParseOptions(delimiter=detect_delimiter(local))
+    names = pyarrow.csv.open_csv(local, parse_options=parse).schema.names
 
     def read(**options: Any) -> pyarrow.Table:
         return pyarrow.csv.read_csv(
-            here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options)
+            local, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options)
         )
 
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}

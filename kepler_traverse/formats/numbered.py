@@ -40,6 +40,7 @@ class _Arcs(_BelowHead):
     _row = 0  # number of the next arc
 
     def _clean(self, lines: bytes) -> bytes:
+        """Return whole lines without the letter of an arc; EdgeListError for one that is no arc."""
         lines = super()._clean(lines)
         arcs, n_arcs = re.subn(rb"^a\t", b"", lines, flags=re.MULTILINE)
         if n_arcs != lines.count(b"\n"):

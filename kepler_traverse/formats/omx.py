@@ -160,10 +160,10 @@ def _read_lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
 def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
     """Raise CapacityError if matrices of so many cells, as float64, take more memory than there is."""
     needed = 8 * n_cells * n_matrices
-    left = available_memory("cpu")
-    if needed > left:
+    available = available_memory("cpu")
+    if needed > available:
         raise CapacityError(
-            f"{path}: its matrices take {in_units(needed)} of memory, and {in_units(left)} are left; "
+            f"{path}: its matrices take {in_units(needed)} of memory, and {in_units(available)} are left; "
             "name fewer matrices, or take fewer zones"
         )
 

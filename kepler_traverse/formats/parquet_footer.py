@@ -22,9 +22,16 @@ from .thrift import I32, STRUCT, Reader, Struct
 MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8  # the size of the footer, and the magic
+# physical types by their numbers
 _TYPES = (
-    *("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE"),
-    *("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
 )
 # numbers of the encodings by which a text is what it does not share with the one before, or a
 # number the difference to it

@@ -28,8 +28,14 @@ _FREELY = 1 << 28  # bytes that any file may unpack to
 _MAX_RATIO = 200  # of unpacked bytes to those of the file, beyond that
 # Bytes per value in memory, of texts beside their characters.
 _WIDTHS = {
-    **{"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8},
-    **{"BYTE_ARRAY": 4, "FIXED_LEN_BYTE_ARRAY": 16},
+    "BOOLEAN": 1,
+    "INT32": 4,
+    "INT64": 8,
+    "INT96": 8,
+    "FLOAT": 4,
+    "DOUBLE": 8,
+    "BYTE_ARRAY": 4,
+    "FIXED_LEN_BYTE_ARRAY": 16,
 }
 _ROWS_AT_ONCE = 1 << 16
 _TEXT_AT_ONCE = 1 << 20  # bytes
@@ -37,16 +43,16 @@ _TEXT_AT_ONCE = 1 << 20  # bytes
 
 def find_limit(file: DataFile | None) -> int:
     """Return the bytes that a file may unpack to; for a table in memory, the memory that is left."""
-    left = available_memory("cpu")
+    limit = available_memory("cpu")
     soft_limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft_limit != resource.RLIM_INFINITY:
         # the first number is that of pages of the process's addresses
         with open("/proc/self/statm") as statm:
             n_pages = int(statm.read().split()[0])
-        left = min(left, soft_limit - n_pages * resource.getpagesize())
+        limit = min(limit, soft_limit - n_pages * resource.getpagesize())
     if file is not None and file.filesystem is not None:
-        left = min(left, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path)))
-    return max(left, 0)
+        limit = min(limit, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path)))
+    return max(limit, 0)
 
 
 def require_memory(file: DataFile, nbytes: int, limit: int) -> None:

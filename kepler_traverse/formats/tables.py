@@ -174,11 +174,6 @@ def _library(value: Any) -> str:
     return next((name for name in packages if name in ("cudf", "pandas", "polars", "torch")), "")
 
 
-def _is_dask(value: Any) -> bool:
-    """Whether a value is a frame or a column of Dask."""
-    return _has(value, "npartitions") and _has(value, "compute")
-
-
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
     """Return the edges of a table of those of ``TABLES``; only their columns are converted.
 
@@ -427,6 +422,8 @@ def _edges_of_cudf(
     )
     if not len(frame):
         return _without_rows(source, options, columns)
+
+    # Numbers without nulls are taken as they are, all else by way of the host.
     names = list(columns.roles.values())
     are_numbers = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
     if columns.weight is not None:
@@ -712,7 +709,7 @@ def as_column(role: str, value: Any) -> Any:
     It is an array, tensor, list, range, Series or pyarrow array. EdgeListError for nulls, mixed
     types, or no column.
     """
-    if _is_dask(value):
+    if arguments.is_dask(value):
         value = value.compute()
     if isinstance(value, (list, tuple)):
         value = arguments.plain_list(value)
@@ -765,7 +762,7 @@ def as_arrow_column(name: str, value: Any) -> Any:
     """Return whatever ``as_column`` takes as a pyarrow chunked array, with its nulls; EdgeListError
     if it is no column.
     """
-    if _is_dask(value):
+    if arguments.is_dask(value):
         value = value.compute()
     else:
         value = _array_of_tensor(name, value)
@@ -967,7 +964,7 @@ _ADAPTERS: tuple[
         _edges_of_index,
     ),
     (lambda value: isinstance(value, (list, tuple)), _edges_of_pairs),
-    (_is_dask, _edges_of_dask),
+    (arguments.is_dask, _edges_of_dask),
     (lambda value: _library(value) == "cudf", _edges_of_cudf),
     (lambda value: _library(value) == "pandas", _edges_of_pandas),
     (

@@ -449,6 +449,7 @@ class BlankSeparated(CleanedLines):
         self._signs = comment
 
     def _clean(self, lines: bytes) -> bytes:
+        """Return whole lines with tabs between values, and without blanks at their ends."""
         # Each step is taken only where it is needed, as most blocks need none.
         if any(bytes([sign]) in lines for sign in self._signs):
             lines = self._comment.sub(b"", lines)

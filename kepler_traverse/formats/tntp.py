@@ -231,19 +231,19 @@ def read_link_table(path: Any) -> LinkTable:
         raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {stated}")
 
     columns = {}
-    for at, name in enumerate(LINK_COLUMNS):
+    for place, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
         try:
-            columns[name] = np.array([_parse_number(kind, row[at]) for row in rows], kind)
+            columns[name] = np.array([_parse_number(kind, row[place]) for row in rows], kind)
             if not np.isfinite(columns[name]).all():
                 raise ValueError
         except (ValueError, OverflowError):
             number, row = next(
                 (line, row)
                 for line, row in zip(lines, rows, strict=True)
-                if not _is_number(kind, row[at])
+                if not _is_number(kind, row[place])
             )
-            what = f"has the {name} {row[at]!r}, which is no number"
+            what = f"has the {name} {row[place]!r}, which is no number"
             raise _error(file, number, " ".join(row), what) from None
     return LinkTable(first_through, columns)
 

@@ -248,6 +248,7 @@ class _Parser:
         return _combine("and_kleene", parts)
 
     def parse_not(self) -> Mask:
+        """Take a comparison, a condition in parentheses, or the opposite of one."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(self.next.at, f"more than {MAX_DEPTH} levels of parentheses and 'not'")
@@ -262,6 +263,7 @@ class _Parser:
         return mask
 
     def parse_comparison(self) -> Mask:
+        """Take a comparison, a test for null, a list, or a column of booleans."""
         # A value may come first: 3 < lanes.
         token = self.next
         if token.kind in ("number", "string") or self.is_next("true", "false", "null"):

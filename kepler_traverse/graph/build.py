@@ -189,6 +189,7 @@ def graph_from_numbers(
     if edges.self_loops or not all_are_ends:
         isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
         isolated_vertices += rows.count_closed_without_edges()
+
     graph = Graph(
         offsets=edges.offsets,
         targets=edges.targets,

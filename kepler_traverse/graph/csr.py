@@ -231,9 +231,9 @@ class Graph:
         if known_fingerprint is not None:
             text = arguments.text("known_fingerprint", known_fingerprint)
             if not re.fullmatch("[0-9a-f]{64}", text):
-                given = arguments.describe(known_fingerprint)
                 raise InputError(
-                    f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}"
+                    "known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not "
+                    f"{arguments.describe(known_fingerprint)}"
                 )
             self._cache["fingerprint"] = known_fingerprint
 

@@ -137,18 +137,20 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         if edges.n_vertices is not None and vertices is None:
             return _from_range(arrays, edges, building)
         kind = arrays["src"].dtype
-        more: Array = None if vertices is None else _vertices_as_integers(vertices, kind)
+        additional: Array = None if vertices is None else _vertices_as_integers(vertices, kind)
         if edges.n_vertices is not None:
             first = edges.first_vertex
-            more = np.union1d(np.arange(first, first + edges.n_vertices, dtype=kind), more)
-        if more is not None and device == "cuda":
-            more = cuda.cp.asarray(more)
+            additional = np.union1d(
+                np.arange(first, first + edges.n_vertices, dtype=kind), additional
+            )
+        if additional is not None and device == "cuda":
+            additional = cuda.cp.asarray(additional)
         return graph_from_arrays(
             arrays.pop("src"),
             arrays.pop("dst"),
             arrays.pop("weight", None),
             reverse_weight=arrays.pop("reverse_weight", None),
-            vertices=more,
+            vertices=additional,
             **building,
         )
     except EdgeListError as error:
@@ -285,13 +287,13 @@ def _from_strings(
     says that the strings from "1" on are vertices, too. ``building`` has further arguments of
     ``graph_from_numbers``.
     """
-    more: list[Any] = []
+    additional: list[Any] = []
     if n_vertices is not None:
-        more += [str(i) for i in range(1, n_vertices + 1)]
-    more += [] if vertices is None else list(vertices)
-    if not all(isinstance(vertex, str) for vertex in more):
+        additional += [str(i) for i in range(1, n_vertices + 1)]
+    additional += [] if vertices is None else list(vertices)
+    if not all(isinstance(vertex, str) for vertex in additional):
         raise InputError("vertices must be strings like the ids of the edge list")
-    unencodable = [vertex for vertex in more if not arguments.is_encodable(vertex)]
+    unencodable = [vertex for vertex in additional if not arguments.is_encodable(vertex)]
     if unencodable:
         raise InputError(
             f"vertices holds {arguments.describe(unencodable[0])}, which is not valid Unicode text"
@@ -304,7 +306,7 @@ def _from_strings(
         text = pyarrow.large_string()
     # Each end alone: one cast to the type of the other would be in memory as a whole.
     distinct = [compute.unique(columns[role]).cast(text) for role in ENDS]
-    ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(more, text)], text))
+    ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(additional, text)], text))
     ids = ids.take(compute.sort_indices(ids))
     scratch: Scratch | None = building["scratch"]
     if scratch is not None:
@@ -323,7 +325,7 @@ def _from_strings(
             n_rows = max(1, len(column))
         else:
             n_rows = max(HOST_SLICE, scratch.memory // 16)
-        pieces = (column.slice(at, n_rows).cast(text) for at in range(0, len(column), n_rows))
+        pieces = (column.slice(begin, n_rows).cast(text) for begin in range(0, len(column), n_rows))
         codes = (compute.index_in(piece, value_set=known) for piece in pieces)
         numbers.append(
             _as_device_array(_concatenate(codes, len(column), kind, scratch), device, scratch)

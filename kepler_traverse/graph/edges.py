@@ -259,10 +259,12 @@ def _require_columns(columns: dict[str, Any], oneway: Any, weighted: bool | None
         raise EdgeListError(
             f"{missing} is missing: give a table, or src and dst{graph}", column=missing
         )
+
     if isinstance(oneway, str):
         raise InputError(
             f"oneway={oneway!r} names a column, and there is no table; give the column itself"
         )
+
     if weighted is False and columns["weight"] is not None:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:

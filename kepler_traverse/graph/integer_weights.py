@@ -114,10 +114,9 @@ def suggest_unit(graph: Graph) -> float:
     """Return the largest power of ten by which the smallest weight above 0 and the mean are rounded
     little.
     """
-    given: Any = graph.weights
-    weights = abs(given)
+    weights: Any = graph.weights
     xp = namespace(weights)
-    nonzero = weights[weights > 0]
+    nonzero = abs(weights[weights != 0])
     if not nonzero.size:
         return 1.0
     smallest = float(nonzero.min())

@@ -91,6 +91,8 @@ def with_weights(
             f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
             "stored edge, in the order of graph.targets, with per='edge'"
         )
+
+    # A column of weights, or two.
     has_two_weights = bool(graph.report.reverse_weight_column)
     if reverse_weight is not None and (per == "edge" or not has_two_weights):
         raise InputError(
@@ -187,20 +189,20 @@ def _checked_column(
     return _WeightColumn(weights, None if bool(is_open.all()) else is_open)
 
 
-def _with_ties(graph: Graph, made: _EdgeWeights) -> _EdgeWeights:
+def _with_ties(graph: Graph, edge_weights: _EdgeWeights) -> _EdgeWeights:
     """Return weights in which the edges from closed vertices to themselves are as they were, and the
     loops of other vertices.
     """
     closed: Any = graph.closed
     ties = find_ties(closed, graph.offsets, graph.targets)
-    made.weights[ties] = 0
-    if made.edge_rows is not None:
-        made.edge_rows[ties] = NO_ROW
-    if made.is_open is not None:
-        made.is_open[ties] = True
+    edge_weights.weights[ties] = 0
+    if edge_weights.edge_rows is not None:
+        edge_weights.edge_rows[ties] = NO_ROW
+    if edge_weights.is_open is not None:
+        edge_weights.is_open[ties] = True
     closed_vertices = set(closed[0].tolist())
-    loops = {v: value for v, value in made.loops.items() if v not in closed_vertices}
-    return made._replace(loops=loops)
+    loops = {v: value for v, value in edge_weights.loops.items() if v not in closed_vertices}
+    return edge_weights._replace(loops=loops)
 
 
 def _weights_of_rows(
@@ -307,9 +309,9 @@ def _weights_of_slots(
     return checked_weights(xp.concatenate(columns), weight_type, selection.twice())
 
 
-def _without_closed(graph: Graph, made: _EdgeWeights) -> Graph:
+def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
     """Return a graph without the edges that are closed."""
-    is_open: Any = made.is_open
+    is_open: Any = edge_weights.is_open
     weights: Any = graph.weights
     xp = namespace(is_open)
     # of each edge: the number of open ones before it, which is its new position
@@ -319,7 +321,9 @@ def _without_closed(graph: Graph, made: _EdgeWeights) -> Graph:
     edge_rows = edges_of_rows = None
     if graph.edge_rows is not None:
         edge_rows = graph.edge_rows[is_open]
-        slots = xp.stack(_slots_of_rows(graph) if made.slots is None else made.slots)
+        slots = xp.stack(
+            _slots_of_rows(graph) if edge_weights.slots is None else edge_weights.slots
+        )
         is_edge = slots >= 0
         edges = xp.where(is_edge, slots, 0)  # 0 stands for what is no edge, and is not used
         new_edges = xp.where(is_open[edges], places[edges], no_edge(graph.n_vertices))

@@ -178,6 +178,7 @@ def read_graph(
     for name, text in texts.items():
         if text is not None:
             arguments.text(name, text, "a string or None")
+
     arguments.choice("header", header, ("auto", "yes", "no"))
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     if vertices is not None and not isinstance(vertices, str | os.PathLike):

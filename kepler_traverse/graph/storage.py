@@ -280,7 +280,7 @@ def _fault_of_numbers(name: str, array: Any, low: int, end: int) -> str:
         return ""
     if not array.dtype.isnative:
         return f"{name} cannot be {array.dtype} of shape {array.shape}"
-    parts = (array.reshape(-1)[at : at + _PART] for at in range(0, array.size, _PART))
+    parts = (array.reshape(-1)[begin : begin + _PART] for begin in range(0, array.size, _PART))
     if any(int(part.min()) < low or int(part.max()) >= end for part in parts):
         return f"{name} holds numbers outside {low}..{end - 1}"
     return ""

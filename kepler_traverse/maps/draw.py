@@ -120,12 +120,12 @@ def plot(
     if title:
         ax.set_title(title)
     ax.autoscale_view()
-    left, right = ax.get_xlim()
-    low, high = ax.get_ylim()
+    west, east = ax.get_xlim()
+    south, north = ax.get_ylim()
     aspect: Any = "equal"
-    if left >= -180 and right <= 180 and low > -90 and high < 90:
+    if west >= -180 and east <= 180 and south > -90 and north < 90:
         # A degree of longitude is shorter than one of latitude, by the cosine of the latitude.
-        aspect = 1 / math.cos(math.radians((low + high) / 2))
+        aspect = 1 / math.cos(math.radians((south + north) / 2))
     ax.set_aspect(aspect)
     ax.set_axis_off()
     return ax

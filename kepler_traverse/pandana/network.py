@@ -352,6 +352,7 @@ class Network:
                 values = values - (values.mean() if values.size else 0.0)
 
         def sums(decay: str = "flat", **rows_of_sums: Any) -> list[np.ndarray]:
+            """Return the sums of some values within the distance of each node; None counts rows."""
             at_nodes = {
                 column: self._sums_at_nodes(name, nodes, rows)
                 for column, rows in rows_of_sums.items()

@@ -161,6 +161,7 @@ class WarpQueueRun(_Run):
             self.max_level = min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
+        """Begin with the source, or with all of its edge chunks, in the queue."""
         super().start(source)
         # The source is queued as all of its chunks.
         if self.first_chunk is not None:

@@ -44,15 +44,29 @@ _FIND_PREDECESSORS = _hops("bfs_find_predecessors_warp", item_threads=WARP)
 _LIST_SOURCES = _hops("bfs_list_sources_warp", item_threads=WARP)
 _RENAME = _hops("bfs_rename_warp", item_threads=WARP)
 ENTRIES = (
-    *(_LEVEL, _REDIRECTED, _VIRTUAL_WARP, _DEFERRED, _LEVEL_OF_EDGES, _FLAGS, _ADVANCE_FLAGS),
-    *(_RELAX, _RELAX_EDGES, _FIND_PREDECESSORS, _LIST_SOURCES, _RENAME),
+    _LEVEL,
+    _REDIRECTED,
+    _VIRTUAL_WARP,
+    _DEFERRED,
+    _LEVEL_OF_EDGES,
+    _FLAGS,
+    _ADVANCE_FLAGS,
+    _RELAX,
+    _RELAX_EDGES,
+    _FIND_PREDECESSORS,
+    _LIST_SOURCES,
+    _RENAME,
 )
 
 
 # Arguments that only some scans have.
 _DEFAULT_ARGUMENTS = {
-    **{"sources": None, "order": None, "n_edges": np.int64(0), "width": np.int32(1)},
-    **{"defer_from": np.int64(0), "queue_capacity": np.int32(0)},
+    "sources": None,
+    "order": None,
+    "n_edges": np.int64(0),
+    "width": np.int32(1),
+    "defer_from": np.int64(0),
+    "queue_capacity": np.int32(0),
 }
 
 

@@ -79,7 +79,7 @@ def _relax(edges, order, labels, queue):
     n_queued = 0
     for i in range(order.size):
         u = order[i]
-        waits[u] = 0
+        waits[u] = 0  # it no longer waits
         distance = from_ordered(keys[u])
         if distance == np.inf:
             continue
@@ -188,33 +188,33 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
 @njit
 def _rise(heap, place, distance, v):
     """Move a vertex from its place towards the top of the heap."""
-    at = place[v]
-    while at > 0:
-        above = (at - 1) // 2
+    i = place[v]
+    while i > 0:
+        above = (i - 1) // 2
         if distance[heap[above]] <= distance[v]:
             break
-        heap[at] = heap[above]
-        place[heap[at]] = at
-        at = above
-    heap[at] = v
-    place[v] = at
+        heap[i] = heap[above]
+        place[heap[i]] = i
+        i = above
+    heap[i] = v
+    place[v] = i
 
 
 @njit
 def _sink(heap, place, distance, size, v):
     """Move a vertex from the top towards the end of the heap."""
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
+    i = 0
+    while 2 * i + 1 < size:
+        below = 2 * i + 1
         if below + 1 < size and distance[heap[below + 1]] < distance[heap[below]]:
             below += 1
         if distance[heap[below]] >= distance[v]:
             break
-        heap[at] = heap[below]
-        place[heap[at]] = at
-        at = below
-    heap[at] = v
-    place[v] = at
+        heap[i] = heap[below]
+        place[heap[i]] = i
+        i = below
+    heap[i] = v
+    place[v] = i
 
 
 _on_cpu = partial(Strategy, device="cpu", memory=cpu_steps.memory, needs=frozenset({"weights"}))

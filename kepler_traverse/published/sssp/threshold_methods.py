@@ -83,6 +83,7 @@ class Run(gpu_steps.Run):
         return self.keys.dtype.type(number)
 
     def start(self, source: int) -> None:
+        """Begin with the source in the last pile, and no list of thresholds."""
         super().start(source)
         self.side = 0  # which of the two last piles vertices beyond the list wait in
         self.floor = 0  # where the current list ends and the last pile begins
@@ -220,6 +221,7 @@ def by_width(width, n: int, has_heavy: bool = False):
     width = np.asarray(width)
 
     def rule(run: Run):
+        """Return what ``plan_thresholds`` says of a rule."""
         begin, _ = run.nearest()
         if begin == run.infinite:
             return None

@@ -332,10 +332,6 @@ class Promise(Answer[T]):
         except BaseException as error:
             self.give(error=error)
 
-    def revoke(self) -> bool:
-        """Let no thread begin; return False if one has begun."""
-        return self._takers.setdefault(None, None) is None
-
     def wait(self, seconds: float | None = None) -> bool:
         """Begin if no thread has, and wait as ``Answer`` does."""
         if not self._takers:

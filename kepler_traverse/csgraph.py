@@ -170,12 +170,6 @@ def dijkstra(
     >>> csgraph.dijkstra([[0, 2, 0], [0, 0, 3], [0, 0, 0]], indices=0, return_predecessors=True)
     (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
     """
-    options = {
-        "indices": indices,
-        "return_predecessors": return_predecessors,
-        "unweighted": unweighted,
-        "min_only": min_only,
-    }
     matrix = _to_matrix(csgraph, directed)
     if isinstance(limit, (str, bytes)):
         raise InputError(f"limit must be a number, not {arguments.describe(limit)}")
@@ -190,7 +184,15 @@ def dijkstra(
     if _is_negative(csgraph, matrix):
         warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
     return _search_or_call_scipy(
-        scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **options
+        scipy_csgraph.dijkstra,
+        csgraph,
+        matrix,
+        directed,
+        limit=limit,
+        indices=indices,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
+        min_only=min_only,
     )
 
 
@@ -228,13 +230,14 @@ def bellman_ford(
     array([[ 0.,  2.,  1.],
            [inf,  0., -1.]])
     """
-    options = {
-        "indices": indices,
-        "return_predecessors": return_predecessors,
-        "unweighted": unweighted,
-    }
     return _search_or_call_scipy(
-        scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **options
+        scipy_csgraph.bellman_ford,
+        csgraph,
+        _to_matrix(csgraph, directed),
+        directed,
+        indices=indices,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
     )
 
 
@@ -272,16 +275,17 @@ def johnson(
     >>> csgraph.johnson([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=0)
     array([0., 2., 1.])
     """
-    options = {
-        "indices": indices,
-        "return_predecessors": return_predecessors,
-        "unweighted": unweighted,
-    }
     if _truth("unweighted", unweighted):
-        return dijkstra(csgraph, directed, **options)
-    matrix = _to_matrix(csgraph, directed)
+        return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
     return _search_or_call_scipy(
-        scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **options
+        scipy_csgraph.johnson,
+        csgraph,
+        _to_matrix(csgraph, directed),
+        directed,
+        refuses_cycles=True,
+        indices=indices,
+        return_predecessors=return_predecessors,
+        unweighted=unweighted,
     )
 
 
@@ -644,7 +648,7 @@ def _from_each(
 
 def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
     """Whether distances in float64 satisfy the equations of their predecessors, so that one pass
-    finds these.
+    over the edges finds these: sums of integers do where none can round.
     """
     if graph.device != "cpu":
         return False

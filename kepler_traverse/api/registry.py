@@ -45,8 +45,7 @@ def strategies(published: bool = False) -> Any:
     plugins.refuse_failed()
     records = []
     for algorithm, registry in (("bfs", BFS), ("sssp", SSSP)):
-        single_source, multi_source = registry.with_plugins()
-        for sources, known in (("one", single_source), ("many", multi_source)):
+        for sources, known in zip(("one", "many"), registry.with_plugins(), strict=True):
             records += [
                 _describe(algorithm, sources, strategy)
                 for strategy in known

@@ -89,7 +89,16 @@ def town(seed: int = 1) -> Town:
     twist = 0.35 * np.sin(np.hypot(x, y) / 1600)
     x, y = x * np.cos(twist) - y * np.sin(twist), x * np.sin(twist) + y * np.cos(twist)
     radius = np.hypot(x, y)
-    grid = _Grid(row, column, radius, *_find_land(x, y, radius))
+
+    # Land is in the town, and in no park or river.
+    angle = np.arctan2(y, x)
+    edge_of_town = (
+        _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
+    )
+    beyond_river = y - (420 * np.sin(x / 1300) - 900)
+    is_in_park = np.hypot(x + 1500, y - 900) < 480
+    is_land = (radius < edge_of_town) & ~is_in_park & (np.abs(beyond_river) > 45)
+    grid = _Grid(row, column, radius, is_land, is_in_park, beyond_river)
 
     # Streets, as pairs of places, and the directions in which they lead.
     src, dst, is_main, name = _lay_streets(grid, draws)
@@ -110,7 +119,7 @@ def town(seed: int = 1) -> Town:
     end = np.where(is_back, src[street], dst[street])
 
     # The junctions from which the station can be reached, and back.
-    station = int(np.argmin(np.where(grid.is_land, radius, np.inf)))
+    station = int(np.argmin(np.where(is_land, radius, np.inf)))
     is_junction = _find_reached(begin, end, station, number.size)
     is_junction &= _find_reached(end, begin, station, number.size)
     vertex = np.cumsum(is_junction) - 1
@@ -145,20 +154,6 @@ class _Grid(NamedTuple):
     is_land: np.ndarray  # whether a junction may be there
     is_in_park: np.ndarray
     beyond_river: np.ndarray  # metres from the middle of the river, below 0 on the other bank
-
-
-def _find_land(
-    x: np.ndarray, y: np.ndarray, radius: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the last three fields of a ``_Grid``: land is in the town, and in no park or river."""
-    angle = np.arctan2(y, x)
-    edge_of_town = (
-        _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
-    )
-    beyond_river = y - (420 * np.sin(x / 1300) - 900)
-    is_in_park = np.hypot(x + 1500, y - 900) < 480
-    is_land = (radius < edge_of_town) & ~is_in_park & (np.abs(beyond_river) > 45)
-    return is_land, is_in_park, beyond_river
 
 
 def _lay_streets(

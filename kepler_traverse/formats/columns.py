@@ -20,7 +20,7 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from ..runtime.scratch import writing_to
 from .files import WEIGHTS, Where
-from .sizes import value_type
+from .sizes import is_string_type, value_type
 
 CLOSED = -1  # a weight that closes an edge
 
@@ -163,12 +163,7 @@ def is_number_type(kind: pyarrow.DataType) -> bool:
 
 def check_type(kind: pyarrow.DataType, where: Where) -> None:
     """Refuse a type that can be no id, before anything is read."""
-    if not (
-        kinds.is_integer(kind)
-        or kinds.is_string(kind)
-        or kinds.is_large_string(kind)
-        or kinds.is_string_view(kind)
-    ):
+    if not kinds.is_integer(kind) and not is_string_type(kind):
         raise where.error(
             f"has type {kind}; vertex ids must be integers or strings, cast the column first"
         )
@@ -370,16 +365,18 @@ class IdText(_TextColumn):
         self.plain = form.plain
         self.trim = form.trim
         self.numbered = form.numbered
-        if form.plain:
-            self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if form.blanks else "")
-        else:
-            self.doubtful = _DOUBTFUL
-        # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
-        self.signs = [
-            bytes([sign])
-            for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if form.plain else b"")
-        ]
         self.type = pyarrow.type_for_alias(id_type)
+
+        # A pattern of doubtful ids, and all ASCII characters that it looks for. What is no ASCII is
+        # always looked at.
+        self.doubtful = _DOUBTFUL
+        signs = b"\0\n"
+        if form.plain:
+            self.doubtful = _DOUBTFUL_PLAIN
+            signs += b" \t\r\v\f\x1c\x1d\x1e\x1f,;|"
+        if form.plain and form.blanks:
+            self.doubtful += _OTHER_DELIMITERS
+        self.signs = [bytes([sign]) for sign in signs]
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         if self.id_type == "string":
@@ -588,7 +585,7 @@ def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.
     else:
         pattern = r"^-?[0-9]+$"
     is_integer = compute.match_substring_regex(strings, pattern)
-    if not compute.all(is_integer).as_py():
+    if not compute.all(is_integer).as_py():  # few columns need to be cleaned
         strings = compute.utf8_trim_whitespace(strings)
         if not plain:
             strings = compute.replace_substring_regex(strings, r"^\+([0-9.])", r"\1")

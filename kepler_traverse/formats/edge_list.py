@@ -28,6 +28,10 @@ ID_TYPES = (
     "string",
 )
 
+# options that name a column each
+END_OPTIONS = ("src_column", "dst_column")
+COLUMN_OPTIONS = (*END_OPTIONS, "weight_column", "oneway_column", "reverse_weight_column")
+
 BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 
@@ -85,14 +89,8 @@ class ReadOptions:
 
     def _check_distinct_columns(self) -> None:
         """Refuse a column that two options name."""
-        options = (
-            "src_column",
-            "dst_column",
-            "weight_column",
-            "oneway_column",
-            "reverse_weight_column",
-        )
-        columns = {name: getattr(self, name) for name in options if getattr(self, name) is not None}
+        columns = {name: getattr(self, name) for name in COLUMN_OPTIONS}
+        columns = {name: column for name, column in columns.items() if column is not None}
         if len(set(columns.values())) < len(columns):
             texts = ", ".join(map(option_text, columns))
             values = ", ".join(map(repr, columns.values()))
@@ -272,14 +270,13 @@ def no_rows(
 def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
     """Return the edges of a file or table without rows; the types of its columns are not known."""
     columns = columns or EdgeColumns(src="", dst="")
-    nothing = pyarrow.chunked_array([], pyarrow.null())
-    no_rows = np.zeros(0, np.int64)
+    empty_column = pyarrow.chunked_array([], pyarrow.null())
     return EdgeList(
-        table=pyarrow.table(dict.fromkeys(columns.roles, nothing)),
+        table=pyarrow.table(dict.fromkeys(columns.roles, empty_column)),
         columns=columns,
         rows=((name, 0),),
-        row_numbers=no_rows if columns.where else None,
-        directions=no_rows.astype(np.int8) if columns.oneway is not None else None,
+        row_numbers=np.zeros(0, np.int64) if columns.where else None,
+        directions=None if columns.oneway is None else np.zeros(0, np.int8),
     )
 
 

@@ -19,6 +19,7 @@ from .._arrays import pyarrow
 from ..errors import InputError, UnknownVertexError, how_to_install, listed, one_line
 from ..labels import VERTEX, columns_in_order, no_ids, table_of_vertices
 from ..runtime.regular_files import written_whole
+from .sizes import is_string_type
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
@@ -94,7 +95,7 @@ def write_geoparquet(
         needed = []
     else:
         needed = ["vertex"]
-    table, coordinates = on_map(frame, vertices, x, y, needed)
+    table, coordinates = read_map_frame(frame, vertices, x, y, needed)
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
 
@@ -120,7 +121,7 @@ def write_geoparquet(
         pyarrow.parquet.write_table(table, partial, compression="zstd")
 
 
-def on_map(
+def read_map_frame(
     frame: Any, vertices: Any, x: str = "x", y: str = "y", needed: Sequence[str] = ("vertex",)
 ) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and where vertices are.
@@ -141,7 +142,7 @@ def check_names_of_coordinates(x: str, y: str) -> None:
 
 
 def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
-    """Return where the vertices of a table are; InputError as ``on_map``."""
+    """Return where the vertices of a table are; InputError as ``read_map_frame``."""
     ids_and_columns = table_of_vertices("vertices", vertices)
     if ids_and_columns is None:
         raise InputError(
@@ -197,11 +198,7 @@ def ids_column(name: str, ids: Any) -> Any:
         raise InputError(f"{name}, row {row}: it holds no vertex; drop such rows")
     if kinds.is_integer(column.type) or not len(column):
         return column
-    if not (
-        kinds.is_string(column.type)
-        or kinds.is_large_string(column.type)
-        or kinds.is_string_view(column.type)
-    ):
+    if not is_string_type(column.type):
         raise InputError(
             f"{name} holds ids of type {column.type}; take those of the graph, integers or strings"
         )

@@ -16,7 +16,14 @@ from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, option_text
 from .columns import cast_exactly
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, refuse_absurd_size
+from .edge_list import (
+    COLUMN_OPTIONS,
+    EdgeColumns,
+    EdgeList,
+    ReadOptions,
+    no_rows,
+    refuse_absurd_size,
+)
 from .files import DataFile, Where, reading
 from .text import BlankSeparated, TextLayout, first_lines, read_lines
 
@@ -117,14 +124,7 @@ def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFi
             f"{files[1]}: {kind} files number their vertices each for "
             f"itself; give one file, not {len(files)}"
         )
-    for option in (
-        "src_column",
-        "dst_column",
-        "weight_column",
-        "oneway_column",
-        "reverse_weight_column",
-        "where",
-    ):
+    for option in (*COLUMN_OPTIONS, "where"):
         if getattr(options, option) is not None:
             raise InputError(
                 f"{files[0]}: {kind} files have no column names; leave {option_text(option)} out"

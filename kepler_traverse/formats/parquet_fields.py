@@ -72,7 +72,6 @@ PAGE_COMPRESSED = 3
 PAGE_CRC = 4
 PAGE_HEADERS = {0: 5, 2: 7}  # the struct of a data page, and of a dictionary page, by the type
 DATA_PAGE_TYPE = 0
-DICTIONARY_PAGE_TYPE = 2
 
 # DataPageHeader and DictionaryPageHeader
 PAGE_VALUES = 1

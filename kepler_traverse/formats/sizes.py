@@ -199,11 +199,15 @@ def value_type(kind: Any) -> Any:
     return kind.value_type if kinds.is_dictionary(kind) else kind
 
 
+def is_string_type(kind: Any) -> bool:
+    """Whether an Arrow type is one of strings, in any layout but a dictionary."""
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
+
+
 def require_plain(file: DataFile, column: Any) -> None:
     """Refuse a column of a dictionary or of views that is absurdly large without them."""
     kind = value_type(column.type)
-    is_text = kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
-    if is_text and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
+    if is_string_type(kind) and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
         require_memory(file, size_of_texts(column), find_limit(file))
 
 

@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
 from ..labels import columns_in_order
 from .arrow import check_edges, typed_columns
 from .columns import edge_column, in_seconds, is_duration_type, list_chunks, plain_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
+from .edge_list import (
+    COLUMN_OPTIONS,
+    END_OPTIONS,
+    EdgeColumns,
+    EdgeList,
+    ReadOptions,
+    no_edges,
+    refuse_absurd_size,
+)
 from .files import WEIGHTS, DataFile, Where
 from .selection import row_mask, select_rows
-from .sizes import value_type
+from .sizes import is_string_type, value_type
 
 TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
@@ -514,10 +521,7 @@ def _refuse_names(
     """Refuse names of columns for a table that has no named ones, or no named ends; with
     ``is_numbered`` also other ids than its 0..n-1.
     """
-    refused = ["src_column", "dst_column"]
-    if not only_ends:
-        refused += ["weight_column", "oneway_column", "reverse_weight_column", "where"]
-    for option in refused:
+    for option in END_OPTIONS if only_ends else (*COLUMN_OPTIONS, "where"):
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
     if is_numbered and options.id_type != "auto":
@@ -870,8 +874,7 @@ def _holds_strings(value: Any) -> bool:
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
     if kind is not None and hasattr(value, "null_count"):
-        kind = value_type(kind)
-        return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
+        return is_string_type(value_type(kind))
     dtype = getattr(value, "dtype", None)
     if dtype is None or get_device(value) == "cuda":
         return False

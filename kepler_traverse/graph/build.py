@@ -74,16 +74,15 @@ def graph_from_arrays(
         raise DeviceError(f"all columns must be on one device: {where}")
 
     # Ids become vertex numbers. What holds them before is released as soon as it is converted.
-    for role in weights:
-        del columns[role]
-    src, dst, *others = in_one_integer_type(
-        {name: column for name, column in columns.items() if column is not None}
-    )
     del columns
+    with_ids = {"src": src, "dst": dst}
+    if vertices is not None:
+        with_ids["vertices"] = vertices
+    src, dst, *additional = in_one_integer_type(with_ids)
+    del with_ids
     backend = _choose_backend(src, scratch)
-    ids, (src, dst, *_) = backend.renumber(
-        [src, dst, *others], index_dtype(_max_vertices([src, dst, *others]))
-    )
+    dtype = index_dtype(_max_vertices([src, dst, *additional]))
+    ids, (src, dst, *_) = backend.renumber([src, dst, *additional], dtype)
     return graph_from_numbers(
         src, dst, **weights, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
     )
@@ -124,7 +123,7 @@ def graph_from_numbers(
     backend = _choose_backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
-    limited_by = _limited_by(only_vertices, largest_component)
+    limited_by = _limiting_option(only_vertices, largest_component)
 
     # The largest component is found in a graph of all edges, whose vertices are then chosen.
     if largest_component:
@@ -167,7 +166,7 @@ def graph_from_numbers(
     # Closed vertices get a second number.
     split = None
     if closed is not None:
-        split, ids, negative_loops = _split(ids, closed, weight, negative_loops, limited_by)
+        split, ids, negative_loops = _split_closed(ids, closed, weight, negative_loops, limited_by)
         if not directed:
             # Both directions of an edge of a closed vertex join different numbers.
             selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
@@ -468,7 +467,7 @@ def _find_edges_of_rows(
     return [there, back]
 
 
-def _limited_by(only_vertices: Any, largest_component: bool) -> str:
+def _limiting_option(only_vertices: Any, largest_component: bool) -> str:
     """Return the option that leaves vertices out, as a ``BuildReport`` has it."""
     if largest_component:
         return "largest_component"
@@ -477,7 +476,7 @@ def _limited_by(only_vertices: Any, largest_component: bool) -> str:
     return ""
 
 
-def _split(
+def _split_closed(
     ids: Any, closed: Any, weight: Any, negative_loops: dict[int, Any], limited_by: str
 ) -> tuple[Split, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
@@ -723,8 +722,7 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
     def is_zero(values: Any) -> Any:
         if values.itemsize > 8:  # NumPy's long double: no integer type is as wide
             return values == 0
-        # by its bits: on a GPU subnormal numbers compare as zero
-        # The shift drops the sign.
+        # By its bits, as on a GPU subnormal numbers compare as zero. The shift drops the sign.
         return values.view(f"i{values.itemsize}") << 1 == 0
 
     def is_lost(wide: Any, narrow: Any) -> Any:

@@ -1,9 +1,10 @@
 """Closed vertices, at which paths begin and end but through which none leads.
 
 Building splits each into two numbers of one id: the first has the edges that leave it and none that
-enters, the second those that enter it and none that leaves. An edge of weight 0 leads from the first
-to the second, the way from a vertex to itself. Searches begin at the first and find the second, so
-strategies, hierarchies, labels and certificates need not know which vertices are closed.
+enters, the second those that enter it and none that leaves. An edge of weight 0, the tie of the
+vertex, leads from the first to the second: the way from a vertex to itself. Searches begin at the
+first and find the second, so strategies, hierarchies, labels and certificates need not know which
+vertices are closed.
 """
 
 from __future__ import annotations

@@ -218,6 +218,7 @@ class Graph:
     _cache: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
+        """Check types and shapes, as the arrays may come from a caller; their values are not read."""
         arguments.instance("report", self.report, BuildReport, "leave it out")
         self._check_rows_of_edges()
         self._check_closed()

@@ -189,26 +189,25 @@ def graph_from_edges(
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
 
-    # A table, after which names of its columns may follow.
+    # A table, after which names of its columns may follow. An edge_index has the two ends alone, so
+    # that the other columns may stand beside it.
+    others = (weight, reverse_weight, oneway)
+    has_other_columns = any(column is not None for column in others) and not _has_name(
+        *named.values(), oneway
+    )
+    names = None  # of the columns of a table
     if (
         len(edges) > 1
         and tables.is_table(edges[0])
         and all(isinstance(name, str) for name in edges[1:])
     ):
         names = _merge_columns(edges[1:], named)
-        graph = _from_table(edges[0], names, oneway, where, vertices, weighted, rules)
-        warn_of_hints(graph)
-        return graph
-
-    # An edge_index has the two ends, so that the other columns may stand beside it.
-    others = (weight, reverse_weight, oneway)
-    has_other_columns = any(column is not None for column in others) and not _has_name(
-        *named.values(), oneway
-    )
-    if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_other_columns:
+    elif len(edges) == 1 and tables.is_edge_index(edges[0]) and has_other_columns:
         edges = (edges[0][0], edges[0][1])
     elif len(edges) == 1 and (tables.is_table(edges[0]) or _has_name(*named.values())):
-        graph = _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+        names = named
+    if names is not None:
+        graph = _from_table(edges[0], names, oneway, where, vertices, weighted, rules)
         warn_of_hints(graph)
         return graph
 

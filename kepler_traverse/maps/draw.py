@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 
 from .. import arguments
 from ..errors import InputError, how_to_install, listed
-from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
+from ..formats.geoparquet import (
+    GEOMETRY,
+    Coordinates,
+    find_rows,
+    make_lines,
+    make_shapes,
+    read_map_frame,
+)
 from ..graph import Graph
 
 # columns that are drawn, unless the caller names one: the first that a frame has
@@ -23,6 +30,16 @@ _FIRST = ("band", "closeness", "source", "distance")
 _APART = ("rank", "group", "cutoff", "source", "target")
 _FEW = 10  # groups that colours and a legend can distinguish
 _GREY = "#c8ccd2"
+# how sources and ends of paths are marked
+_MARK: dict[str, Any] = {
+    "s": 50,
+    "c": "white",
+    "edgecolors": "black",
+    "linewidths": 1.5,
+    "zorder": 4,
+}
+# where a legend covers no street
+_BESIDE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1, 0), "frameon": False}
 _SHADES = ((0.9, 0.75), (0.55, 0.95), (0.8, 0.5))  # saturation and brightness
 _GOLDEN = 0.6180339887498949  # of the circle of hues, of which no few multiples meet
 # as lonboard reads it
@@ -310,7 +327,7 @@ def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordin
     frame has a row per source, these are the vertices.
     """
     if _has_edges(frame):
-        return on_map(frame, vertices, x, y, needed=("src", "dst"))
+        return read_map_frame(frame, vertices, x, y, needed=("src", "dst"))
     if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
         frame = frame.rename(columns={"source": "vertex"})
     elif (
@@ -321,7 +338,7 @@ def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordin
         frame = frame.rename_columns(
             ["vertex" if name == "source" else name for name in frame.column_names]
         )
-    table, places = on_map(frame, vertices, x, y)
+    table, places = read_map_frame(frame, vertices, x, y)
     places.look_up(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         names = _columns_apart(table)
@@ -402,7 +419,6 @@ def _draw_values(
     """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a
     colour bar.
     """
-    from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
@@ -428,43 +444,23 @@ def _draw_values(
         ax.add_collection(LineCollection(lines, colors=rgba, linewidths=1.6, zorder=2))
 
     if colours.norm is not None:
-        ax.figure.colorbar(
-            ScalarMappable(colours.norm, colours.cmap),
-            ax=ax,
-            label=scale.label(column),
-            shrink=0.6,
-        )
+        _draw_colour_bar(ax, colours, scale.label(column))
     elif colours.names:
         handles = [
             Line2D([], [], color=colour, lw=3, label=name)
             for name, colour in zip(colours.names, colours.palette, strict=True)
         ]
-        # beside the picture, where it covers no street
-        ax.legend(
-            handles=handles,
-            title=scale.label(column),
-            loc="lower left",
-            bbox_to_anchor=(1, 0),
-            frameon=False,
-        )
+        ax.legend(handles=handles, title=scale.label(column), **_BESIDE)
 
     if "source" in table.column_names:
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
         if 0 < len(sources) <= 5 * _FEW:
-            ax.scatter(
-                *places.look_up(sources),
-                s=50,
-                c="white",
-                edgecolors="black",
-                linewidths=1.5,
-                zorder=4,
-            )
+            ax.scatter(*places.look_up(sources), **_MARK)
 
 
 def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _Scale) -> None:
     """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
-    from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
 
     table = table.sort_by(column)
@@ -481,9 +477,15 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
             list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2
         )
     )
-    ax.figure.colorbar(
-        ScalarMappable(colours.norm, colours.cmap), ax=ax, label=scale.label(column), shrink=0.6
-    )
+    _draw_colour_bar(ax, colours, scale.label(column))
+
+
+def _draw_colour_bar(ax: Any, colours: _Colours, label: str) -> None:
+    """Draw what the colours of numbers mean."""
+    from matplotlib.cm import ScalarMappable
+
+    mappable = ScalarMappable(colours.norm, colours.cmap)
+    ax.figure.colorbar(mappable, ax=ax, label=label, shrink=0.6)
 
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
@@ -495,8 +497,6 @@ def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     names = lines[label].to_pylist()
     for name, points in zip(names, np.split(points_of_all, ends[:-1]), strict=True):
         ax.plot(*points.T, linewidth=3, solid_capstyle="round", label=f"{label} {name}", zorder=3)
-        ax.scatter(
-            *points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4
-        )
+        ax.scatter(*points[[0, -1]].T, **_MARK)
     if 0 < len(names) <= _FEW:
-        ax.legend(loc="lower left", bbox_to_anchor=(1, 0), frameon=False)
+        ax.legend(**_BESIDE)

@@ -215,17 +215,6 @@ def test_what_is_given_first_counts():
     assert answer.error is None
 
 
-def test_a_promise_that_is_revoked_is_never_kept():
-    kept = []
-    promise = Promise(lambda: kept.append(1))
-    assert promise.revoke()
-    promise.keep()
-    assert not kept
-    begun = Promise(lambda: 5)
-    begun.keep()
-    assert not begun.revoke()
-
-
 def test_worker_processes_hold_no_lock_after_an_interrupt_at_random_moments(monkeypatch):
     """No handler of a signal runs between two steps of C: a trace, as above, would be too strict."""
 

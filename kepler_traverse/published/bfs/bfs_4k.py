@@ -262,6 +262,7 @@ def step(run: Run, level: int) -> int:
         run.steps["many_blocks"] += 1
         _launch_many_blocks(run, level)
     run.count_targets_left()
+
     size, run.targets_left, n_levels = frontier.read_counters()
     if not is_alone:
         n_levels = 1  # only the kernel of a single block counts its levels

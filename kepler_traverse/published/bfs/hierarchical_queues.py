@@ -109,7 +109,7 @@ class BlockQueueRun(_Run):
         n_queues = 1
         if knobs.queues == "warp":
             n_queues = BLOCK // WARP
-        super().__init__(graph, query, 2, knobs.room, n_queues)
+        super().__init__(graph, query, n_counters=2, shared_capacity=knobs.room, n_queues=n_queues)
 
 
 def expand(run: _Run, level: int) -> None:
@@ -146,7 +146,14 @@ class WarpQueueRun(_Run):
         queue_capacity = None
         if chunks is not None:
             queue_capacity = chunks.owner.size
-        super().__init__(graph, query, 6, knobs.room, BLOCK // WARP, queue_capacity)
+        super().__init__(
+            graph,
+            query,
+            n_counters=6,
+            shared_capacity=knobs.room,
+            n_queues=BLOCK // WARP,
+            queue_capacity=queue_capacity,
+        )
         if chunks is not None:
             self.first_chunk = chunks.first
             self.owner = chunks.owner
@@ -185,9 +192,14 @@ def step(run: WarpQueueRun, level: int) -> int | None:
     if run.target_vertices is not None:
         last_level = level + 1
     is_alone = frontier.size <= knobs.alone_up_to
-    launches, blocks, max_frontier = run.grid, run.blocks, knobs.grid_up_to
     if is_alone:
-        launches, blocks, max_frontier = run.single_block, 1, knobs.alone_up_to
+        launches = run.single_block
+        blocks = 1
+        max_frontier = knobs.alone_up_to
+    else:
+        launches = run.grid
+        blocks = run.blocks
+        max_frontier = knobs.grid_up_to
     frontier.clear_counters()
     run.arrived.data.memset_async(0, run.arrived.nbytes)  # threads at the barrier of the grid
     launches.launch_blocks(

@@ -214,9 +214,10 @@ def plan_thresholds(rule_of, knobs):
 
 
 def by_width(width, n: int, has_heavy: bool = False):
-    """Return the rule of ``n`` piles of equal width from the nearest vertex on.
+    """Return ``n``, and the rule of as many piles of equal width from the nearest vertex on.
 
-    With ``has_heavy``, edges heavier than the width are heavy.
+    With ``has_heavy``, edges heavier than the width are heavy. ``width`` is a number of the weights'
+    type.
     """
     width = np.asarray(width)
 
@@ -225,11 +226,12 @@ def by_width(width, n: int, has_heavy: bool = False):
         begin, _ = run.nearest()
         if begin == run.infinite:
             return None
-        ends = [begin]
+        light = run.infinite
         if has_heavy:
             light = int(width.view(run.keys.dtype))
-        else:
-            light = run.infinite
+
+        # Each end is the one before plus the width, of which the bits are keys again.
+        ends = [begin]
         for _ in range(n):
             last = np.array(ends[-1], run.keys.dtype).view(width.dtype)
             with np.errstate(over="ignore"):

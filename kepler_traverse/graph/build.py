@@ -435,7 +435,8 @@ def rows_of_two_costs(
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
     """Return the edge of each row from its src to its dst, and that back.
 
-    A row that is open from dst to src alone was reversed, so its edge there is the one back.
+    The ends of a row that is open from dst to src alone were exchanged, so its edge there is the one
+    back.
     """
     xp = namespace(rows.src)
     there, back = row_edges

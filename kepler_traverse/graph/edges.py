@@ -366,10 +366,11 @@ def _from_table(
         labels = digest_of_labels(index_of_rows(table))
     else:
         labels = ""
+
+    # Names of columns; beside edges without names, directions are a column of their own.
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
         oneway = in_order("oneway", oneway, Partner("the edges"))
-        # edges without names, beside a column of its own
         directions = _row_directions(oneway, table)
         oneway = None
     for name, value in {**names, "oneway": oneway}.items():

@@ -661,8 +661,8 @@ def _as_arrow_table(name: str, table: Any) -> Any:
 
 
 def _column_error(name: str, problem: str) -> InputError:
-    """Return the error for a column, an EdgeListError if it is one of edges; ``problem`` follows its
-    name.
+    """Return the error for a column, an EdgeListError if it is one of edges; ``problem`` follows
+    its name.
     """
     message = f"{name} {problem}"
     if problem.startswith(":"):

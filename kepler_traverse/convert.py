@@ -98,8 +98,8 @@ def _odd_ids(names: list[Any]) -> list[Any]:
 def _split_ends(
     pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of ``count`` edges as two arrays. Few edges at a time are Python objects, which
-    are many times as large.
+    """Return the ends of ``count`` edges as two arrays. Few edges at a time are Python objects,
+    which are many times as large.
     """
     pairs = iter(pairs)
     src = np.empty(count, dtype)
@@ -346,8 +346,8 @@ def _require_graph(graph: Graph) -> None:
 
 
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return ends and weights of all edges on the host, each undirected edge once, and self-loops of
-    negative weight.
+    """Return ends and weights of all edges on the host, each undirected edge once, and self-loops
+    of negative weight.
     """
     _require_graph(graph)
     refuse_closed(graph, "a table of edges cannot say that")

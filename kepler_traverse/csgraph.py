@@ -591,8 +591,8 @@ def _search(
 def _from_each(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None, predecessors: bool
 ) -> tuple[np.ndarray, Any]:
-    """Return distances from each source, float64 of shape (k, n), and predecessors, int32 of the same
-    shape, or None.
+    """Return distances from each source, float64 of shape (k, n), and predecessors, int32 of the
+    same shape, or None.
     """
     distances = np.empty((sources.size, graph.n_vertices))
     previous = None

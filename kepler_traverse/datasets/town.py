@@ -231,8 +231,8 @@ def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int)
 
 
 def _far_apart(x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of n places, each as far as possible from those before it, and none of them
-    at the border.
+    """Return the numbers of n places, each as far as possible from those before it, and none of
+    them at the border.
     """
     central = np.flatnonzero(np.hypot(x, y) < 0.75 * np.hypot(x, y).max())
     x = x[central]

@@ -119,8 +119,8 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
 
 
 def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return months, days and nanoseconds of intervals, int64 of shape (n,) each, from the layout that
-    Arrow has for them.
+    """Return months, days and nanoseconds of intervals, int64 of shape (n,) each, from the layout
+    that Arrow has for them.
     """
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
     chunks = [

@@ -97,8 +97,8 @@ def _split_sample(lines: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
-    """Return the delimiter: the only one that cuts all lines alike, or the only one that makes edges
-    of them.
+    """Return the delimiter: the only one that cuts all lines alike, or the only one that makes
+    edges of them.
 
     If none cuts all alike, that of the file's ending is taken; the reader then says which lines are
     short or long.
@@ -215,8 +215,8 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
 
 
 def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, plain: bool) -> Any:
-    """Return the strings of ``_text_on_gpu`` as integers; None unless all are clean ones that fit for
-    certain.
+    """Return the strings of ``_text_on_gpu`` as integers; None unless all are clean ones that fit
+    for certain.
 
     ``plain``: 007 and +7 are strings.
     """

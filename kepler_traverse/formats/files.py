@@ -153,8 +153,8 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[None]:
-    """Turn whatever the libraries that read a file raise into an EdgeListError that names it; ``kind``
-    is the format.
+    """Turn whatever the libraries that read a file raise into an EdgeListError that names it;
+    ``kind`` is the format.
     """
     try:
         if not allow_empty and file.filesystem.size(file.path) == 0:
@@ -458,7 +458,9 @@ def _is_hidden(path: str) -> bool:
 
 
 def _data_file(filesystem: Any, path: str) -> DataFile:
-    """Return the file at a path of a file system, with the partitions in it and the name for errors."""
+    """Return the file at a path of a file system, with the partitions in it and the name for
+    errors.
+    """
     file = DataFile(filesystem, path, path, _parse_partitions(path))
     if file.is_local:
         return file
@@ -489,8 +491,8 @@ class Where:
     first: int = 0  # number in the file of the first row, where a part of the file is read
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
-        """Return an error about this column; ``row`` is a position in it, from 0. The error names the
-        row in the file, header and comments aside.
+        """Return an error about this column; ``row`` is a position in it, from 0. The error names
+        the row in the file, header and comments aside.
         """
         if row is not None and self.rows is not None:
             row = int(self.rows[row])

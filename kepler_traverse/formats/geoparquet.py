@@ -498,7 +498,9 @@ def crs_entry(crs: Any) -> dict[str, Any]:
 
 
 def _to_arrow(value: Any, name: str) -> Any:
-    """Return a frame of any library as a table of pyarrow, which is valid; ``name`` is its argument."""
+    """Return a frame of any library as a table of pyarrow, which is valid; ``name`` is its
+    argument.
+    """
     table = None
     try:
         if isinstance(value, pyarrow.Table):

@@ -261,8 +261,8 @@ def _refuse_hexadecimals(path: Path, table: Any, csv: Any) -> None:
 def _numbers(
     path: Path, table: Any, name: str, above: float | None = None, empty: float | None = None
 ) -> np.ndarray:
-    """Return a column of numbers, float64, of 0 or more, or of more than ``above``; ``empty`` is what
-    a missing value stands for.
+    """Return a column of numbers, float64, of 0 or more, or of more than ``above``; ``empty`` is
+    what a missing value stands for.
 
     EdgeListError for another number, and for a missing one without ``empty``.
     """

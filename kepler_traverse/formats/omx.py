@@ -107,9 +107,9 @@ def read_matrices(
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """Return matrices as float64, and the ids of rows and columns.
 
-    ``names`` are those of matrices, None for all. ``lookup`` names the ids: None for the only lookup
-    of the file, or positions from 1 if it has none. InputError for a name that is not there, or a
-    choice that is not sure.
+    ``names`` are those of matrices, None for all. ``lookup`` names the ids: None for the only
+    lookup of the file, or positions from 1 if it has none. InputError for a name that is not there,
+    or a choice that is not sure.
     """
     with _opened(path) as file:
         known = list(file["data"])

@@ -129,8 +129,8 @@ def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[
 
 
 def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Iterator[Chunk]:
-    """Yield the columns of the row group that comes next; ``are_read`` says which, per column of the
-    schema.
+    """Yield the columns of the row group that comes next; ``are_read`` says which, per column of
+    the schema.
     """
     n_columns = 0
     for number, kind in reader.fields():

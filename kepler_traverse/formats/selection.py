@@ -138,7 +138,9 @@ def settle_letters(directions: np.ndarray) -> np.ndarray:
 
 
 def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
-    """Return a mask of the rows with some numbers, as pyarrow takes rows out of columns of any size."""
+    """Return a mask of the rows with some numbers, as pyarrow takes rows out of columns of any
+    size.
+    """
     mask = np.zeros(n_rows, bool)
     mask[row_numbers] = True
     return pyarrow.array(mask)

@@ -44,7 +44,9 @@ def _open_rows(file: DataFile, source: Any) -> Any:
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
-    """Return the layout of a file, whose columns the format states; the first row says what ids are."""
+    """Return the layout of a file, whose columns the format states; the first row says what ids
+    are.
+    """
     with file.open_stream() as source:
         rows = [line.split("\t") for line in first_lines(file, _open_rows(file, source), 1)]
     if not rows:

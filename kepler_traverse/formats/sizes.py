@@ -268,7 +268,9 @@ def _unpacked_size(message: Any) -> int:
 
 
 def _unpack_integer(form: str, data: Any, offset: int) -> int:
-    """Return the one integer of a form of ``struct`` at an offset; struct.error outside of the data."""
+    """Return the one integer of a form of ``struct`` at an offset; struct.error outside of the
+    data.
+    """
     (number,) = struct.unpack_from(form, data, offset)
     return int(number)
 

@@ -288,8 +288,8 @@ def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
 
 
 def _schema_of_pandas(frame: Any) -> Any:
-    """Return the schema by the columns' types alone, in which types that Arrow lacks, as geometries,
-    are null.
+    """Return the schema by the columns' types alone, in which types that Arrow lacks, as
+    geometries, are null.
     """
 
     def detect_type(values: Any) -> Any:
@@ -331,7 +331,8 @@ def _edges_of_pandas(
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has
-                # been joined. With the empty one there are two arrays, which pyarrow joins into a copy.
+                # been joined. With the empty one there are two arrays, which pyarrow joins into a
+                # copy.
                 if not is_one:
                     array = pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
                 arrays[name] = array
@@ -633,8 +634,8 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
 def _select_from_columns(
     edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile
 ) -> EdgeList:
-    """Return edges in memory in the rows that the filter leaves, with their directions; ``table`` has
-    the columns of both.
+    """Return edges in memory in the rows that the filter leaves, with their directions; ``table``
+    has the columns of both.
     """
     edge_columns: Any = edges.table
     selecting, columns = _as_arrow_columns(

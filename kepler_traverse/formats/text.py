@@ -1,5 +1,5 @@
-"""Edges as text, one row per line: what CSV, SNAP, SIF, TNTP and the numbered formats share. pyarrow
-splits the lines, and ``columns`` checks values.
+"""Edges as text, one row per line: what CSV, SNAP, SIF, TNTP and the numbered formats share.
+pyarrow splits the lines, and ``columns`` checks values.
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ def _make_converter(where: Where, layout: TextLayout, options: ReadOptions) -> I
 
 
 def _open_csv(source: Any, layout: TextLayout, names: list[str]) -> Any:
-    """Open a text as blocks of rows, whose columns of some names are strings; null is an empty value."""
+    """Open a text as blocks of rows, whose columns of some names are strings; null is an empty
+    value.
+    """
     column_names = None  # of the header
     if not layout.header:
         column_names = list(layout.names)
@@ -370,7 +372,9 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
 
 
 def line_too_long(file: DataFile) -> EdgeListError:
-    """Return the error for a line that is no edge, whatever stands in it; its end is never looked for."""
+    """Return the error for a line that is no edge, whatever stands in it; its end is never looked
+    for.
+    """
     return EdgeListError(
         f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} "
         "MiB; is it an edge list, an edge a line?"

@@ -257,8 +257,8 @@ def _is_number(kind: Any, text: str) -> bool:
 
 
 def _parse_number(kind: Any, text: str) -> int | float:
-    """Return a number, int for ``numpy.int64``; ValueError for words that Python takes for one, such
-    as ``1_0``.
+    """Return a number, int for ``numpy.int64``; ValueError for words that Python takes for one,
+    such as ``1_0``.
     """
     if kind is np.int64:
         number = integer_id(text)

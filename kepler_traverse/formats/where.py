@@ -462,7 +462,9 @@ def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
 
 
 def _kind_of_column(column: Any) -> str:
-    """Return what a column holds: nothing, booleans, numbers, text, durations, times of day or dates."""
+    """Return what a column holds: nothing, booleans, numbers, text, durations, times of day or
+    dates.
+    """
     kind = column.type
     if kinds.is_null(kind):
         return "nothing"

@@ -60,8 +60,8 @@ def graph_from_arrays(
     others.
 
     The columns are arrays of shape (rows,). ``vertices`` are the ids of additional vertices, which
-    may have no edge. ``rules`` are keyword arguments of ``graph_from_numbers``, and errors are as of
-    ``graph_from_edges``.
+    may have no edge. ``rules`` are keyword arguments of ``graph_from_numbers``, and errors are as
+    of ``graph_from_edges``.
     """
     if vertices is not None:
         vertices = arguments.as_array("vertices", vertices)
@@ -278,9 +278,8 @@ class _Rows(NamedTuple):
     src: Array  # vertex numbers before closed vertices are split
     dst: Array
     weight: Array | None  # checked
-    back: (
-        Array | None
-    )  # positions of the rows that are also an edge back; None: none has a direction
+    # positions of the rows that are also an edge back; None: no row has a direction
+    back: Array | None
     reverse_weight: Array | None  # of the edges back; None: that of their rows
     selection: RowSelection
     split: Split | None  # the final numbers; None: the same
@@ -435,8 +434,8 @@ def rows_of_two_costs(
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
     """Return the edge of each row from its src to its dst, and that back.
 
-    The ends of a row that is open from dst to src alone were exchanged, so its edge there is the one
-    back.
+    The ends of a row that is open from dst to src alone were exchanged, so its edge there is the
+    one back.
     """
     xp = namespace(rows.src)
     there, back = row_edges
@@ -596,8 +595,8 @@ def _orient_rows(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array,
 def _max_vertices(columns: list[Array]) -> int:
     """Return an upper bound on the number of distinct ids.
 
-    A count that int32 holds is enough to choose the type of vertex numbers. Of more ids, their range
-    may be a smaller bound.
+    A count that int32 holds is enough to choose the type of vertex numbers. Of more ids, their
+    range may be a smaller bound.
     """
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:

@@ -24,15 +24,15 @@ class Split(NamedTuple):
     """The numbering of a graph whose closed vertices are split."""
 
     numbers: np.ndarray  # int64 (2, n_closed): ``Graph.closed``
-    # Of shape (n,) for vertices as they were numbered first: the final number where paths begin, and
-    # that where they end, which is the same unless the vertex is closed.
+    # Of shape (n,) for vertices as they were numbered first: the final number where paths begin,
+    # and that where they end, which is the same unless the vertex is closed.
     first: Array
     last: Array
     names: np.ndarray  # int64, of each final number: the vertex as it was numbered first
 
     def map_ends(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return the final ends of edges whose ends are as vertices were numbered first. A self-loop
-        stays one.
+        """Return the final ends of edges whose ends are as vertices were numbered first. A
+        self-loop stays one.
         """
         xp = namespace(src)
         return self.first[src], xp.where(src == dst, self.first[dst], self.last[dst])

@@ -116,8 +116,8 @@ class BuildReport:
     def facts(self) -> dict[str, Any]:
         """Return the fields by name, as they are stored.
 
-        It is equal for equal edge lists: ``seconds`` and ``in_files``, which are of one run, are not
-        in it, nor fields of ``_ONLY_IF_SET`` that are not set.
+        It is equal for equal edge lists: ``seconds`` and ``in_files``, which are of one run, are
+        not in it, nor fields of ``_ONLY_IF_SET`` that are not set.
         """
         left_out = ["seconds", "in_files"]
         left_out += [name for name in _ONLY_IF_SET if not getattr(self, name)]
@@ -214,7 +214,8 @@ class Graph:
     edges_of_rows: Array | None = None
     closed: np.ndarray | None = None
     known_fingerprint: InitVar[str | None] = None
-    # What ``derived`` has computed, by name. Copies with other arrays do not inherit it, since it is no parameter.
+    # What ``derived`` has computed, by name. Copies with other arrays do not inherit it, since it
+    # is no parameter.
     _cache: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
@@ -462,10 +463,9 @@ class Graph:
         """
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         state["report"] = replace(self.report, seconds={}, in_files=False)
+        # without the seconds of building, which differ by the run
         state["_cache"] = {
-            metric: replace(
-                self._cache[metric], seconds=0.0
-            )  # of building, which differ by the run
+            metric: replace(self._cache[metric], seconds=0.0)
             for metric in METRICS
             if metric in self._cache
         }

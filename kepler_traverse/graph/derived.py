@@ -41,7 +41,9 @@ _CONTRACTING = threading.RLock()  # the same for hierarchies and labels, which n
 
 
 def _computed_once(compute: Callable[[Any], Any]) -> property:
-    """Return a property whose value is computed on first use and then kept in the cache of the graph."""
+    """Return a property whose value is computed on first use and then kept in the cache of the
+    graph.
+    """
     name = compute.__name__
 
     @functools.wraps(compute)
@@ -56,8 +58,8 @@ def _computed_once(compute: Callable[[Any], Any]) -> property:
 class Derived:
     """What is derived from a graph: see ``Graph.derived``.
 
-    ``cache`` maps names, such as those of properties, to what is derived; it belongs to the graph. A
-    copy of a graph with other arrays begins with an empty one.
+    ``cache`` maps names, such as those of properties, to what is derived; it belongs to the graph.
+    A copy of a graph with other arrays begins with an empty one.
     """
 
     def __init__(self, graph: Any, cache: dict[str, Any]) -> None:
@@ -308,6 +310,7 @@ class Derived:
             if labels is None:
                 estimate = self.estimate_labels(metric)
                 refuse_long_labels(estimate)
+                # Estimating has built the hierarchy, unless only pruned labels pay.
                 hierarchy = self.known_hierarchy(metric)
                 if hierarchy is None:
                     hierarchy, labels = build_pruned(self._graph.to("cpu"), metric)

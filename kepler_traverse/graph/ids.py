@@ -243,8 +243,8 @@ class VertexIds:
     def _similar_names(self, unknown: str) -> list[str]:
         """Return up to two ids that are similar to a name that is none.
 
-        Of many ids, those are compared that sort near the name, or near what differs from it only in
-        case or blanks.
+        Of many ids, those are compared that sort near the name, or near what differs from it only
+        in case or blanks.
         """
 
         if len(self.array) <= _COMPARED_NAMES:

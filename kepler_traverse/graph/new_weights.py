@@ -366,9 +366,14 @@ def _weights_of_edges(
 
 
 def _refuse_two_weights(graph: Graph, weights: Array) -> None:
-    """Raise InputError if the two directions of an undirected edge have different weights."""
+    """Raise InputError if the two directions of an undirected edge have different weights.
+
+    The reverse of an undirected graph has the same edges in the same order, and each the weight of
+    the other direction. Bits are compared, as a GPU takes subnormal numbers for zero.
+    """
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
-    back: Array = backend.transpose(graph.offsets, graph.targets, weights)[2]
+    back: Array
+    _, _, back = backend.transpose(graph.offsets, graph.targets, weights)
     bits = np.dtype(f"i{weights.itemsize}")
     for (first, bits_there), (_, bits_back) in zip(
         iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True

@@ -388,7 +388,8 @@ class _Ways:
         return sort_distinct(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return roads, each between two junctions in one direction, and junctions; see ``Streets``.
+        """Return roads, each between two junctions in one direction, and junctions; see
+        ``Streets``.
 
         Both are empty if there is no street. Roads lack their ``weight``.
         """

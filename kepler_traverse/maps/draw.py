@@ -323,8 +323,8 @@ def _import_module(name: str, advice: str) -> Any:
 def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and the coordinates.
 
-    A table without edges has a column ``vertex``, in which each vertex is once or paths are; where a
-    frame has a row per source, these are the vertices.
+    A table without edges has a column ``vertex``, in which each vertex is once or paths are; where
+    a frame has a row per source, these are the vertices.
     """
     if _has_edges(frame):
         return read_map_frame(frame, vertices, x, y, needed=("src", "dst"))

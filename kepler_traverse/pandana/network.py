@@ -499,9 +499,8 @@ class Network:
         labels, nodes = self._pois[category]
         default = float(distance if max_distance is None else max_distance)
         lengths = np.full((self.node_ids.size, k), default)
-        pois = np.full(
-            lengths.shape, -1
-        )  # positions in the labels, -1 where there are fewer points
+        # positions in the labels, -1 where there are fewer points
+        pois = np.full(lengths.shape, -1)
         if nodes.size:
             # The nodes with points, and those points by node: a range of ``by_node`` for each.
             by_node = np.argsort(nodes, kind="stable")

@@ -58,8 +58,8 @@ ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD)
 
 
 def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
-    """Return the knobs for a graph by the mean, the standard deviation and the largest of its degrees:
-    section 7 of the paper in numbers, with what an H200 changes.
+    """Return the knobs for a graph by the mean, the standard deviation and the largest of its
+    degrees: section 7 of the paper in numbers, with what an H200 changes.
 
     As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees
     beyond 2,048; ``k4`` is 2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high
@@ -88,8 +88,8 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
 
 
 def high_degree_vertices(graph, knobs: Bfs4kKnobs):
-    """Return the high-degree vertices of a graph, which are expanded separately, as an array of their
-    numbers; and the smallest degree of one.
+    """Return the high-degree vertices of a graph, which are expanded separately, as an array of
+    their numbers; and the smallest degree of one.
 
     They are at most the fraction ``k2`` of all vertices and at most as many as children may wait.
     Each has edges for a whole block.
@@ -115,8 +115,8 @@ def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKn
 
 
 class _SharedMemory:
-    """The layout of ``size`` bytes of a block's shared memory: two queues, if the block works alone,
-    and the table of Hash64 (5.5).
+    """The layout of ``size`` bytes of a block's shared memory: two queues, if the block works
+    alone, and the table of Hash64 (5.5).
     """
 
     def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
@@ -230,8 +230,8 @@ class Run(gpu_steps.Run):
         advance: int,
         width: int,
     ):
-        """Launch either kernel over the frontier; ``advance`` is one of the four ways, and ``width``
-        the lanes per vertex.
+        """Launch either kernel over the frontier; ``advance`` is one of the four ways, and
+        ``width`` the lanes per vertex.
         """
         sizes = {
             "hash_bits": np.int32(memory.hash_bits),
@@ -291,8 +291,9 @@ def _launch_many_blocks(run: Run, level: int) -> None:
 
 
 def choose_advance(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
-    """Return in which way many blocks advance from a frontier of that size, and how many lanes share a
-    vertex (5.2, 5.4, 5.6). ``resident`` is the number of threads that the device holds at once.
+    """Return in which way many blocks advance from a frontier of that size, and how many lanes
+    share a vertex (5.2, 5.4, 5.6). ``resident`` is the number of threads that the device holds at
+    once.
     """
     if knobs.k4 and size < resident // knobs.k4:
         return (_EXTENDED if knobs.extended else _DISCOVERY), WARP
@@ -305,8 +306,8 @@ def choose_advance(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, in
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run: those of any traversal with queues, and the longest list of high-degree
-    vertices.
+    """Return the bytes of a run: those of any traversal with queues, and the longest list of
+    high-degree vertices.
     """
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)
 

@@ -174,8 +174,8 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _pull(next_chunk, n_chunks, edges, in_frontier, level, reached, in_next):
-    """Give each unreached vertex that an edge from the frontier enters the distance ``level``, and set
-    its integer in ``in_next``.
+    """Give each unreached vertex that an edge from the frontier enters the distance ``level``, and
+    set its integer in ``in_next``.
 
     ``edges`` are those of the reversed graph. Threads take chunks of vertices from a counter.
     """

@@ -70,8 +70,8 @@ ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 
 class _Run(gpu_steps.Run):
-    """A traversal with queues of blocks: each block has ``n_queues`` in shared memory, which together
-    hold ``shared_capacity`` vertices. ``queue_capacity`` is that of the global queue.
+    """A traversal with queues of blocks: each block has ``n_queues`` in shared memory, which
+    together hold ``shared_capacity`` vertices. ``queue_capacity`` is that of the global queue.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ def expand(run: _Run, level: int) -> None:
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
-    """Return the knobs for a graph, by the mean and the largest of its degrees, and for a grid of so
-    many threads: it takes as many vertices, and uneven adjacency lists are split.
+    """Return the knobs for a graph, by the mean and the largest of its degrees, and for a grid of
+    so many threads: it takes as many vertices, and uneven adjacency lists are split.
     """
     is_uneven = largest > 16 * max(mean, 1.0)
     split_above = 0

@@ -154,8 +154,8 @@ class Run(gpu_steps.Run):
         if knobs.heavy != "none":
             n_hubs = int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
         heavy = knobs.heavy if n_hubs else "none"
-        # Two counters per round that the host does not wait for: the size of the next frontier, and the
-        # high-degree vertices.
+        # Two counters per round that the host does not wait for: the size of the next frontier, and
+        # the high-degree vertices.
         super().__init__(
             graph, query, _choose_kernels(knobs, heavy), n_counters=2 * knobs.rounds_per_read
         )

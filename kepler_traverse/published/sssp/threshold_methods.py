@@ -96,8 +96,8 @@ class Run(gpu_steps.Run):
         self.ends: list[int] = []
 
     def nearest(self, lightest=None) -> tuple[int, int]:
-        """Return the smallest distance in the last pile, and the smallest sum with a lightest edge, as
-        keys; infinite if none.
+        """Return the smallest distance in the last pile, and the smallest sum with a lightest edge,
+        as keys; infinite if none.
 
         ``lightest`` has the weight of the lightest edge of each vertex, as a key.
         """
@@ -115,8 +115,8 @@ class Run(gpu_steps.Run):
         return self.infinite - gap, self.infinite - gap_of_sums
 
     def divide(self, begin: int, ends: list[int]) -> list[int]:
-        """Divide the last pile by new thresholds, ``ends``, from the key ``begin`` on; return how many
-        vertices are in each pile.
+        """Divide the last pile by new thresholds, ``ends``, from the key ``begin`` on; return how
+        many vertices are in each pile.
         """
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
         last_pile = self.piles[self.side - 2]
@@ -148,8 +148,8 @@ class Run(gpu_steps.Run):
     ) -> None:
         """Relax the edges of these vertices with weights in (``above``, ``up_to``], which are keys.
 
-        ``current`` is the number of the pile that is relaxed. With ``keeps``, vertices that fall into
-        it are appended to it, so that their heavy edges can be relaxed at its end.
+        ``current`` is the number of the pile that is relaxed. With ``keeps``, vertices that fall
+        into it are appended to it, so that their heavy edges can be relaxed at its end.
         """
         floor = self.ends[current - 1] if current else self.begin
         self.frontier.clear_counters()
@@ -216,8 +216,8 @@ def plan_thresholds(rule_of, knobs):
 def by_width(width, n: int, has_heavy: bool = False):
     """Return ``n``, and the rule of as many piles of equal width from the nearest vertex on.
 
-    With ``has_heavy``, edges heavier than the width are heavy. ``width`` is a number of the weights'
-    type.
+    With ``has_heavy``, edges heavier than the width are heavy. ``width`` is a number of the
+    weights' type.
     """
     width = np.asarray(width)
 

@@ -197,31 +197,29 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     if not tails.size:
         raise InputError("links have no row")
 
-    # Numbers of vertices, and the links in the order of heads, of the ids of tails, and of rows.
     n_vertices = len(ids.array)
-    place = _local_order(n_vertices, tails, heads)
-    order = np.argsort(place[heads] * n_vertices + tails, kind="stable")
-    tails_of_links = place[tails][order].astype(np.int32)
-
     is_closed = np.zeros(n_vertices, np.bool_)
     if closed is not None:
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
-    by_tail = stable_order(tails, n)
-    place = _local_order(n, tails, heads, by_tail)
-    begins = place[tails]
-    ends_at = place[heads]
-    in_order, in_offsets = stable_order(ends_at[by_tail[0]], n)
+
+    # Numbers of vertices, and the links in the order of heads, of the ids of tails, and of rows.
+    by_tail = stable_order(tails, n_vertices)
+    place = _local_order(n_vertices, tails, heads, by_tail)
+    tail_numbers = place[tails]
+    head_numbers = place[heads]
+    in_order, in_offsets = stable_order(head_numbers[by_tail[0]], n_vertices)
     order = by_tail[0][in_order]
-    out_links, out_offsets = stable_order(begins[order], n)
-    closed_here = np.empty_like(is_closed)
-    closed_here[place] = is_closed
+    out_links, out_offsets = stable_order(tail_numbers[order], n_vertices)
+
+    is_closed_by_number = np.empty_like(is_closed)
+    is_closed_by_number[place] = is_closed
     links = Links(
         in_offsets=in_offsets,
-        tails=begins[order].astype(np.int32),
-        heads=ends_at[order].astype(np.int32),
+        tails=tail_numbers[order].astype(np.int32),
+        heads=head_numbers[order].astype(np.int32),
         out_offsets=out_offsets,
         out_links=out_links.astype(np.int32),
-        is_closed=closed_here,
+        is_closed=is_closed_by_number,
     )
     return Network(
         ids=ids,
@@ -262,9 +260,9 @@ def _local_order(
     out = (by_tail[1], heads[by_tail[0]].astype(np.int32))
     back = (by_head[1], tails[by_head[0]].astype(np.int32))
     order, _ = breadth_first_order([out, back], 0)
-    is_rest = np.ones(n, np.bool_)
-    is_rest[order] = False
-    rest = np.flatnonzero(is_rest)
+    is_unreached = np.ones(n, np.bool_)
+    is_unreached[order] = False
+    unreached = np.flatnonzero(is_unreached)
     place = np.empty(n, np.int64)
     place[np.concatenate([order, unreached])] = np.arange(n)
     return place

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ _NAMES = {
     "kmph": "kph",
     "mi/h": "mph",
 }
+_NODES = {"node.csv": ["node_id"], "link.csv": ["from_node_id", "to_node_id"]}  # columns of nodes
 _ROW = "row of the file"  # a column of each table that is read, as rows may be left out
 _ALL = "all"  # of allowed_uses: each use
 _YES = {"true", "1", "t", "yes"}
@@ -103,12 +105,13 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
         if present:
             columns[name] = _numbers(links, table, present[0])
     if "link_id" in table.column_names:
-        (columns["link_id"],) = _ids(links, table, "link_id")
+        texts_of_links = _texts(links, table, "link_id")
+        columns["link_id"] = _ids([texts_of_links], are_numbers=_are_numbers(texts_of_links))[0]
 
     # Links that are not directed occur once more, the other way.
     back = np.flatnonzero(~is_directed)
     rows = np.concatenate([np.arange(len(table)), back])
-    src, dst = _ids(links, table, "from_node_id", "to_node_id")
+    src, dst = _nodes(links, table, "from_node_id", "to_node_id")
     return {
         "src": np.concatenate([src, dst[back]]),
         "dst": np.concatenate([dst, src[back]]),
@@ -224,14 +227,11 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
     convert = csv.ConvertOptions(
         column_types=dict.fromkeys(ids, pyarrow.string()), strings_can_be_null=True
     )
-    try:
-        table = csv.read_csv(path, convert_options=convert)
-    except (OSError, ValueError) as error:
-        raise EdgeListError(f"{path}: it cannot be read: {one_line(error)}") from None
+    table = _parse(path, convert)
     for name in table.column_names:
         if table.column_names.count(name) > 1:
             raise EdgeListError(f"{path}: two columns are called {name!r}; rename one")
-    _refuse_hexadecimals(path, table, csv)
+    _refuse_hexadecimals(path, table)
     for name in needed:
         if name not in table.column_names:
             raise EdgeListError(f"{path}: no column {name!r}; GMNS has it in {path.name}")
@@ -240,14 +240,25 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
     return table.append_column(_ROW, pyarrow.array(np.arange(len(table))))
 
 
-def _refuse_hexadecimals(path: Path, table: Any, csv: Any) -> None:
+def _parse(path: Path, convert: Any) -> Any:
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(path, convert_options=convert)
+    except (OSError, ValueError) as error:
+        raise EdgeListError(f"{path}: it cannot be read: {one_line(error)}") from None
+
+
+def _refuse_hexadecimals(path: Path, table: Any) -> None:
     """Raise EdgeListError for an integer in another form than decimal, such as 0x10."""
+    from pyarrow import csv
+
     integers = [field.name for field in table.schema if pyarrow.types.is_integer(field.type)]
     if not integers:
         return
     as_texts = dict.fromkeys(integers, pyarrow.string())
     convert = csv.ConvertOptions(column_types=as_texts, include_columns=integers)
-    texts = csv.read_csv(path, convert_options=convert)
+    texts = _parse(path, convert)
     for name in integers:
         is_hexadecimal = compute.match_substring_regex(texts[name], HEXADECIMAL)
         row = is_hexadecimal.index(True).as_py()
@@ -297,14 +308,43 @@ def _texts(path: Path, table: Any, name: str) -> list[str]:
     return list(column.to_pylist())
 
 
-def _ids(path: Path, table: Any, *names: str) -> list[np.ndarray]:
-    """Return columns of ids, as integers if all of them are, as in other files of text."""
-    texts = [_texts(path, table, name) for name in names]
-    numbers = [[integer_id(text) for text in column] for column in texts]
-    try:
-        return [np.array(column, np.int64) for column in numbers]
-    except (TypeError, OverflowError):  # one is a text, or beyond int64
-        return [np.array(column, object) for column in texts]
+def _nodes(path: Path, table: Any, *names: str) -> list[np.ndarray]:
+    """Return columns of nodes, as integers if all nodes of the folder are.
+
+    A node is in several files, and not all files name all nodes. So one rule is for all of them.
+    """
+    columns = [_texts(path, table, name) for name in names]
+    return _ids(columns, are_numbers=all(map(_are_numbers, _all_nodes(path.parent))))
+
+
+def _all_nodes(folder: Path) -> Iterator[list[str]]:
+    """Yield the nodes of each file that names some."""
+    from pyarrow import csv
+
+    for file, names in _NODES.items():
+        path = folder / file
+        if path.is_file():
+            convert = csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pyarrow.string()),
+                strings_can_be_null=True,
+                include_columns=names,
+                include_missing_columns=True,
+            )
+            for column in _parse(path, convert):
+                yield column.drop_null().to_pylist()
+
+
+def _are_numbers(texts: list[str]) -> bool:
+    """Whether all ids are integers of int64, written as in other files of text."""
+    numbers = [integer_id(text) for text in texts]
+    return all(number is not None and -(2**63) <= number < 2**63 for number in numbers)
+
+
+def _ids(columns: list[list[str]], *, are_numbers: bool) -> list[np.ndarray]:
+    """Return columns of ids as integers, or as they are written."""
+    if are_numbers:
+        return [np.array(list(map(int, column)), np.int64) for column in columns]
+    return [np.array(column, object) for column in columns]
 
 
 def _flags(path: Path, table: Any, name: str) -> np.ndarray:
@@ -343,8 +383,8 @@ def _vertices_of_zones(path: Path) -> dict[Any, Any]:
     """Map each zone to the one vertex that ``node.csv`` gives it; InputError if it gives several."""
     table = _read_csv(path, ("node_id", "zone_id"), ids=("node_id", "zone_id"))
     vertex: dict[Any, Any] = {}
-    (nodes,) = _ids(path, table, "node_id")
-    for zone, node in zip(table["zone_id"].to_pylist(), nodes.tolist(), strict=True):
+    nodes = _nodes(path, table, "node_id")[0].tolist()
+    for zone, node in zip(table["zone_id"].to_pylist(), nodes, strict=True):
         if zone is None:
             continue
         if zone in vertex:

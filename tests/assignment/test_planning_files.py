@@ -311,6 +311,25 @@ def test_gmns_ids_that_differ_in_the_file_stay_apart(gmns, first, second, expect
     assert result.links.flow.to_list() == [5, 0]
 
 
+@pytest.mark.filterwarnings("ignore:.*allowed_uses limits")
+@pytest.mark.parametrize("use", [None, "auto"])
+@pytest.mark.parametrize(
+    ("node", "link"), [("a9", "3"), ("3", "a9"), ("09", "9"), (str(2**63), "3")]
+)
+def test_gmns_nodes_have_one_type_in_links_and_trips(gmns, node, link, use):
+    """One text among the nodes, in one file alone, or in a link that is not read."""
+    (gmns / "node.csv").write_text(f"node_id,zone_id\n1,10\n2,20\n{node},30\n")
+    (gmns / "link.csv").write_text(
+        "link_id,from_node_id,to_node_id,directed,length,free_speed,capacity,lanes,allowed_uses\n"
+        f"1,1,2,true,2,30,900,2,auto\n2,2,{link},true,2,30,900,2,walk\n"
+    )
+    (gmns / "demand.csv").write_text("o_zone_id,d_zone_id,volume\n10,20,5\n")
+    links = read_network(gmns, use=use).links
+    assert links.src[0] == "1"
+    result = assign(links, read_trips(gmns), cost=BPR(b=0, power=1))
+    assert result.links.flow[0] == 5
+
+
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [

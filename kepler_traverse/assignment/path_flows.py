@@ -12,7 +12,7 @@ from .link_costs import BPR, cost_and_slope
 from .trees import Links, choose_paths, find_tree
 
 NO_PATH = -1
-_HALVINGS = 60  # of a shift between paths with concave costs
+_LEAST_SHIFT = 2.0**-1022  # between paths with concave costs
 
 
 class Demand(NamedTuple):
@@ -216,20 +216,23 @@ def _difference_after(moved, ends, links, marked, loads, costs, k):
 def _equalized(moved, ends, links, marked, loads, costs, k):
     """Return the part of a shift after which a path costs as much as its base, or still more.
 
-    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes
-    too far, and the next one as far back.
+    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes too
+    far, and the next one as far back. With a power near 0, a link that gains its first flow is so steep
+    that the part may be as small as 1e-200. So halving ends where no number lies between its bounds.
     """
     low = 0.0
     high = moved
-    for _ in range(_HALVINGS):
+    while True:
         if _difference_after(moved, ends, links, marked, loads, costs, k) >= 0.0:
             low = moved
         else:
             high = moved
-        if low == high:
-            break
-        moved = 0.5 * (low + high)
-    return low
+        if high > 2.0 * low:  # halve exponents first
+            moved = np.sqrt(max(low, _LEAST_SHIFT)) * np.sqrt(high)
+        else:
+            moved = low + 0.5 * (high - low)
+        if moved <= low or moved >= high:
+            return low
 
 
 @njit(cache=True, nogil=True)

@@ -126,7 +126,7 @@ def test_any_power_gives_equal_costs_on_used_routes(method, power):
     assert result.links.time[0] == pytest.approx(result.links.time[1], rel=1e-3)
 
 
-@pytest.mark.parametrize("power", [0.3, 0.5])
+@pytest.mark.parametrize("power", [0.01, 0.05, 0.3, 0.5])
 def test_concave_costs_reach_small_gaps(power):
     for seed in range(4):
         links, trips = networks.grid(side=5, seed=seed, n_zones=6)

@@ -108,7 +108,7 @@ def assign(
     """
     arguments.choice("method", method, METHODS)
     arguments.choice("device", device, DEVICES)
-    arguments.whole("max_iterations", max_iterations, 1)
+    max_iterations = arguments.whole("max_iterations", max_iterations, 1)
     if device == "cuda":
         cuda.require()
     report = _reporter(progress)

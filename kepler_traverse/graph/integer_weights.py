@@ -83,10 +83,14 @@ def integer_weights(graph: Graph, unit: float | None = None) -> IntegerWeights:
             )
     else:
         arguments.real("unit", unit)
-        unit = float(unit)
+        try:
+            unit = float(unit)
+        except OverflowError:
+            unit = np.inf
         if not 0 < unit < np.inf:
             raise InputError(f"unit must be above 0 and finite, not {unit}")
-    return _count(graph, unit)
+    with np.errstate(over="ignore"):  # counts beyond float64 are refused
+        return _count(graph, unit)
 
 
 def find_decimal_unit(graph: Graph) -> float | None:
@@ -97,8 +101,9 @@ def find_decimal_unit(graph: Graph) -> float | None:
     sample = weights[:_SAMPLED]  # which shows in short time that most powers do not fit
     for decimals in range(_MAX_DECIMALS + 1):
         scale = 10.0**decimals
-        if _are_multiples(sample, scale) and _are_multiples(weights, scale):
-            return 1 / scale
+        with np.errstate(over="ignore"):  # counts beyond float64 are refused
+            if _are_multiples(sample, scale) and _are_multiples(weights, scale):
+                return 1 / scale
     return None
 
 

@@ -98,8 +98,8 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")
     groups = options.groups
-    k = options.k
-    assert k is not None
+    assert options.k is not None
+    k = min(options.k, targets.size)
     if groups is None:
         return {"nearest": Nearest(k, [sort_distinct(targets)], None)}
     return {"nearest": Nearest(k, groups.members, groups.labels)}

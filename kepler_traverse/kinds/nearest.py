@@ -63,10 +63,17 @@ def check_start_costs(
             values != np.trunc(values),
             "is no integer, and the weights are; give integers in their unit, or weights as floats",
         )
+        refuse_first(values.astype(np.float64) >= 2.0**63, "is beyond int64; scale it down")
     if graph.weights is not None:
         kind = graph.weights.dtype
+        with np.errstate(over="ignore", invalid="ignore"):
+            held = values.astype(kind)
+            again = held.astype(values.dtype)
+        is_wrong = again != values
+        if values.dtype.kind == "i" and kind.kind == "f":
+            is_wrong |= held >= 2.0**63  # which integer it becomes depends on the machine
         refuse_first(
-            values.astype(kind).astype(values.dtype) != values,
+            is_wrong,
             f"is not held exactly by weights of {kind}; build the graph with "
             f"{option_text('weight_type', 'float64')}",
         )

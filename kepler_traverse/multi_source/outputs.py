@@ -140,7 +140,8 @@ class GivenCall:
         result = self.result
         if isinstance(result, str):
             has_targets = self.targets is not None
-            result, of_kind["k"] = rules.choose_kind(result, of_kind.get("k"), has_targets)
+            k = arguments.plain(of_kind.get("k"))  # products of NumPy's int8 would overflow
+            result, of_kind["k"] = rules.choose_kind(result, k, has_targets)
         return replace(self, unreached="omit", result=result, of_kind=of_kind)
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
 import kepler_traverse
 from kepler_traverse import (
+    InputError,
     KeplerError,
     bfs_many,
     convert,
@@ -23,6 +25,7 @@ from kepler_traverse import (
     datasets,
     extremes,
     graph_from_edges,
+    integer_weights,
     load_graph,
     maps,
     paths,
@@ -212,3 +215,51 @@ def test_an_error_is_one_line_whatever_it_shows(sign, tmp_path):
 def test_a_scalar_of_numpy_is_shown_as_the_number_or_text_that_it_is(value, shown):
     with pytest.raises(KeplerError, match=f"graph must be a Graph, not {shown};"):
         sssp_many(value, [1])
+
+
+NEAR = graph_from_edges([0, 1, 2, 0], [1, 2, 3, 3], [2, 3, 4, 20])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "k",
+    [
+        np.int8(5),
+        np.uint8(255),
+        np.int64(5),
+        np.uint64(2**64 - 1),
+        pa.scalar(5),
+        2**64,
+        pytest.param(10**400, id="10**400"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("targets", [None, [2, 3]])
+def test_k_is_the_number_that_it_is_equal_to(k, targets):
+    options = {"result": "nearest", "targets": targets}
+    expected = sssp_many(NEAR, [0, 1], k=4, **options)
+    pd.testing.assert_frame_equal(sssp_many(NEAR, [0, 1], k=k, **options), expected)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("weights", [[2, 3], [2**53 + 1, 1], [0.5, 1e308]])
+@pytest.mark.parametrize("cost", [1e308, 2**63 - 1, float(2**63), 1e19])
+def test_huge_start_costs_are_exact_or_refused(weights, cost):
+    graph = graph_from_edges([0, 1], [1, 2], weights)
+    try:
+        found = sssp_many(graph, [0], result="nearest", start_costs=[cost])
+    except KeplerError:
+        return
+    assert found["distance"][0] == cost
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("weights", [[2, 3], [5e-324, 1e308]])
+@pytest.mark.parametrize("unit", [None, 5e-324, pytest.param(10**400, id="10**400")])
+def test_units_beyond_float64_are_refused(weights, unit):
+    graph = graph_from_edges([0, 1], [1, 2], weights)
+    if unit is None and weights == [2, 3]:
+        assert integer_weights(graph, unit).unit == 1.0
+    else:
+        with pytest.raises(InputError):
+            integer_weights(graph, unit)

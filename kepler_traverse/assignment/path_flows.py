@@ -12,7 +12,7 @@ from .link_costs import BPR, cost_and_slope
 from .trees import Links, choose_paths, find_tree
 
 NO_PATH = -1
-_LEAST_SHIFT = 2.0**-1022  # between paths with concave costs
+_MIN_SHIFT = 2.0**-1022  # between paths with concave costs
 
 
 class Demand(NamedTuple):
@@ -228,7 +228,7 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
         else:
             high = moved
         if high > 2.0 * low:  # halve exponents first
-            moved = np.sqrt(max(low, _LEAST_SHIFT)) * np.sqrt(high)
+            moved = np.sqrt(max(low, _MIN_SHIFT)) * np.sqrt(high)
         else:
             moved = low + 0.5 * (high - low)
         if moved <= low or moved >= high:

@@ -143,6 +143,8 @@ class Exact(NamedTuple):
 def new_exact(n: int, weights: np.ndarray) -> Exact:
     """Return the memory of one thread for exact sums of weights above 0 along paths of up to n
     vertices.
+
+    The unit is the last bit of the smallest weight, and words hold the sum of n of the largest.
     """
     exponents = np.frexp(weights)[1]
     unit = int(exponents.min()) - _MANTISSA
@@ -207,6 +209,14 @@ def _sum_in_chunks(vector, targets, begin, end):
 
 
 @njit(cache=True, nogil=True)
+def _vertex_at(i, vertices):
+    """Return the i-th of some vertices; without any, all vertices count."""
+    if vertices.size:
+        return np.int64(vertices[i])
+    return np.int64(i)
+
+
+@njit(cache=True, nogil=True)
 def _weight_of_end(v, is_target):
     """Return the weight of the paths that end at a vertex: 1 if it is a target, else 0."""
     if not is_target.size or is_target[v]:
@@ -247,7 +257,7 @@ def _sort_by_level(search, edges, scratch):
     # Count the vertices of level l at starts[l + 2], so that their sums are one place late.
     depth = np.int64(0)
     for i in range(n_vertices):
-        v = np.int64(vertices[i]) if vertices.size else i
+        v = _vertex_at(i, vertices)
         level = np.int64(hops[v])
         if 0 <= level <= limit:
             starts[level + 2] += 1
@@ -259,7 +269,7 @@ def _sort_by_level(search, edges, scratch):
 
     # Each start moves to the end of its level, which is where the next one begins.
     for i in range(n_vertices):
-        v = np.int64(vertices[i]) if vertices.size else i
+        v = _vertex_at(i, vertices)
         level = np.int64(hops[v])
         if 0 <= level <= limit:
             order[starts[level + 1]] = v
@@ -286,14 +296,14 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
 
     paths[source] = 1.0
     front[source] = 1.0
-    most = 0.0
+    max_paths = 0.0
     last = np.int64(0)
     for level in range(1, depth + 1):
         before = starts[level - 1]
         begin = starts[level]
         end = starts[level + 1]
         is_pulled = degrees[1, level] <= degrees[0, level - 1]
-        most = 0.0
+        max_paths = 0.0
 
         # Push from the level before, or pull, also to add counts again that rounding may change.
         if not is_pulled:
@@ -307,18 +317,18 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
                     if hops[w] == level:
                         paths[w] += handed
             for i in range(begin, end):
-                most = max(most, paths[order[i]])
-        if is_pulled or most >= _EXACT:
+                max_paths = max(max_paths, paths[order[i]])
+        if is_pulled or max_paths >= _EXACT:
             for i in range(begin, end):
                 v = order[i]
                 paths[v] = _sum_in_chunks(front, in_targets, in_offsets[v], in_offsets[v + 1])
-                most = max(most, paths[v])
+                max_paths = max(max_paths, paths[v])
 
         # This level takes the place of the one before in ``front``.
         for i in range(before, begin):
             front[order[i]] = 0.0
         last = level
-        if most >= MAX_PATHS:
+        if max_paths >= MAX_PATHS:
             break
         for i in range(begin, end):
             front[order[i]] = 1.0 if is_even else paths[order[i]]
@@ -326,7 +336,7 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
     # Clear the vector for the next source.
     for i in range(starts[last], starts[last + 1]):
         front[order[i]] = 0.0
-    return most < MAX_PATHS
+    return max_paths < MAX_PATHS
 
 
 @njit(cache=True, nogil=True)
@@ -446,11 +456,11 @@ def _is_sum(exact, v):
 
 
 @njit(cache=True, nogil=True)
-def _is_nearer(one, other):
+def _is_nearer(words, other_words):
     """Return whether one sum of words is smaller than another; the last word is the highest."""
-    for i in range(one.size - 1, -1, -1):
-        if one[i] != other[i]:
-            return one[i] < other[i]
+    for i in range(words.size - 1, -1, -1):
+        if words[i] != other_words[i]:
+            return words[i] < other_words[i]
     return False
 
 
@@ -592,6 +602,7 @@ def _count_paths(v, limit, edges, exponents, exact, scratch):
     in_weights = edges.back
     distance = scratch.distance
     paths = scratch.paths
+
     total = 0.0
     exponent = 0
     for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):
@@ -649,7 +660,7 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
     n_reached = np.int64(0)
     n_all = vertices.size or offsets.size - 1
     for i in range(n_all):
-        u = np.int64(vertices[i]) if vertices.size else i
+        u = _vertex_at(i, vertices)
         if not 0 <= distance[u] <= limit:
             continue
         n_reached += 1
@@ -667,7 +678,7 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
         exponents[source] = 1
     count = np.int64(0)
     size = np.int64(1)
-    most = 1.0
+    max_paths = 1.0
     while size:
         size -= 1
         u = stack[size]
@@ -689,14 +700,14 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
             if exponents is None:
                 if paths[w] >= _EXACT:
                     paths[w] = _count_paths(w, limit, edges, None, exact, scratch)[0]
-                most = max(most, paths[w])
+                max_paths = max(max_paths, paths[w])
             else:
                 paths[w], exponents[w] = _count_paths(w, limit, edges, exponents, exact, scratch)
 
     # A vertex that no chain of such edges reaches has kept others waiting.
-    if count < n_reached or most >= MAX_PATHS:
+    if count < n_reached or max_paths >= MAX_PATHS:
         for i in range(n_all):
-            waits[np.int64(vertices[i]) if vertices.size else i] = 0
+            waits[_vertex_at(i, vertices)] = 0
         return NOT_EXPLAINED if count < n_reached else OVERFLOW
 
     # Add dependencies backward: those of all heads are there before they are needed.
@@ -747,7 +758,7 @@ def _count_ends(search, is_target, distance, high):
     limit = search.limit
     ends = 0
     for i in range(vertices.size or distance.size):
-        v = np.int64(vertices[i]) if vertices.size else i
+        v = _vertex_at(i, vertices)
         if v != source and 0 <= distance[v] <= limit and (not is_target.size or is_target[v]):
             high[v] += 1
             ends += 1
@@ -773,7 +784,7 @@ def _find_farthest(search, distance):
     limit = search.limit
     largest = distance.dtype.type(0)
     for i in range(vertices.size or distance.size):
-        d = distance[np.int64(vertices[i]) if vertices.size else i]
+        d = distance[_vertex_at(i, vertices)]
         if largest < d <= limit:
             largest = d
     return largest

@@ -59,8 +59,8 @@ class Explored(NamedTuple):
     # int32 array of shape (n_vertices,): hops, -1 before and after
     distance: np.ndarray
     queue: np.ndarray  # of shape (n_vertices + 1,): the vertices, in the order of their discovery
-    done: int  # the vertices of the queue whose edges were visited
-    found: int  # the vertices of the queue
+    n_done: int  # the vertices of the queue whose edges were visited
+    n_found: int  # the vertices of the queue
 
 
 class Components(NamedTuple):
@@ -291,15 +291,15 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
         else:  # below the next float is at most the threshold
             goal = np.nextafter(claims.threshold, np.inf)
 
-        done, found, is_below = _explore(links, v, least, most, goal, distance, queue)
+        n_done, n_found, is_below = _explore(links, v, least, most, goal, distance, queue)
         if is_below:
-            explored = Explored(distance, queue, done, found)
+            explored = Explored(distance, queue, n_done, n_found)
             is_proven = not claims.certified or _is_proven(links, v, least, most, goal, explored)
             claims.verdicts[item] = BELOW if is_proven else WRONG
 
-        for i in range(found):
+        for i in range(n_found):
             distance[queue[i]] = -1
-        for i in range(done):
+        for i in range(n_done):
             n_edges[0] += offsets[queue[i] + 1] - offsets[queue[i]]
         item = atomic_add(next_item, 0, 1)
 
@@ -329,12 +329,12 @@ def _explore(links, source, least, most, goal, distance, queue):
         level_end = tail
         # Edges of the level that may lead to new vertices: of an undirected graph, one edge per
         # vertex leads back to the vertex before it.
-        left = np.int64(0)
+        edges_left = np.int64(0)
         for i in range(head, level_end):
             u = np.uint64(queue[i])
-            left += np.int64(offsets[u + one] - offsets[u]) - (not directed and level > 0)
+            edges_left += np.int64(offsets[u + one] - offsets[u]) - (not directed and level > 0)
 
-        if _largest_closeness(np.int64(level_end), total, level, left, least, most, n) < goal:
+        if _largest_closeness(np.int64(level_end), total, level, edges_left, least, most, n) < goal:
             return np.int64(head), np.int64(tail), True
 
         visited = 0
@@ -353,13 +353,13 @@ def _explore(links, source, least, most, goal, distance, queue):
                 distance[v] = level + 1 if is_new else known
                 tail += np.uint64(is_new)
             degree = np.int64(finish - begin)
-            left -= degree - (not directed and level > 0)
+            edges_left -= degree - (not directed and level > 0)
             visited += degree
 
             # Within a long level: the edges that are left bound the next level better.
             if visited >= _BETWEEN_BOUNDS and head < level_end:
                 visited = 0
-                most_next = np.int64(tail - level_end) + left
+                most_next = np.int64(tail - level_end) + edges_left
                 if (
                     _largest_closeness(np.int64(level_end), total, level, most_next, least, most, n)
                     < goal
@@ -387,21 +387,21 @@ def _is_proven(links, source, least, most, goal, explored):
     directed = links.directed
     distance = explored.distance
     queue = explored.queue
-    done = explored.done
-    found = explored.found
-    if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
+    n_done = explored.n_done
+    n_found = explored.n_found
+    if n_found < 1 or queue[0] != source or distance[source] != 0 or n_done >= n_found:
         return False
 
-    level = np.int64(distance[queue[done]])
-    within = total = beyond = left = np.int64(0)
-    for i in range(found):
+    level = np.int64(distance[queue[n_done]])
+    within = total = beyond = edges_left = np.int64(0)
+    for i in range(n_found):
         u = queue[i]
         hops = distance[u]
         if (
             hops < (i > 0)
             or hops > level + 1
-            or (i < done and hops > level)
-            or (i >= done and hops < level)
+            or (i < n_done and hops > level)
+            or (i >= n_done and hops < level)
         ):
             return False
 
@@ -411,14 +411,14 @@ def _is_proven(links, source, least, most, goal, explored):
 
         degree = offsets[u + 1] - offsets[u]
         nearest = hops
-        if i < done:
+        if i < n_done:
             for e in range(offsets[u], offsets[u + 1]):
                 neighbor_hops = distance[targets[e]]
                 if neighbor_hops < 0 or neighbor_hops > hops + 1:
                     return False
                 nearest = min(nearest, neighbor_hops)
         elif hops == level:
-            left += degree - (not directed and level > 0)
+            edges_left += degree - (not directed and level > 0)
             for e in range(offsets[u], offsets[u + 1] if not directed else offsets[u]):
                 neighbor_hops = distance[targets[e]]
                 nearest = min(nearest, neighbor_hops if neighbor_hops >= 0 else hops)
@@ -427,12 +427,13 @@ def _is_proven(links, source, least, most, goal, explored):
             return False
 
     # No vertex may be counted twice.
-    for i in range(found):
+    for i in range(n_found):
         if distance[queue[i]] < 0:
             return False
         distance[queue[i]] = -1
     return (
-        _largest_closeness(within, total, level, beyond + left, least, most, distance.size) < goal
+        _largest_closeness(within, total, level, beyond + edges_left, least, most, distance.size)
+        < goal
     )
 
 

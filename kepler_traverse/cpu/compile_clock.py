@@ -47,6 +47,7 @@ class _Clock:
         _LOG.debug("compiled for %.3g s", seconds)
 
     def seconds(self) -> float:
+        """Return the time of all threads, that of compilations that have not ended included."""
         with self._lock:
             if not self._active:
                 return self._total
@@ -69,6 +70,7 @@ class _Clock:
             self._own.total = getattr(self._own, "total", 0.0) + self.seconds() - self._own.since
 
     def thread_seconds(self) -> float:
+        """Return the time of this thread."""
         return getattr(self._own, "total", 0.0)
 
 
@@ -122,10 +124,10 @@ def waiting() -> Iterator[None]:
 
 
 def seconds() -> float:
-    """Seconds during which at least one thread of this process compiled."""
+    """Return the seconds during which at least one thread of this process compiled."""
     return _CLOCK.seconds()
 
 
 def thread_seconds() -> float:
-    """Seconds that this thread has compiled, or waited for another thread that compiled."""
+    """Return the seconds that this thread has compiled, or waited for another thread that compiled."""
     return _CLOCK.thread_seconds()

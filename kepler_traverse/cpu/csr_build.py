@@ -212,19 +212,19 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
                 for e in range(begin, end):
                     starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
 
-                at = 0
+                place = 0
                 for digit in range(_DIGIT_VALUES):
                     size = starts[digit]
-                    starts[digit] = at
-                    at += size
+                    starts[digit] = place
+                    place += size
 
                 for e in range(begin, end):
                     digit = (targets[e] >> shift) & (_DIGIT_VALUES - 1)
-                    at = starts[digit]
+                    place = starts[digit]
                     starts[digit] += 1
-                    sorted_targets[at] = targets[e]
+                    sorted_targets[place] = targets[e]
                     if weights.size:
-                        sorted_weights[at] = weights[e]
+                        sorted_weights[place] = weights[e]
 
                 for e in range(begin, end):
                     targets[e] = sorted_targets[e - begin]
@@ -260,7 +260,11 @@ def _merge_parallel_edges(offsets, targets, weights):
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch=None):
-    """See ``protocols.CsrBackend.assemble``."""
+    """Build the CSR of an edge list; see ``protocols.CsrBackend.assemble``.
+
+    Return offsets, targets and weights, and the numbers of self-loops and of parallel edges left
+    out.
+    """
     empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
     src = read_only(src)
@@ -307,13 +311,13 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         if counts[1]:
             n = threads.count()
             longest = -int(counts[1])
-            own = (
+            scratch_of_threads = (
                 empty(n * longest, src.dtype).reshape(n, longest),
                 empty(n * longest, bits.dtype).reshape(n, longest),
                 np.empty((n, _DIGIT_VALUES), np.int64),
             )
             edges = Edges(offsets, targets, target_bits)
-            threads.run(_sort_long_lists, n_blocks, edges, counts, own=own)
+            threads.run(_sort_long_lists, n_blocks, edges, counts, own=scratch_of_threads)
 
     # Merge parallel edges. Arrays are cut before they are viewed: one with views is not resized.
     parallel = int(counts[0])
@@ -325,10 +329,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         targets = _shorten(targets, total - parallel)
         if target_bits.size:
             target_bits = _shorten(target_bits, total - parallel)
-    if weight is None:
-        weights = None
-    else:
-        weights = target_bits.view(weight.dtype)
+    weights = None if weight is None else target_bits.view(weight.dtype)
     return offsets, targets, weights, int(self_loops), parallel
 
 
@@ -393,11 +394,11 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            at = cursor[v]
+            place = cursor[v]
             cursor[v] += 1
-            sources[at] = u
+            sources[place] = u
             if weights.size:
-                reverse_weights[at] = weights[e]
+                reverse_weights[place] = weights[e]
 
 
 def transpose(offsets, targets, weights):
@@ -413,10 +414,7 @@ def transpose(offsets, targets, weights):
     np.cumsum(reverse_offsets, out=reverse_offsets)
 
     sources = np.empty_like(targets)
-    if weights is None:
-        reverse_weights = None
-    else:
-        reverse_weights = np.empty_like(weights)
+    reverse_weights = None if weights is None else np.empty_like(weights)
     _fill_reverse(
         offsets,
         targets,
@@ -443,7 +441,10 @@ def _look_up(ids, lowest, rank, numbers):
 
 
 def renumber(columns, dtype, scratch=None):
-    """See ``protocols.CsrBackend.renumber``."""
+    """Replace ids by their ranks; see ``protocols.CsrBackend.renumber``.
+
+    Return the ids, ascending and without duplicates, and the ranks of each column.
+    """
     kind = np.result_type(*columns)
     occupied = [column for column in columns if column.size]
     if not occupied:

@@ -131,9 +131,9 @@ def _find_faults(next_block, n_blocks, edges, rules, faults, balance):
 
                 # The edge adds its hash, and takes away that of the edge in the other direction.
                 if rules.both_ways:
-                    here = np.uint64(v)
-                    there = np.uint64(u)
-                    total += mix_one(mix_one(here ^ key) + there + weight)
-                    total -= mix_one(mix_one(there ^ key) + here + weight)
+                    tail = np.uint64(v)
+                    head = np.uint64(u)
+                    total += mix_one(mix_one(tail ^ key) + head + weight)
+                    total -= mix_one(mix_one(head ^ key) + tail + weight)
         balance[block] = total
         block = atomic_add(next_block, 0, 1)

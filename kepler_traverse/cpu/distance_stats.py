@@ -65,6 +65,7 @@ def fold_sums(sums):
     """
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)
+        # Zeros fill the last block.
         padded = np.zeros((*sums.shape[:-1], n_pieces * PIECE))
         padded[..., : sums.shape[-1]] = sums
         values = padded.reshape(*sums.shape[:-1], n_pieces, PIECE)
@@ -77,7 +78,9 @@ def fold_sums(sums):
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
-    """As ``kepler_traverse.search.distance_stats.count_bins``."""
+    """Count the distances of each row in bins, int64 of shape (k, n_bins); see
+    ``search.distance_stats.count_bins``.
+    """
     totals = np.empty((len(distance), n_bins), np.int64)
     for i, row in enumerate(distance):
         counts = np.zeros((_COUNTERS, n_bins), np.int64)
@@ -95,7 +98,9 @@ def bins_of_hops(distance, shift, first, n_bins: int):
 
 
 def levels(distance, offsets, limit):
-    """As ``kepler_traverse.search.distance_stats.count_levels``."""
+    """Yield the counts of vertices at 0, 1, 2, ... hops, and of edges, for some rows at a time; see
+    ``search.distance_stats.count_levels``.
+    """
     rows = []
     edges = []
     most_levels = 0
@@ -130,7 +135,9 @@ def _pad_rows(rows, longest: int):
 
 
 def summary_of_levels(counts):
-    """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
+    """Return the vertices, the last level, the sum of hops and that of 1 / hops of each row of
+    counts, float64 of shape (k, 4); see ``search.distance_stats.summary_of_levels``.
+    """
     counts = np.ascontiguousarray(counts, np.int64)
     summary = np.zeros((len(counts), 4))
     _summary_of_levels(counts, summary, np.empty(counts.shape[1]))

@@ -47,7 +47,11 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
 
 
 def find_edges(offsets, targets, src, dst, dtype):
-    """See ``protocols.EdgeRowsBackend``; ``src`` and ``dst`` are of the type of the targets."""
+    """Return the stored edge of each row of an edge list, -1 - src where there is none; see
+    ``protocols.EdgeRowsBackend``.
+
+    ``src`` and ``dst`` are of the type of the targets.
+    """
     edges = np.empty(src.size, dtype)
     arrays = [_as_input(array) for array in (offsets, targets, src, dst)]
     threads.run(_find_edges, min(src.size, _BLOCKS), *arrays, edges)
@@ -74,7 +78,9 @@ def _lower_weights(edges, weights, known, lowest):
 
 
 def lowest_weights(edges, weights, n_edges: int):
-    """See ``protocols.EdgeRowsBackend``."""
+    """Return the smallest weight of the rows of each stored edge; see
+    ``protocols.EdgeRowsBackend``.
+    """
     lowest = np.empty(n_edges, weights.dtype)
     known = np.zeros(n_edges, np.bool_)
     for positions in edges:
@@ -98,7 +104,9 @@ def _find_first_rows(edges, bits, stored, rows):
 
 
 def rows_that_count(edges, weights, stored, n_edges: int, dtype):
-    """See ``protocols.EdgeRowsBackend``."""
+    """Return the first row of each stored edge that has its weight; see
+    ``protocols.EdgeRowsBackend``.
+    """
     rows = np.full(n_edges, -1, dtype)
     nothing = np.zeros(0, np.int32)
     # Their bits, so that the code is compiled once per width.

@@ -15,6 +15,7 @@ class Neighbors(NamedTuple):
 
     @classmethod
     def of(cls, graph: Any) -> Neighbors:
+        """Return the neighbors of all vertices of a graph."""
         return cls(graph.offsets, graph.targets)
 
 
@@ -27,4 +28,5 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(cls, graph: Any) -> Edges:
+        """Return the edges of a graph with weights."""
         return cls(graph.offsets, graph.targets, graph.weights)

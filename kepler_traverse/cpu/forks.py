@@ -67,4 +67,5 @@ def _disarm(kernel: Any) -> None:
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
+    """Raise the error of a kernel whose threads a fork has lost."""
     raise ForkError(_MESSAGE)

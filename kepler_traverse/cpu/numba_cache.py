@@ -146,6 +146,11 @@ def _can_be_made(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
+def _is_private(status: os.stat_result) -> bool:
+    """Return whether a folder is this user's, and no other user can write to it."""
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
 def _private_temporary_folder() -> Path:
     """Return a folder for compiled code that only this user can write to: another user that could
     would have code of theirs run.
@@ -158,12 +163,7 @@ def _private_temporary_folder() -> Path:
         status = folder.lstat()
     except OSError:
         status = None
-    if (
-        status
-        and stat.S_ISDIR(status.st_mode)
-        and status.st_uid == os.getuid()
-        and not status.st_mode & 0o022
-    ):
+    if status and stat.S_ISDIR(status.st_mode) and _is_private(status):
         return folder
     return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
 
@@ -178,7 +178,6 @@ def own_folder() -> Path | None:
         status = folder.stat()
     except (OSError, RuntimeError):  # RuntimeError: no home
         return None
-    is_own = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    if is_own and os.access(folder, os.W_OK):
+    if _is_private(status) and os.access(folder, os.W_OK):
         return folder
     return None

@@ -22,5 +22,5 @@ def replace() -> None:
 
 
 def _replace_in_child() -> None:
-    # A thread that the child does not have may have held the lock.
+    """Give Numba a new lock: a thread that the child does not have may have held the old one."""
     parallel._backend_init_process_lock = threading.RLock()

@@ -32,12 +32,11 @@ class Within(NamedTuple):
 def sums(
     distance, lowest, bounds, integers, floats, decay: int, parameters: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its
-    parameters.
+    """Add up attributes within cutoffs, per source; see ``kinds.opportunities.sums_within``.
 
-    ``integers`` and ``floats`` are attributes of shape (n_attributes, n_vertices). Return an int64
-    array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k, n_floats,
-    n_cutoffs).
+    ``integers`` and ``floats`` are attributes of shape (n_attributes, n_vertices), and the decay is
+    a number with its parameters. Return an int64 array of shape (k, n_integers, n_cutoffs), and a
+    float64 array of shape (k, n_floats, n_cutoffs).
     """
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)

@@ -180,10 +180,10 @@ def _length(weights, e, unit):
 
 
 @njit(cache=True, nogil=True)
-def nearer_edge(v, own, walks):
+def nearer_edge(v, own_distance, walks):
     """Return the tight edge into v from the smallest in-neighbor that is nearer, or ``NO_EDGE``.
 
-    ``own`` is the distance of v. Edges are positions in the reversed graph.
+    ``own_distance`` is the distance of v. Edges are positions in the reversed graph.
     """
     offsets = walks.offsets
     sources = walks.sources
@@ -193,30 +193,30 @@ def nearer_edge(v, own, walks):
     above = walks.above
     for e in range(offsets[v], offsets[v + 1]):
         length = _length(weights, e, unit)
-        d = _distance_before(np.int64(sources[e]), own - length, distance, above)
+        d = _distance_before(np.int64(sources[e]), own_distance - length, distance, above)
         # Compared in the type of the distances, in which the search has added.
-        if 0 <= d < own and distance.dtype.type(d + length) == own:
+        if 0 <= d < own_distance and distance.dtype.type(d + length) == own_distance:
             return np.int64(e)
     return np.int64(NO_EDGE)
 
 
 @njit(cache=True, nogil=True)
-def along_level(v, source, own, size, walks):
+def along_level(v, source, own_distance, size, walks):
     """Append the path from a vertex over edges of length zero to one that has a nearer predecessor.
 
-    It may end at the source instead. Of the vertices at this distance, ``own``, a predecessor has
-    fewer such edges before it. A search back from v finds the nearest vertices that need none, and
-    which vertices lie on the way there. ``size`` vertices are on the path before. Return how many
-    are on it then, or ``NO_EDGE`` if none is found.
+    It may end at the source instead. Of the vertices at this distance, ``own_distance``, a
+    predecessor has fewer such edges before it. A search back from v finds the nearest vertices that
+    need none, and which vertices lie on the way there. ``size`` vertices are on the path before.
+    Return how many are on it then, or ``NO_EDGE`` if none is found.
     """
-    depth, last = _search_level(v, source, own, walks)
+    depth, last = _search_level(v, source, own_distance, walks)
     n_path = np.int64(NO_EDGE)
     if depth >= 0:
-        _mark_dead_ends(source, own, depth, last, walks)
+        _mark_dead_ends(source, own_distance, depth, last, walks)
         n_path = size
         x = v
         while walks.level[x] < depth:
-            x = _next_of_level(x, own, walks)
+            x = _next_of_level(x, own_distance, walks)
             walks.path[n_path] = x
             n_path += 1
 
@@ -226,22 +226,24 @@ def along_level(v, source, own, size, walks):
 
 
 @njit(cache=True, nogil=True)
-def _is_end(x, source, own, walks):
+def _is_end(x, source, own_distance, walks):
     """Return whether a path along a level may end here: at the source, or before a nearer vertex."""
     if x == source:
         return True
-    return nearer_edge(x, own, walks) != NO_EDGE
+    return nearer_edge(x, own_distance, walks) != NO_EDGE
 
 
 @njit(cache=True, nogil=True)
-def _is_level(e, own, walks):
-    """Return whether an edge adds nothing to the distance ``own``, in the type of the distances."""
+def _is_level(e, own_distance, walks):
+    """Return whether an edge adds nothing to the distance ``own_distance``, in the type of the
+    distances.
+    """
     distance = walks.distance
-    return distance.dtype.type(own + _length(walks.weights, e, walks.unit)) == own
+    return distance.dtype.type(own_distance + _length(walks.weights, e, walks.unit)) == own_distance
 
 
 @njit(cache=True, nogil=True)
-def _search_level(v, source, own, walks):
+def _search_level(v, source, own_distance, walks):
     """Search back from v, layer by layer, until a layer has a vertex at which the path may end.
 
     Layers stand in ``level``, and their vertices in ``queue``. Return the layer, or -1 if there is
@@ -259,10 +261,10 @@ def _search_level(v, source, own, walks):
         is_found = False
         for i in range(first, end):
             x = np.int64(queue[i])
-            if x == source or (depth > 0 and _is_end(x, source, own, walks)):
+            if x == source or (depth > 0 and _is_end(x, source, own_distance, walks)):
                 is_found = True
             elif not is_found:
-                last = _add_layer(x, own, depth + 1, last, walks)
+                last = _add_layer(x, own_distance, depth + 1, last, walks)
         if is_found:
             return depth, last
         first = end
@@ -271,17 +273,17 @@ def _search_level(v, source, own, walks):
 
 
 @njit(cache=True, nogil=True)
-def _add_layer(x, own, depth, last, walks):
-    """Put the in-neighbors of x that are at its distance ``own``, and in no layer yet, into the
-    layer ``depth``.
+def _add_layer(x, own_distance, depth, last, walks):
+    """Put the in-neighbors of x that are at its distance ``own_distance``, and in no layer yet,
+    into the layer ``depth``.
 
     Return how many vertices are in the queue then.
     """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
-        if walks.level[u] != _UNSEEN or not _is_level(e, own, walks):
+        if walks.level[u] != _UNSEEN or not _is_level(e, own_distance, walks):
             continue
-        if distance_at(u, walks.distance, walks.above) == own:
+        if distance_at(u, walks.distance, walks.above) == own_distance:
             walks.level[u] = depth
             walks.queue[last] = u
             last += 1
@@ -289,7 +291,7 @@ def _add_layer(x, own, depth, last, walks):
 
 
 @njit(cache=True, nogil=True)
-def _mark_dead_ends(source, own, depth, last, walks):
+def _mark_dead_ends(source, own_distance, depth, last, walks):
     """Mark the vertices of the queue from which no path along the layers leads to an end in the
     layer ``depth``.
     """
@@ -297,19 +299,19 @@ def _mark_dead_ends(source, own, depth, last, walks):
     for i in range(last - 1, -1, -1):
         x = np.int64(walks.queue[i])
         if level[x] == depth:
-            leads = _is_end(x, source, own, walks)
+            leads = _is_end(x, source, own_distance, walks)
         else:
-            leads = level[x] < depth and _next_of_level(x, own, walks) >= 0
+            leads = level[x] < depth and _next_of_level(x, own_distance, walks) >= 0
         if not leads:
             level[x] = _OFF
 
 
 @njit(cache=True, nogil=True)
-def _next_of_level(x, own, walks):
+def _next_of_level(x, own_distance, walks):
     """Return the smallest in-neighbor in the next layer, or -1."""
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
-        if walks.level[u] == walks.level[x] + 1 and _is_level(e, own, walks):
+        if walks.level[u] == walks.level[x] + 1 and _is_level(e, own_distance, walks):
             return u
     return np.int64(-1)
 
@@ -328,14 +330,14 @@ def walk(source, target, walks):
     size = np.int64(1)
     v = np.int64(target)
     while v != source:
-        own = distance_at(v, distance, above)
-        edge = nearer_edge(v, own, walks)
+        own_distance = distance_at(v, distance, above)
+        edge = nearer_edge(v, own_distance, walks)
         if edge != NO_EDGE:
             v = np.int64(sources[edge])
             path[size] = v
             size += 1
             continue
-        size = along_level(v, source, own, size, walks)
+        size = along_level(v, source, own_distance, size, walks)
         if size == NO_EDGE:
             return size
         v = np.int64(path[size - 1])

@@ -122,7 +122,7 @@ class _Ends(NamedTuple):
 
     is_target: np.ndarray  # uint8 (n_vertices,): 1 for targets, and 2 once they are found
     goals: Goals
-    left: np.ndarray  # how many goals each group still needs
+    needs_left: np.ndarray  # how many goals each group still needs
 
 
 class _HopSearch(NamedTuple):
@@ -389,8 +389,8 @@ def _sort_reached(keeps, table, size, n_seen):
     row = table.met[1:size]
     if keeps == GOALS:
         row = np.empty(n_seen, table.met.dtype)
-        for at in range(n_seen):
-            row[at] = table.met[table.seen[at]]
+        for i in range(n_seen):
+            row[i] = table.met[table.seen[i]]
     _sort(row)
     return row
 
@@ -402,10 +402,10 @@ def _count_per_lane(keeps, table, n_vertices, counts):
     unreached = lines.dtype.type(np.inf)
     for lane in range(counts.size):
         counts[lane] = 0
-    for at in range(n_vertices):
-        slot = at + 1
+    for i in range(n_vertices):
+        slot = i + 1
         if keeps == GOALS:
-            slot = table.seen[at]
+            slot = table.seen[i]
         for lane in range(counts.size):
             is_within = lines[slot, lane] <= lines[0, lane]
             counts[lane] += is_within & (lines[slot, lane] != unreached)
@@ -460,7 +460,7 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
     size, n_seen, is_endless = _begin(line, goals, table, place, doublings)
     n_sources = size - 1
     counts = _Counts(size, n_sources, n_sources, n_seen)
-    left = goals.needs.copy()
+    needs_left = goals.needs.copy()
     most_needed = _largest(goals.needs)
     buckets_per_unit = edges.buckets_per_unit
     bucket = np.int64(0)
@@ -475,7 +475,7 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
         has_ended = are_settled and not is_endless
         if goals.needs.size and counts.n_seen >= most_needed:
             has_ended = _settle_goals(
-                line, goals, table, counts.n_seen, left, buckets_per_unit, bound
+                line, goals, table, counts.n_seen, needs_left, buckets_per_unit, bound
             )
         if has_ended or counts.n_waiting == 0:
             break
@@ -486,12 +486,12 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
 
     # The next search finds the ring empty, or the places clear and a larger table.
     if not fits:
-        for at in range(1, counts.size):
-            place[table.met[at]] = 0
+        for slot in range(1, counts.size):
+            place[table.met[slot]] = 0
         return 0, n_edges, counts.n_seen
     if counts.n_waiting:
-        for at in range(_RING):  # the assignment of a slice would take seconds to compile
-            table.heads[at] = -1
+        for ring in range(_RING):  # the assignment of a slice would take seconds to compile
+            table.heads[ring] = -1
     return counts.size, n_edges, counts.n_seen
 
 
@@ -514,9 +514,11 @@ def _begin(line, goals, table, place, doublings):
             continue
         line.next_target[lane] = line.list_of[lane, 0]
         is_endless |= line.list_of[lane, 0] == line.list_of[lane, 1]
+
+        # Lanes of one source share a slot, which gets an entry of the first bucket.
         source = line.sources[lane]
         slot = place[source]
-        if slot == 0:  # else an earlier lane has the same source
+        if slot == 0:
             slot = size
             place[source] = slot
             table.met[slot] = source
@@ -580,10 +582,10 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
 
 
 @njit(cache=True, nogil=True)
-def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
+def _settle_goals(line, goals, table, n_seen, needs_left, buckets_per_unit, bound):
     """End sources of whose goals as many as each group needs are settled, at the farthest of these.
 
-    ``left`` is scratch memory for what the groups still need. Return whether all sources have
+    ``needs_left`` is scratch memory for what the groups still need. Return whether all sources have
     ended.
     """
     lines = table.lines
@@ -595,18 +597,18 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
         n_left = goals.needs.size
         farthest = line.limits.dtype.type(0)
         for g in range(goals.needs.size):
-            left[g] = goals.needs[g]
+            needs_left[g] = goals.needs[g]
 
         # Count the settled goals off the needs of their groups.
-        for at in range(n_seen):
-            d = lines[table.seen[at], lane]
+        for goal in range(n_seen):
+            d = lines[table.seen[goal], lane]
             if not _is_final(d, unreached, buckets_per_unit, bound):
                 continue
             farthest = max(farthest, d)
-            v = table.met[table.seen[at]]
+            v = table.met[table.seen[goal]]
             for i in range(goals.first_group[v], goals.first_group[v + 1]):
-                left[goals.groups[i]] -= 1
-                n_left -= left[goals.groups[i]] == 0
+                needs_left[goals.groups[i]] -= 1
+                n_left -= needs_left[goals.groups[i]] == 0
 
         if n_left == 0:
             line.next_target[lane] = 1
@@ -734,10 +736,10 @@ def search_hops(edges, wanted, is_target, stamp):
 
         # Search, with arrays of twice the size until they have room for all that is found.
         while True:
-            missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, ends.left)
+            missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, ends.needs_left)
             base = _next_base(stamp)
-            most = wanted.most - n_edges
-            search = _HopSearch(wanted.sources[i], limits[i], most, keeps == COUNTS)
+            max_edges = wanted.most - n_edges
+            search = _HopSearch(wanted.sources[i], limits[i], max_edges, keeps == COUNTS)
             stamps = _Stamps(stamp, base, base)
             n_reached, n_looked, stop, n_levels = _bfs(
                 edges, search, vertices[row_begin:], distances[row_begin:], stamps, missing, ends
@@ -761,8 +763,8 @@ def search_hops(edges, wanted, is_target, stamp):
             n_reached = n_levels
         elif keeps != NOTHING:
             _sort(vertices[row_begin : row_begin + n_reached])
-            for at in range(row_begin, row_begin + n_reached):
-                distances[at] = stamp[vertices[at]] - base
+            for entry in range(row_begin, row_begin + n_reached):
+                distances[entry] = stamp[vertices[entry]] - base
         if keeps != NOTHING:
             sizes[i] = n_reached
         stops[i] = stop
@@ -783,10 +785,10 @@ def _mark_targets(targets, is_target):
 
 
 @njit(cache=True, nogil=True)
-def _copy_needs(goals, left):
+def _copy_needs(goals, needs_left):
     """Begin to count what each group needs, and return how many groups there are."""
     for g in range(goals.needs.size):
-        left[g] = goals.needs[g]
+        needs_left[g] = goals.needs[g]
     return np.int64(goals.needs.size)
 
 
@@ -804,8 +806,8 @@ def _next_base(stamp):
 def _keep_goals(goals, vertices):
     """Move the goals among some vertices to the front, and return how many there are."""
     n_goals = 0
-    for at in range(vertices.size):
-        v = vertices[at]
+    for i in range(vertices.size):
+        v = vertices[i]
         vertices[n_goals] = v
         n_goals += goals.first_group[v + 1] > goals.first_group[v]
     return n_goals
@@ -887,14 +889,14 @@ def _count_off(v, missing, ends):
     """Count a vertex that is found off what is missing, and return what is still missing."""
     is_target = ends.is_target
     goals = ends.goals
-    left = ends.left
+    needs_left = ends.needs_left
     if missing > 0 and is_target[v] == 1:
         is_target[v] = 2
         missing -= 1
-    if left.size:
+    if needs_left.size:
         for i in range(goals.first_group[v], goals.first_group[v + 1]):
-            left[goals.groups[i]] -= 1
-            missing -= left[goals.groups[i]] == 0
+            needs_left[goals.groups[i]] -= 1
+            missing -= needs_left[goals.groups[i]] == 0
     return missing
 
 
@@ -932,7 +934,7 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
     base = stamps.base
     new_stamp = stamps.level
     is_target = ends.is_target
-    has_goals = ends.left.size > 0
+    has_goals = ends.needs_left.size > 0
     tail = level_end
     n_edges = 0
     while head < level_end:
@@ -940,6 +942,7 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
         head += 1
         first_edge = offsets[u]
         last_edge = offsets[u + 1]
+
         # Each of these loads misses the cache where few searches pass a vertex: they begin before
         # they are needed.
         if head + _PREFETCH_DISTANCE < tail:
@@ -957,6 +960,7 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
             is_new = old_stamp < base
             stamp[v] = new_stamp if is_new else old_stamp
             tail += is_new
+
             if missing > 0 and is_target[v] == 1:
                 is_target[v] = 2
                 missing -= 1
@@ -1040,8 +1044,8 @@ def _sort_by_digits(row):
         is_in_row = not is_in_row
 
     if not is_in_row:
-        for at in range(row.size):
-            row[at] = unsorted[at]
+        for i in range(row.size):
+            row[i] = unsorted[i]
 
 
 @njit(cache=True, nogil=True)
@@ -1116,9 +1120,9 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
             j += upper_place <= lower_place
             n_folded += 1
 
-        for at in range(n_folded):
-            places[begin + at] = scratch_places[at]
-            values[begin + at] = scratch_values[at]
+        for folded in range(n_folded):
+            places[begin + folded] = scratch_places[folded]
+            values[begin + folded] = scratch_values[folded]
         end = begin + n_folded
         half //= 2
     return values[begin] + (values[begin + 1] if end - begin == 2 else 0.0) + 0.0
@@ -1168,9 +1172,9 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
             n_edges = 0
             nearest = extremes.dtype.type(np.inf)
             farthest = extremes.dtype.type(-np.inf)
-            for at in range(begin, end):
-                v = vertices[at]
-                d = distance[at]
+            for entry in range(begin, end):
+                v = vertices[entry]
+                d = distance[entry]
                 n_edges += edges_before[v + 1] - edges_before[v]
                 if d <= limit:
                     if len(sums):
@@ -1188,9 +1192,9 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
             for s in range(len(sums)):
                 if s == 1:  # the first fold has overwritten the places
                     size = np.int64(0)
-                    for at in range(begin, end):
-                        if distance[at] <= limit:
-                            places[size] = vertices[at]
+                    for entry in range(begin, end):
+                        if distance[entry] <= limit:
+                            places[size] = vertices[entry]
                             size += 1
                 sums[s, i] = _fold(places, values[s], size, n, scratch_places, scratch_values)
 
@@ -1235,9 +1239,9 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
             if decay != NO_DECAY:
                 if row.size > weights.size:
                     weights = np.empty(2 * row.size)
-                for at in range(row.size):
-                    if lowest <= row[at] and row[at] <= bounds[-1]:
-                        weights[at] = weight_at(np.float64(row[at]), decay, wanted.parameters)
+                for entry in range(row.size):
+                    if lowest <= row[entry] and row[entry] <= bounds[-1]:
+                        weights[entry] = weight_at(np.float64(row[entry]), decay, wanted.parameters)
 
             for a in range(len(floats)):
                 for c in range(bounds.size):
@@ -1261,14 +1265,14 @@ def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
         for a in range(n_attributes):
             within[c, a] = 0
 
-    for at in range(row.size):
+    for entry in range(row.size):
         c = bounds.size
-        if lowest <= row[at]:
+        if lowest <= row[entry]:
             c = 0
             for bound in bounds:  # all of them: a branch would be predicted badly
-                c += row[at] > bound
+                c += row[entry] > bound
         for a in range(n_attributes):
-            within[c, a] += integers[a, reached[at]]
+            within[c, a] += integers[a, reached[entry]]
     for a in range(n_attributes):
         total = np.int64(0)
         for c in range(bounds.size):
@@ -1285,12 +1289,12 @@ def _take_within(reached, row, interval, attribute, weights, places, values):
     """
     lowest, bound = interval
     size = np.int64(0)
-    for at in range(row.size):
-        if lowest <= row[at] and row[at] <= bound:
-            value = attribute[reached[at]]
+    for entry in range(row.size):
+        if lowest <= row[entry] and row[entry] <= bound:
+            value = attribute[reached[entry]]
             if weights.size:
-                value *= weights[at]
-            places[size] = reached[at]
+                value *= weights[entry]
+            places[size] = reached[entry]
             values[size] = value
             size += 1
     return size
@@ -1311,9 +1315,9 @@ def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
         if chunk >= n_items:
             return
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
-            for at in range(row_offsets[i], row_offsets[i + 1]):
-                if distance[at] <= limit:
-                    counts[i, int(np.floor(distance[at] * bins_per_unit[i])) - before[i]] += 1
+            for entry in range(row_offsets[i], row_offsets[i + 1]):
+                if distance[entry] <= limit:
+                    counts[i, int(np.floor(distance[entry] * bins_per_unit[i])) - before[i]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -1331,11 +1335,11 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
         if chunk >= n_items:
             return
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
-            for at in range(row_offsets[i], row_offsets[i + 1]):
-                v = vertices[at]
+            for entry in range(row_offsets[i], row_offsets[i + 1]):
+                v = vertices[entry]
                 edges[i] += edges_before[v + 1] - edges_before[v]
-                if distance[at] <= limit:
-                    counts[i, distance[at]] += 1
+                if distance[entry] <= limit:
+                    counts[i, distance[entry]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -1359,10 +1363,10 @@ def point_back(edges, sources, rows, place, predecessor):
             row = np.empty(2 * size, distance.dtype)
         # Place 0 stands for what is not in the row.
         row[0] = -1
-        for at in range(1, size):
-            row[at] = distance[begin + at]
-            predecessor[begin + at] = -1
-            place[vertices[begin + at]] = at
+        for u_place in range(1, size):
+            row[u_place] = distance[begin + u_place]
+            predecessor[begin + u_place] = -1
+            place[vertices[begin + u_place]] = u_place
 
         n_left = size - 1
         if place[sources[i]]:
@@ -1373,8 +1377,8 @@ def point_back(edges, sources, rows, place, predecessor):
             n_left -= _point_along_zeros(edges, vertices, begin, row[:size], place, predecessor)
         n_lost += n_left
 
-        for at in range(1, size):
-            place[vertices[begin + at]] = 0
+        for u_place in range(1, size):
+            place[vertices[begin + u_place]] = 0
     return n_lost
 
 
@@ -1388,22 +1392,22 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    one = weights.dtype.type(1)
+    one_hop = weights.dtype.type(1)
     farthest = row[0]
     for d in row:
         farthest = max(farthest, d)
     n_pointed = 0
-    for at in range(1, row.size):
-        u = vertices[begin + at]
-        d = row[at]
+    for u_place in range(1, row.size):
+        u = vertices[begin + u_place]
+        d = row[u_place]
         if d >= farthest:
             continue  # no vertex of the row is farther
         for e in range(offsets[u], offsets[u + 1]):
-            other = np.int64(place[targets[e]])
-            further = d + (weights[e] if weights.size else one)
+            v_place = np.int64(place[targets[e]])
+            further = d + (weights[e] if weights.size else one_hop)
             # Vertices ascend: the first one is the smallest.
-            if further == row[other] and d < further and predecessor[begin + other] < 0:
-                predecessor[begin + other] = u
+            if further == row[v_place] and d < further and predecessor[begin + v_place] < 0:
+                predecessor[begin + v_place] = u
                 n_pointed += 1
     return n_pointed
 
@@ -1417,16 +1421,16 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    one = weights.dtype.type(1)
+    one_hop = weights.dtype.type(1)
     layer = np.empty(row.size, np.int32)
     queue = np.empty(row.size, np.int64)
     first = last = depth = 0
     # All vertices are written to the queue; those with a predecessor stay there, as layer 0.
-    for at in range(1, row.size):
-        layer[at] = -1
-        queue[last] = at
-        if predecessor[begin + at] >= 0:
-            layer[at] = 0
+    for u_place in range(1, row.size):
+        layer[u_place] = -1
+        queue[last] = u_place
+        if predecessor[begin + u_place] >= 0:
+            layer[u_place] = 0
             last += 1
 
     n_pointed = 0
@@ -1434,20 +1438,20 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
         depth += 1
         end = last
         for j in range(first, end):
-            at = queue[j]
-            u = vertices[begin + at]
+            u_place = queue[j]
+            u = vertices[begin + u_place]
             for e in range(offsets[u], offsets[u + 1]):
-                other = np.int64(place[targets[e]])
-                if row[at] + (weights[e] if weights.size else one) != row[other]:
+                v_place = np.int64(place[targets[e]])
+                if row[u_place] + (weights[e] if weights.size else one_hop) != row[v_place]:
                     continue
-                if layer[other] < 0:
-                    layer[other] = depth
-                    queue[last] = other
+                if layer[v_place] < 0:
+                    layer[v_place] = depth
+                    queue[last] = v_place
                     last += 1
-                    predecessor[begin + other] = u
+                    predecessor[begin + v_place] = u
                     n_pointed += 1
-                elif layer[other] == depth:
-                    predecessor[begin + other] = min(predecessor[begin + other], u)
+                elif layer[v_place] == depth:
+                    predecessor[begin + v_place] = min(predecessor[begin + v_place], u)
         first = end
     return n_pointed
 
@@ -1464,8 +1468,8 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
     first = np.int64(0)
     for i in range(row_offsets.size - 1):
         begin = row_offsets[i] - 1
-        for at in range(row_offsets[i], row_offsets[i + 1]):
-            place[vertices[at]] = at - begin
+        for entry in range(row_offsets[i], row_offsets[i + 1]):
+            place[vertices[entry]] = entry - begin
 
         for j in range(list_offsets[i], list_offsets[i + 1]):
             # Walk back twice: to count the vertices, and to write them from the last place on.
@@ -1485,8 +1489,8 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
                 paths[first - 1 - step] = v
                 v = np.int64(predecessor[begin + place[v]])
 
-        for at in range(row_offsets[i], row_offsets[i + 1]):
-            place[vertices[at]] = 0
+        for entry in range(row_offsets[i], row_offsets[i + 1]):
+            place[vertices[entry]] = 0
     return paths[:first]
 
 
@@ -1535,9 +1539,9 @@ def check(edges, rows, place, findings, predecessor):
             queue = np.empty(2 * size, np.int64)
         # Place 0 stands for what is not in the row.
         row[0] = -1
-        for at in range(1, size):
-            row[at] = distance[before + at]
-            place[vertices[before + at]] = at
+        for v_place in range(1, size):
+            row[v_place] = distance[before + v_place]
+            place[vertices[before + v_place]] = v_place
         state[place[sources[i]]] = _EXPLAINED
 
         scratch = _RowScratch(row[:size], state, place)
@@ -1545,14 +1549,14 @@ def check(edges, rows, place, findings, predecessor):
         _explain_by_chains(edges, vertices, before, scratch, queue, predecessor)
 
         # Note what is not explained, and clear the places.
-        for at in range(1, size):
-            v = vertices[before + at]
-            if state[at] == _WAITS:
+        for v_place in range(1, size):
+            v = vertices[before + v_place]
+            if state[v_place] == _WAITS:
                 note(findings, C5, i, v)
-            elif state[at] < _WAITS:
+            elif state[v_place] < _WAITS:
                 note(findings, C4, i, v)
             place[v] = 0
-            state[at] = 0
+            state[v_place] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -1566,20 +1570,21 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
     end = rows.offsets[i + 1]
     is_sound = True
     has_source = False
-    for at in range(begin, end):
-        v = vertices[at]
-        d = distance[at]
-        ascends = v >= 0 and v < n_vertices and (at == begin or vertices[at - 1] < v)
+    for entry in range(begin, end):
+        v = vertices[entry]
+        d = distance[entry]
+        ascends = v >= 0 and v < n_vertices and (entry == begin or vertices[entry - 1] < v)
         is_within = d >= 0 and d <= limits[i] and d < np.inf
         is_negative_zero = has_weights and np.signbit(np.float64(d))
         if not (ascends and is_within) or is_negative_zero:
             note(findings, C2, i, max(0, min(v, n_vertices - 1)))
             is_sound = False
+
         if v == sources[i]:
             has_source = True
             if d != 0:
                 note(findings, C1, i, v)
-            if predecessor is not None and predecessor[at] != v:
+            if predecessor is not None and predecessor[entry] != v:
                 note(findings, C1, i, v)
     if limits[i] >= 0 and not has_source:
         note(findings, C1, i, sources[i])
@@ -1598,31 +1603,31 @@ def _check_edges(i, rows, edges, scratch, findings, predecessor):
     row = scratch.row
     state = scratch.state
     place = scratch.place
-    one = weights.dtype.type(1)
-    for at in range(1, row.size):
-        u = vertices[before + at]
-        d = row[at]
+    one_hop = weights.dtype.type(1)
+    for u_place in range(1, row.size):
+        u = vertices[before + u_place]
+        d = row[u_place]
         if weights.size == 0 and d >= limit:
             continue  # one hop more is beyond the limit
 
         is_broken = False
         for e in range(offsets[u], offsets[u + 1]):  # branches would be predicted badly
-            other = place[targets[e]]
-            further = d + (weights[e] if weights.size else one)
-            is_broken |= (further < row[other]) | ((other == 0) & (further <= limit))
-            is_equal = further == row[other]
+            v_place = place[targets[e]]
+            further = d + (weights[e] if weights.size else one_hop)
+            is_broken |= (further < row[v_place]) | ((v_place == 0) & (further <= limit))
+            is_equal = further == row[v_place]
             if predecessor is not None:
-                is_equal &= predecessor[before + other] == u
+                is_equal &= predecessor[before + v_place] == u
             # What a nearer vertex does not explain waits until a chain from the source reaches it.
-            state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
+            state[v_place] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
         if not is_broken:
             continue
 
         # An edge breaks C3, which is rare: a second pass finds which.
         for e in range(offsets[u], offsets[u + 1]):
-            other = place[targets[e]]
-            further = d + (weights[e] if weights.size else one)
-            if further < row[other] or (other == 0 and further <= limit):
+            v_place = place[targets[e]]
+            further = d + (weights[e] if weights.size else one_hop)
+            if further < row[v_place] or (v_place == 0 and further <= limit):
                 note(findings, C3, i, targets[e])
 
 
@@ -1635,31 +1640,31 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
     row = scratch.row
     state = scratch.state
     place = scratch.place
-    one = weights.dtype.type(1)
+    one_hop = weights.dtype.type(1)
     n_waiting = 0
-    for at in range(1, row.size):
-        n_waiting += state[at] == _WAITS
+    for u_place in range(1, row.size):
+        n_waiting += state[u_place] == _WAITS
     if n_waiting == 0:
         return
 
     # All vertices are written to the queue; those that are explained stay there.
     first = last = 0
-    for at in range(1, row.size):
-        queue[last] = at
-        last += state[at] >= _EXPLAINED
+    for u_place in range(1, row.size):
+        queue[last] = u_place
+        last += state[u_place] >= _EXPLAINED
 
     while first < last:
-        at = queue[first]
+        u_place = queue[first]
         first += 1
-        u = vertices[before + at]
+        u = vertices[before + u_place]
         for e in range(offsets[u], offsets[u + 1]):
-            other = np.int64(place[targets[e]])
-            is_equal = row[at] + (weights[e] if weights.size else one) == row[other]
+            v_place = np.int64(place[targets[e]])
+            is_equal = row[u_place] + (weights[e] if weights.size else one_hop) == row[v_place]
             if predecessor is not None:
-                is_equal &= predecessor[before + other] == u
-            if state[other] == _WAITS and is_equal:
-                state[other] = _EXPLAINED
-                queue[last] = other
+                is_equal &= predecessor[before + v_place] == u
+            if state[v_place] == _WAITS and is_equal:
+                state[v_place] = _EXPLAINED
+                queue[last] = v_place
                 last += 1
 
 

@@ -39,6 +39,7 @@ class _Rows:
         return self._place(array, i)
 
     def _place(self, array: int, i):
+        """Return a pointer to the row of an array at an index of the generated code."""
         kind = self._signature.args[array]
         view = self._context.make_array(kind)(self._context, self._builder, self._args[array])
         indices = [i, ir.Constant(_WORD, 0)]
@@ -56,6 +57,7 @@ class _Rows:
         return self._builder.load(place, align=8)
 
     def store(self, value, place):
+        """Store a row."""
         self._builder.store(value, place, align=8)
 
     def lanes(self):

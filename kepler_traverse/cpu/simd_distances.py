@@ -50,6 +50,7 @@ class _Array:
         self.size = view.nitems
 
     def element(self, at):
+        """Load an element."""
         return self._builder.load(self._builder.gep(self.data, [at]))
 
     def index(self, at):
@@ -105,13 +106,16 @@ class _Lines:
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
     def store(self, value, line):
+        """Store a line."""
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         self._builder.store(value, place, align=self.kind.bitwidth // 8)
 
     def prefetch(self, line):
+        """Begin to load a line into the cache."""
         prefetch(self._builder, self.place(line))
 
     def broadcast(self, value):
+        """Return a line with one value in all lanes."""
         return broadcast(self._builder, value, self.vector)
 
     def unreached(self):
@@ -167,17 +171,17 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, *_ = line.arrays(2)
-        here = line.integer(1)
+        v_index = line.integer(1)
         best = cgutils.alloca_once_value(builder, line.unreached())
-        for _, near in line.neighbors(here, offsets, neighbors):
-            builder.store(line.minimum(builder.load(best), near), best)
+        for _, neighbor_line in line.neighbors(v_index, offsets, neighbors):
+            builder.store(line.minimum(builder.load(best), neighbor_line), best)
 
         nearest = builder.load(best)
         # below the limit, so that one more is within it
         is_near = line.compare("<", nearest, line.broadcast(args[3]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.unreached())
-        return line.bits_of(line.compare("!=", hops, line.load(here)))
+        return line.bits_of(line.compare("!=", hops, line.load(v_index)))
 
     return types.uint64(lines, v, edges, lines.dtype, doublings), generate
 
@@ -195,19 +199,21 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, weights = line.arrays(2)
-        here = line.load(line.integer(1))
+        own_line = line.load(line.integer(1))
         best = cgutils.alloca_once_value(builder, line.unreached())
         nearer = cgutils.alloca_once_value(builder, line.unreached())
-        for edge, near in line.neighbors(line.integer(1), offsets, neighbors):
-            through = builder.fadd(near, line.broadcast(weights.element(edge)))
+        for edge, neighbor_line in line.neighbors(line.integer(1), offsets, neighbors):
+            through = builder.fadd(neighbor_line, line.broadcast(weights.element(edge)))
             builder.store(line.minimum(through, builder.load(best)), best)
-            through = builder.select(line.compare("<", near, here), through, line.unreached())
+            through = builder.select(
+                line.compare("<", neighbor_line, own_line), through, line.unreached()
+            )
             builder.store(line.minimum(through, builder.load(nearer)), nearer)
 
         within = line.compare("<=", builder.load(best), line.broadcast(args[3]))
         nearest = builder.select(within, builder.load(best), line.unreached())
         bits = [
-            line.bits_of(line.compare("!=", here, value))
+            line.bits_of(line.compare("!=", own_line, value))
             for value in (nearest, builder.load(nearer))
         ]
         return context.make_tuple(builder, signature.return_type, bits)
@@ -225,20 +231,20 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        here = line.load(line.integer(1))
-        near = line.load(line.integer(2))
+        v_line = line.load(line.integer(1))
+        u_line = line.load(line.integer(2))
         limits = line.load(ir.Constant(_WORD, 0))
 
         if line.is_float:
-            through = builder.fadd(near, line.broadcast(args[3]))
+            through = builder.fadd(u_line, line.broadcast(args[3]))
             is_within = line.compare("<=", through, limits)
         else:
-            through = builder.add(near, line.broadcast(args[3]))
+            through = builder.add(u_line, line.broadcast(args[3]))
             # one more is within the limit, and no overflow
-            is_within = line.compare("<", near, limits)
+            is_within = line.compare("<", u_line, limits)
 
-        is_new = builder.and_(is_within, line.compare("<", through, here))
-        line.store(builder.select(is_new, through, here), line.integer(1))
+        is_new = builder.and_(is_within, line.compare("<", through, v_line))
+        line.store(builder.select(is_new, through, v_line), line.integer(1))
 
         # The minimum is that of unsigned integers: bits of floats of 0 or more are in their order.
         bits = ir.IntType(line.kind.bitwidth)

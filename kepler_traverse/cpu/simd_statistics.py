@@ -74,8 +74,8 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         ones = ir.Constant(wide, [1.0] * WIDTH)
         smallest_at = vector_at(ends, ir.Constant(_WORD, 0))
         farthest_at = vector_at(ends, ir.Constant(_WORD, WIDTH))
-        near = cgutils.alloca_once_value(builder, builder.load(smallest_at, align=align))
-        far = cgutils.alloca_once_value(builder, builder.load(farthest_at, align=align))
+        nearest = cgutils.alloca_once_value(builder, builder.load(smallest_at, align=align))
+        farthest = cgutils.alloca_once_value(builder, builder.load(farthest_at, align=align))
         n_within = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
         n_finite = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
 
@@ -88,15 +88,15 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
             for i in range(_TOGETHER):
                 place = builder.add(loop.index, ir.Constant(_WORD, _STEPS * i))
                 index = builder.add(first, builder.mul(place, ir.Constant(_WORD, WIDTH)))
-                here = builder.load(vector_at(block, index), align=align)
-                are_within = builder.fcmp_ordered("<=", here, limit)
+                distances_of_step = builder.load(vector_at(block, index), align=align)
+                are_within = builder.fcmp_ordered("<=", distances_of_step, limit)
                 count(n_within, are_within)
-                count(n_finite, builder.fcmp_ordered("<=", here, largest))
-                lower_or_raise(near, "<", here, are_within)
-                lower_or_raise(far, ">", here, are_within)
-                double = here
+                count(n_finite, builder.fcmp_ordered("<=", distances_of_step, largest))
+                lower_or_raise(nearest, "<", distances_of_step, are_within)
+                lower_or_raise(farthest, ">", distances_of_step, are_within)
+                double = distances_of_step
                 if number != ir.DoubleType():
-                    double = builder.fpext(here, wide)
+                    double = builder.fpext(distances_of_step, wide)
                 sums.append(builder.select(are_within, double, zeros))
                 are_positive = builder.and_(are_within, builder.fcmp_ordered(">", double, zeros))
                 reciprocals.append(builder.select(are_positive, builder.fdiv(ones, double), zeros))
@@ -104,8 +104,8 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
             builder.store(
                 _add_by_halves(builder, reciprocals), builder.gep(step_reciprocals, [loop.index])
             )
-        builder.store(builder.load(near), smallest_at, align=align)
-        builder.store(builder.load(far), farthest_at, align=align)
+        builder.store(builder.load(nearest), smallest_at, align=align)
+        builder.store(builder.load(farthest), farthest_at, align=align)
 
         def fold(vectors):
             """Add the vectors of all steps, and then the numbers of the one that is left."""

@@ -49,15 +49,15 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
         offsets, heads, weights = line.arrays(3)
         nothing = line.broadcast(args[4])
         is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
-        here = line.integer(1)
+        v_index = line.integer(1)
         best = cgutils.alloca_once_value(
-            builder, builder.select(is_line_set, line.load(here), nothing)
+            builder, builder.select(is_line_set, line.load(v_index), nothing)
         )
 
-        for edge, near in line.neighbors(here, offsets, heads):
-            through = builder.add(near, line.broadcast(weights.element(edge)))
+        for edge, neighbor_line in line.neighbors(v_index, offsets, heads):
+            through = builder.add(neighbor_line, line.broadcast(weights.element(edge)))
             builder.store(line.minimum(through, builder.load(best)), best)
-        line.store(builder.load(best), here)
+        line.store(builder.load(best), v_index)
         return context.get_dummy_value()
 
     return types.void(lines, v, is_set, edges, lines.dtype, doublings), generate
@@ -86,26 +86,26 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
 
         nothing = line.broadcast(args[4])
         is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
-        here = line.integer(1)
-        held = builder.select(is_line_set, line.load(here), nothing)
+        v_index = line.integer(1)
+        held = builder.select(is_line_set, line.load(v_index), nothing)
         held_place = builder.bitcast(held_line.data, line.vector.as_pointer())
         builder.store(held, held_place, align=line.kind.bitwidth // 8)
 
         best = cgutils.alloca_once_value(builder, held)
-        total = cgutils.alloca_once_value(builder, builder.load(sums_at(here), align=width))
+        total = cgutils.alloca_once_value(builder, builder.load(sums_at(v_index), align=width))
         none = ir.Constant(line.vector, [0] * line.count)
         ties = cgutils.alloca_once_value(builder, none)
         last = builder.sub(heads.size, ir.Constant(_WORD, 1))
-        for edge, near in line.neighbors(here, offsets, heads):
+        for edge, neighbor_line in line.neighbors(v_index, offsets, heads):
             # The sums of later edges are prefetched, as their lines are.
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
             prefetch(builder, sums_at(heads.index(later)))
 
-            there = heads.index(edge)
-            through = builder.add(near, line.broadcast(weights.element(edge)))
+            neighbor_index = heads.index(edge)
+            through = builder.add(neighbor_line, line.broadcast(weights.element(edge)))
             adds = broadcast(builder, added.element(edge), vector)
-            summed = builder.add(builder.load(sums_at(there), align=width), adds)
+            summed = builder.add(builder.load(sums_at(neighbor_index), align=width), adds)
 
             is_less = builder.icmp_signed("<", through, builder.load(best))
             is_tie = builder.icmp_signed("==", through, held)
@@ -114,8 +114,8 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
             builder.store(builder.select(is_less, through, builder.load(best)), best)
             builder.store(builder.select(is_less, summed, builder.load(total)), total)
 
-        line.store(builder.load(best), here)
-        builder.store(builder.load(total), sums_at(here), align=width)
+        line.store(builder.load(best), v_index)
+        builder.store(builder.load(total), sums_at(v_index), align=width)
         return line.bits_of(builder.icmp_unsigned("!=", builder.load(ties), none))
 
     number = lines[0].dtype

@@ -118,8 +118,8 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
         # Walk back to a vertex whose sums are known.
         depth = 0
         while tree.stamp[v] != stamp:
-            own = distance[v]
-            edge = nearer_edge(v, own, walks)
+            own_distance = distance[v]
+            edge = nearer_edge(v, own_distance, walks)
             if edge != NO_EDGE:
                 tree.vertex[depth] = v
                 tree.edge[depth] = edge
@@ -128,7 +128,7 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
                 continue
 
             # Edges of length zero come before it; the path along them may meet a known vertex.
-            size = along_level(v, source, own, np.int64(0), walks)
+            size = along_level(v, source, own_distance, np.int64(0), walks)
             if size == NO_EDGE:
                 return v
             for j in range(size):
@@ -191,16 +191,16 @@ def violation(source, stamp, walks, columns, tree):
         v = np.int64(tree.known[i])
         if v == source:
             continue
-        own = distance[v]
+        own_distance = distance[v]
         is_right = False
         for e in range(walks.offsets[v], walks.offsets[v + 1]):
             u = np.int64(walks.sources[e])
-            if not 0 <= distance[u] <= own:
+            if not 0 <= distance[u] <= own_distance:
                 continue
-            if kind(distance[u] + _edge_length(walks.weights, e)) != own:
+            if kind(distance[u] + _edge_length(walks.weights, e)) != own_distance:
                 continue
 
-            is_nearer = distance[u] < own
+            is_nearer = distance[u] < own_distance
             is_equal = tree.stamp[u] == stamp
             for c in range(columns.integers.shape[1]):
                 total = tree.integers[u, c] + columns.integers[e, c]

@@ -24,12 +24,12 @@ _pool: Pool | None = None
 
 
 def max_threads() -> int:
-    """Threads that a call may ever use in this process."""
+    """Return how many threads a call may ever use in this process."""
     return numba.config.NUMBA_NUM_THREADS
 
 
 def count() -> int:
-    """Threads that the calling thread may use now; ``numba.set_num_threads`` sets it."""
+    """Return how many threads the calling thread may use now; ``numba.set_num_threads`` sets it."""
     # Numba knows no other number before its threads have been started, which takes time and is not
     # needed here.
     numbas = sys.modules.get("numba.np.ufunc.parallel")
@@ -101,6 +101,7 @@ def on_each(
 
 
 def _threads() -> Pool:
+    """Return the threads of this process, which are started at the first call."""
     global _pool
     if _pool is None:
         _pool = Pool(max_threads() - 1)
@@ -108,11 +109,13 @@ def _threads() -> Pool:
 
 
 def _after_fork() -> None:
+    """Forget the threads of the parent, which a child does not have."""
     global _pool
-    _pool = None  # its threads are the parent's
+    _pool = None
 
 
 def _at_exit() -> None:
+    """End the threads before the interpreter ends."""
     if _pool is not None:
         _pool.close()
 

@@ -113,7 +113,7 @@ def _mark_entries(count, named, tree):
 
 
 @njit(cache=True, nogil=True)
-def carry(source, served, walks, tree, named, of, sums):
+def carry(source, served, walks, tree, named, cell_kind, sums):
     """Add to the sums what each edge, or each vertex, of the paths to some targets
     carries.
 
@@ -126,7 +126,7 @@ def carry(source, served, walks, tree, named, of, sums):
     named : uint8 array
         Not 0 at the edges of which a path must use one, by their positions in the reversed graph;
         empty if all paths count.
-    of : {EDGES, VERTICES, PAIRS}
+    cell_kind : {EDGES, VERTICES, PAIRS}
         Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is
         added.
     sums : tuple of uint64 and int64 arrays
@@ -239,12 +239,12 @@ def carry(source, served, walks, tree, named, of, sums):
             mark[i] = _UNMARKED
 
     # Hand on from each entry that waits for no other, and on from there as far as that goes.
-    if unexplained == NO_EDGE and of != PAIRS:
+    if unexplained == NO_EDGE and cell_kind != PAIRS:
         for first in range(1, n_entries):
             i = np.int64(first)
             while i > 0 and waits[i] == 0:
                 waits[i] = _NOWHERE
-                cell = edge[i] if of == EDGES else np.int64(vertex[i])
+                cell = edge[i] if cell_kind == EDGES else np.int64(vertex[i])
                 prefetch_entry(low, cell)
                 prefetch_entry(high, cell)
                 parent_entry = np.int64(parent[i])
@@ -254,11 +254,11 @@ def carry(source, served, walks, tree, named, of, sums):
 
     # Add what entries carry to the sums, and clear the tree.
     for i in range(n_entries):
-        if unexplained == NO_EDGE and (of == VERTICES or (of == EDGES and i > 0)):
+        if unexplained == NO_EDGE and (cell_kind == VERTICES or (cell_kind == EDGES and i > 0)):
             add(
                 low,
                 high,
-                edge[i] if of == EDGES else np.int64(vertex[i]),
+                edge[i] if cell_kind == EDGES else np.int64(vertex[i]),
                 entry_low[i],
                 entry_high[i],
             )

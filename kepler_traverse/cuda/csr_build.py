@@ -81,7 +81,11 @@ ENTRIES = (
 def assemble(
     src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
 ) -> tuple[Array, Array, Array | None, int, int]:
-    """See ``protocols.CsrBackend.assemble``."""
+    """Build the CSR of an edge list; see ``protocols.CsrBackend.assemble``.
+
+    Return offsets, targets and weights, and the numbers of self-loops and of parallel edges left
+    out.
+    """
     src = cp.ascontiguousarray(src)
     dst = cp.ascontiguousarray(dst)
     if weight is not None:
@@ -122,7 +126,7 @@ def assemble(
 
 
 def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
-    """As ``cpu.csr_build.count_isolated``."""
+    """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
     n_vertices = offsets.size - 1
     index = targets.dtype
     is_target = None

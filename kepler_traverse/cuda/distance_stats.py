@@ -113,7 +113,9 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
 def bins(
     distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int
 ) -> np.ndarray:
-    """As ``kepler_traverse.search.distance_stats.count_bins``."""
+    """Count the distances of each row in bins, int64 of shape (k, n_bins); see
+    ``search.distance_stats.count_bins``.
+    """
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
@@ -124,8 +126,8 @@ def bins(
 
 
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
-    """Yield level counts and edges of some sources at a time, as
-    ``kepler_traverse.search.distance_stats.count_levels``.
+    """Yield the counts of vertices at 0, 1, 2, ... hops, and of edges, for some rows at a time; see
+    ``search.distance_stats.count_levels``.
     """
     k, n = distance.shape
     per_source = cp.zeros((k, 2), np.int64)
@@ -156,7 +158,9 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
-    """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
+    """Return the vertices, the last level, the sum of hops and that of 1 / hops of each row of
+    counts, float64 of shape (k, 4); see ``search.distance_stats.summary_of_levels``.
+    """
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of
     # blocks.

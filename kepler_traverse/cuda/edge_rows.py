@@ -28,7 +28,9 @@ ENTRIES = (_FIND, _FIRST)
 
 
 def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Array:
-    """See ``cpu.edge_rows.find_edges``."""
+    """Return the stored edge of each row of an edge list, -1 - src where there is none; see
+    ``protocols.EdgeRowsBackend``.
+    """
     edges = cp.empty(src.size, dtype)
     src = cp.ascontiguousarray(src)
     dst = cp.ascontiguousarray(dst)
@@ -49,7 +51,9 @@ def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np
 
 
 def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Array:
-    """See ``cpu.edge_rows.lowest_weights``."""
+    """Return the smallest weight of the rows of each stored edge; see
+    ``protocols.EdgeRowsBackend``.
+    """
     key_dtype = np.dtype(f"i{weights.dtype.itemsize}")
     lowest = cp.full(n_edges, np.iinfo(key_dtype).max, key_dtype)
     weights = cp.ascontiguousarray(weights)
@@ -61,7 +65,9 @@ def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Arra
 def rows_that_count(
     edges: Iterable[Array], weights: Array | None, stored: Array, n_edges: int, dtype: np.dtype
 ) -> Array:
-    """See ``cpu.edge_rows.rows_that_count``."""
+    """Return the first row of each stored edge that has its weight; see
+    ``protocols.EdgeRowsBackend``.
+    """
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
     if weights is not None:
         weights = cp.ascontiguousarray(weights)

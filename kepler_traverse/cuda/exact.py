@@ -20,7 +20,9 @@ _PER_THREAD = 16  # distances, so that few blocks are launched
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """As ``kepler_traverse.search.exact.any_beyond``."""
+    """Return whether a finite distance has an absolute value of ``bound`` or more, so that rounding
+    may have changed it.
+    """
     values = cp.ascontiguousarray(distance).ravel()
     kind = distance.dtype
     is_beyond = cp.zeros(1, np.int32)

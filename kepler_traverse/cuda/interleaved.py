@@ -161,7 +161,7 @@ class InterleavedDistances:
     def bins(
         self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
-        """As ``search.distance_stats.count_bins``."""
+        """Count the distances of each source in bins; see ``search.distance_stats.count_bins``."""
         if limit is None:
             limit = math.inf
         bound = min(as_distance(limit, self.dtype), np.finfo(self.dtype).max)

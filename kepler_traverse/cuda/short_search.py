@@ -164,21 +164,27 @@ class ShortSearches:
         """
         full: list[np.ndarray] = []
         searched: list[Any] = []
+        # Vertices of all rows, with a margin, so that few rows lack memory.
         capacity = int(1.25 * self._vertices_per_source * positions.size) + 1024
         while positions.size:
             arguments = {name: cp.asarray(each[positions]) for name, each in per_source.items()}
-            part = self._launch(tier, arguments, targets, capacity)
-            begins = _copy_to_host(part["begins"])
+            arrays = self._launch(tier, arguments, targets, capacity)
+
+            # A row begins at 0 or later, or has one of two marks in place of that.
+            begins = _copy_to_host(arrays["begins"])
             if begins.min() >= 0:
-                return np.concatenate([*full, positions[:0]]), [*searched, (positions, part)]
+                searched.append((positions, arrays))
+                positions = positions[:0]
+                break
             searched_here = np.flatnonzero(begins >= 0)
             chosen = {
-                name: part[name][cp.asarray(searched_here)] for name in ("begins", "sizes", "stops")
+                name: arrays[name][cp.asarray(searched_here)]
+                for name in ("begins", "sizes", "stops")
             }
-            searched.append((positions[searched_here], part | chosen))
+            searched.append((positions[searched_here], arrays | chosen))
             full.append(positions[begins == _TABLE_IS_FULL])
             positions = positions[begins == _NO_CAPACITY]
-            capacity = int(part["used"].get()[0])
+            capacity = int(arrays["used"].get()[0])
         return np.concatenate([*full, positions]), searched
 
     def _launch(

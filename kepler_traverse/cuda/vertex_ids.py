@@ -30,7 +30,10 @@ ENTRIES = (_MARK, _COUNT, _FLAGS, _LIST, _NUMBER, _FLAG_FIRST, _TAKE_FIRST, _SEA
 
 
 def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
-    """See ``protocols.CsrBackend.renumber``."""
+    """Replace ids by their ranks; see ``protocols.CsrBackend.renumber``.
+
+    Return the ids, ascending and without duplicates, and the ranks of each column.
+    """
     kind = np.result_type(*(column.dtype for column in columns))
     columns = [cp.ascontiguousarray(column.astype(kind, copy=False)) for column in columns]
     occupied = [column for column in columns if column.size]

@@ -139,6 +139,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
     // Groups in the order of their numbers with reversed bits, so that sums by halves need few pending ones.
     for (int32 t = 0; t < WARP; ++t) {
       const int32 group = (t & 1) << 4 | (t & 2) << 2 | (t & 4) | (t & 8) >> 2 | (t & 16) >> 4;
+      // Load the values of a group together, then take those within the limit, then sum them by halves.
       ordered_t values[VALUES];
 #pragma unroll
       for (int32 j = 0; j < VALUES; ++j) {
@@ -154,6 +155,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
         if (counts && values[j] > highest) highest = values[j];
         if (!counts) values[j] = UNREACHED;
       }
+
       kt::DistanceSums sums = kt::folded<kt::DistanceSums>([&](int32 j) -> kt::DistanceSums {
         if (values[j] == UNREACHED) return {0.0, 0.0};
         const double value = static_cast<double>(values[j]) * args.unit;
@@ -174,6 +176,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
       }
       all = sums;
     }
+
     // Most often all vertices have a distance; then two offsets suffice.
     int64 edges = kt::load_constant(args.offsets + first + n_here) - kt::load_constant(args.offsets + first);
     if (reached + beyond < n_here) {
@@ -182,6 +185,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
         if (kt::load_constant(lines + j * args.pitch) < args.bound)
           edges += kt::load_constant(args.offsets + first + j + 1) - kt::load_constant(args.offsets + first + j);
     }
+
     int64* const record = args.records + (source * n_blocks + i / n_chunks) * RECORD_WORDS;
     kt::DistanceRecord{all, reached, reached ? key_of(lowest, args.unit) : MAX_KEY,
                        reached ? key_of(highest, args.unit) : -MAX_KEY - 1, edges}

@@ -130,6 +130,7 @@ struct Table {
         if (kt::racy_load(&counters->n_found) >= most()) return -1;  // an old number only falls short by one per thread
         there = kt::compare_and_swap(vertices + slot, EMPTY, v);
         if (there == EMPTY) {
+          // New: list the slot, and again from the end if the vertex has groups.
           found[kt::atomic_add(&counters->n_found, 1)] = static_cast<slot_t>(slot);
           if (first_group != nullptr && kt::load_constant(first_group + v) < kt::load_constant(first_group + v + 1)) {
             const int32 i = kt::atomic_add(&counters->n_goals, 1);

@@ -66,6 +66,7 @@ class AlongPaths(Digested):
 
     @property
     def digest(self) -> str:
+        """SHA-256 of the columns, with their names and types."""
         return compute_digest(
             [(name, str(value.dtype)) for name, value in self.values.items()], self.values.values()
         )
@@ -198,16 +199,16 @@ def _reuse_derived(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths
     """Return the columns as ``AlongPaths``: those of the last call of this graph, with what was
     derived from them, if their values are equal.
     """
-    kept = graph.derived.cache
-    last: AlongPaths | None = kept.get(_LAST)
+    cache = graph.derived.cache
+    last: AlongPaths | None = cache.get(_LAST)
     if last is None or not _are_equal(values, last.values):
         # copies, as the caller may change his columns
-        kept[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
+        cache[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
     return last
 
 
 def _are_equal(columns: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
-    """Whether columns have the same names, in the same order, and the same types and values."""
+    """Return whether columns have the same names, in the same order, and the same types and values."""
     return list(columns) == list(others) and all(
         column.dtype == others[name].dtype and np.array_equal(column, others[name])
         for name, column in columns.items()
@@ -355,10 +356,10 @@ def _check_sums(
     first_lists = lists.part(0, 1)
     first_source = group[:1]
     assert isinstance(first_source, Traversals)
-    walked = sums_at_targets(
+    sums_of_paths = sums_at_targets(
         asked.graph, first_source, first_lists, asked.query.limit, asked.options.along
     )
-    for name, values in walked.items():
+    for name, values in sums_of_paths.items():
         wrong.append(np.flatnonzero(values != sums[name][: values.size]))
 
     places = np.concatenate(wrong)

@@ -82,14 +82,17 @@ class CheckedBetweenness(CheckedOptions):
     sample: Sample | None  # None for all vertices, or for the sources that are given
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
+        """As of ``KindOptions``."""
         return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
 
     @property
     def sources(self) -> np.ndarray | None:
+        """The sources of the sample; None without one."""
         return None if self.sample is None else self.sample.sources
 
     @property
     def digest(self) -> str:
+        """SHA-256 of what determines a result, but for the sample."""
         return compute_digest([self.of, self.endpoints, self.normalized])
 
     @property
@@ -267,6 +270,7 @@ class HostRows(NamedTuple):
 
     @classmethod
     def of(cls, distance: Any) -> HostRows:
+        """Return what a group has as distances."""
         if is_rows(distance):
             return cls(None, None, distance)
         return cls(distance.offsets, distance.vertices, distance.distance)
@@ -372,10 +376,10 @@ class Betweenness(Loads):
         # Sources that the kernel leaves need exact sums, or counts of paths with exponents.
         if (status == cpu.NOT_EXPLAINED).any():
             raise closed_cycle_error(kind)
-        left = np.flatnonzero(status).tolist()
+        unfinished = np.flatnonzero(status).tolist()
 
         def add_one(item: int, thread: int) -> None:
-            i = left[item]
+            i = unfinished[item]
             source = int(sources[i])
             row = rows.to_all(i, self.graph.n_vertices)
             if status[i] == cpu.ABSORBS:
@@ -385,7 +389,7 @@ class Betweenness(Loads):
             else:
                 self._add_scaled(source, row, kind, sums[thread], of, (scratch[0], exponents))
 
-        threads.for_each(add_one, len(left))
+        threads.for_each(add_one, len(unfinished))
 
     def _find_least(self, kind: np.dtype) -> Any:
         """Return what ``cpu.absorbs`` takes if rounding may absorb a weight, so that exact sums

@@ -106,9 +106,9 @@ def add_loads(
         "edge_high": None if edge_sums is None else edge_sums.high,
     }
     if method == "lanes" or (method == "auto" and distance.dtype == np.int8):
-        left = _add_by_lanes(graph, distance, output)
+        is_left = _add_by_lanes(graph, distance, output)
     else:
-        left = _add_by_blocks(graph, sources, distance, output)
+        is_left = _add_by_blocks(graph, sources, distance, output)
 
     if endpoints and vertex_sums is not None:
         flat, pitch = flatten_distances(distance)
@@ -118,13 +118,13 @@ def add_loads(
             "n_vertices": np.int64(graph.n_vertices),
             "sources": cp.asarray(sources, np.int64),
             "n_sources": np.int64(len(distance)),
-            "overflows": cp.asarray(left, np.int32),
+            "overflows": cp.asarray(is_left, np.int32),
             "is_target": is_target,
             "high": vertex_sums.high,
         }
         add_ends = kernel(*_request(_ENDS, distance.dtype, graph.targets.dtype))
         launch(add_ends, len(distance) * -(-graph.n_vertices // WARP), ends)
-    return left
+    return is_left
 
 
 def order_by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:

@@ -119,8 +119,8 @@ def require_inflow(
     """
     _, dst = find_ends(graph, cells)
     sent = np.full(taken[0].size, source), taken, 1
-    what = "what vertex {} carries is not what comes to it"
-    _require_sums(graph, source, what, [(dst, loads, 1), sent, (vertices, carried, -1)])
+    message = "what vertex {} carries is not what comes to it"
+    _require_sums(graph, source, message, [(dst, loads, 1), sent, (vertices, carried, -1)])
 
 
 def require_listed(
@@ -169,7 +169,7 @@ def uses_named(
 
 
 def _require_sums(
-    graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]
+    graph: Graph, source: int, message: str, terms: list[tuple[np.ndarray, Words, int]]
 ) -> None:
     """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128."""
     carry = np.zeros(graph.n_vertices, np.int64)
@@ -182,12 +182,12 @@ def _require_sums(
         total = carry[touched]
         wrong = np.unique(touched[total & (2**32 - 1) != 0])
         if wrong.size:
-            raise _error(graph, source, what.format(*format_ids(graph, wrong[0])), wrong)
+            raise _error(graph, source, message.format(*format_ids(graph, wrong[0])), wrong)
         carry[touched] = total >> 32
 
 
-def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
+def _error(graph: Graph, source: int, message: str, wrong: np.ndarray) -> CertificateError:
     """Return the error that the flows from a source are wrong at some places."""
     return CertificateError(
-        f"flows from source {format_ids(graph, source)[0]} are wrong: {what} ({wrong.size} such)"
+        f"flows from source {format_ids(graph, source)[0]} are wrong: {message} ({wrong.size} such)"
     )

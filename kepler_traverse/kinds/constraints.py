@@ -25,7 +25,7 @@ class Given(Protocol):
         """Return the value of an option; None if it has none."""
 
     def is_given(self, name: str, /) -> bool:
-        """Whether an option asks for something, which a default does not."""
+        """Return whether an option asks for something, which a default does not."""
 
     def spelled(self, name: str, value: object = None, /) -> str:
         """Return an option, or an option with a value, as the caller writes it."""
@@ -164,7 +164,7 @@ def refuse(violated: Iterable[Violation]) -> None:
 
 
 def is_value(given: Given, name: str, *values: object) -> bool:
-    """Whether an option has one of several values; an array or a table has none of them."""
+    """Return whether an option has one of several values; an array or a table has none of them."""
     value = given.value(name)
     return getattr(value, "shape", ()) == () and any(value == each for each in values)
 

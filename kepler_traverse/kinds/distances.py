@@ -77,7 +77,8 @@ def make_frame(
     graph = asked.graph
     if not places.size:
         return _empty_frame(asked, frames)
-    if _can_write_rows(graph, asked.options.unreached):
+    # Integer ids in host memory, without rows of unreached vertices, are written at once.
+    if graph.device == "cpu" and not graph.has_string_ids and asked.options.unreached == "omit":
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_with_bands(asked, _columns_of_rows(graph, [rows[i] for i in places])))
 
@@ -143,11 +144,11 @@ def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[s
     dtype = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertices = values["vertex"].astype(np.int64, copy=False)
     distances = values["distance"].astype(dtype, copy=False)
-    own = {
+    columns = {
         "vertex": Column.of_vertices(asked.graph, vertices),
         "distance": Column(distances),
     }
-    columns = _with_bands(asked, own)
+    columns = _with_bands(asked, columns)
     if asked.kind.has_predecessors:
         columns["predecessor"] = Column.of_vertices(
             asked.graph, values["predecessor"].astype(np.int64, copy=False)
@@ -162,13 +163,6 @@ class _Rows(NamedTuple):
     selection: Selection
     distance: np.ndarray
     predecessor: np.ndarray | None
-
-
-def _can_write_rows(graph: Graph, unreached: str) -> bool:
-    """Whether the rows are those of this module: integer ids in host memory, without rows of
-    unreached vertices.
-    """
-    return graph.device == "cpu" and not graph.has_string_ids and unreached == "omit"
 
 
 def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_Rows]:

@@ -58,6 +58,7 @@ class CheckedFlows(CheckedOptions):
 
     @property
     def digest(self) -> str:
+        """SHA-256 of what determines a result."""
         weights = self.source_weights
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
         if weights is None:
@@ -290,6 +291,7 @@ def _find_amounts_and_unit(
                 raise InputError(
                     "a target is given twice, and its flows would count twice; give it once"
                 )
+
     if amounts is None:
         amounts = np.ones(size, np.int64)
     arguments.size(name, amounts, size, f"one per {noun}")
@@ -379,18 +381,18 @@ class Flows(Loads):
 
         Raises CertificateError.
         """
-        one = cast(Traversals, group[i : i + 1])
-        prepared = self._prepare_group(one)
-        if is_rows(one.distance):
-            row = to_host(one.distance[0])
+        single = cast(Traversals, group[i : i + 1])
+        prepared = self._prepare_group(single)
+        if is_rows(single.distance):
+            row = to_host(single.distance[0])
         else:
-            row = one.distance[0]
-        source = int(one.sources[0])
+            row = single.distance[0]
+        source = int(single.sources[0])
         targets, (low, high), rows = prepared.select_volumes(0, row)
 
         def require_source_conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
             """Check the flows to the targets at some places; return the edges and what they carry."""
-            cells, loads = self._add_source_alone(one, "edges", is_whole)
+            cells, loads = self._add_source_alone(single, "edges", is_whole)
             taken = targets[sent], (low[sent], high[sent])
             require_conserved(self.graph, source, row, prepared.weights, cells, loads, taken)
             return cells, loads
@@ -404,14 +406,14 @@ class Flows(Loads):
 
         taken = (low[sent], high[sent])
         if self.of == "vertices":
-            vertices, carried = self._add_source_alone(one, "vertices")
+            vertices, carried = self._add_source_alone(single, "vertices")
             require_inflow(self.graph, source, cells, loads, taken, vertices, carried)
         if self.of == "pairs":
-            listed, carried = self._add_source_alone(one, "pairs", rows=rows)
+            listed, carried = self._add_source_alone(single, "pairs", rows=rows)
             require_listed(self.graph, source, rows[sent], taken, listed, carried)
 
     def _add_source_alone(
-        self, one: Traversals, of: str, is_whole: bool = False, rows: Any = None
+        self, single: Traversals, of: str, is_whole: bool = False, rows: Any = None
     ) -> tuple[np.ndarray, Words]:
         """Return the cells that carry something for a group of one source, and what.
 
@@ -422,7 +424,7 @@ class Flows(Loads):
         if key not in self._flows_of_source:
             self._flows_of_source[key] = Flows(self.asked, of, is_whole)
         flows = self._flows_of_source[key]
-        flows._add(one)
+        flows._add(single)
 
         sums = flows.sums_of_cells
         if rows is None:
@@ -449,11 +451,9 @@ class Flows(Loads):
         else:
             reverse = self.graph.reverse
             weights = None
+
         bound = self.find_bound(kind)
-        if asked.pairs is None:
-            table = None
-        else:
-            table = asked.select_pairs(group)
+        table = None if asked.pairs is None else asked.select_pairs(group)
         amounts = self._amounts
         if question.source_weights is None:
             factors = np.ones(len(group), amounts.dtype)
@@ -466,6 +466,7 @@ class Flows(Loads):
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
         def select_volumes(i: int, row: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+            """Return what ``_Prepared`` says, of source i at the distances of its row."""
             if table is None:
                 targets: Any = np.where(self._targets == own_ends[i], sources[i], self._targets)
                 return targets, volumes_at(row, targets, amounts, factors[i], decay), None

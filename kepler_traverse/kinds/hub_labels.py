@@ -27,11 +27,13 @@ class CheckedLabels(LabelOptions):
 
     @property
     def rows_per_source(self) -> int:
+        """The hubs of a label, as estimated."""
         return math.ceil(self.estimate.hubs)
 
     @property
     def recorded(self) -> dict[str, Any]:
-        return {}  # the estimate follows from the graph
+        """Nothing: the estimate follows from the graph."""
+        return {}
 
 
 def check_options(

@@ -29,6 +29,7 @@ from .._arrays import (
     sort_distinct,
     to_host,
 )
+from ..cpu.edges import Edges
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
@@ -63,6 +64,7 @@ class SourceGroups(Digested):
 
     @property
     def digest(self) -> str:
+        """SHA-256 of the labels and their members."""
         members = [numbers.tolist() for numbers in self.members]
         return compute_digest([list(group) for group in zip(self.labels, members, strict=True)])
 
@@ -183,12 +185,12 @@ def _largest_within(limit: float | None) -> int:
     return int(min(limit, MAX_INTEGER))
 
 
-def _integer_edges(graph: Graph, algorithm: str) -> cpu.Edges:
+def _integer_edges(graph: Graph, algorithm: str) -> Edges:
     """Return the edges of a graph in host memory, with weights in int64; of shape (0,) for hops."""
     weights = np.zeros(0, np.int64)
     if not ALGORITHMS[algorithm].counts_hops and graph.weights is not None:
         weights = graph.weights.astype(np.int64)
-    return cpu.Edges(graph.offsets, graph.targets, weights)
+    return Edges(graph.offsets, graph.targets, weights)
 
 
 def certify_labels(
@@ -213,8 +215,8 @@ def certify_labels(
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
-    """Whether sums are exact integers without a sum below zero or beyond int64, and a GPU has
-    memory for k labels.
+    """Return whether sums are exact integers without a sum below zero or beyond int64, and a GPU
+    has memory for k labels.
     """
     if get_device(graph.offsets) == "cuda":
         needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 
 # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
 _LABELS_AT_ONCE = 1 << 20
@@ -16,14 +17,6 @@ _LABELS_AT_ONCE = 1 << 20
 # what ``_offer`` returns in place of a position
 _KNOWN = -1
 _WRONG = -2
-
-
-class Edges(NamedTuple):
-    """The edges out of each vertex."""
-
-    offsets: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray  # of shape (0,), where every edge counts 1
 
 
 class Labels(NamedTuple):

@@ -35,9 +35,9 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: AR
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
     """Return the number of levels of a source, estimated by the depth of one search, and at most."""
     if question.limit is None:
-        most = n_vertices
+        max_rows = n_vertices
     else:
-        most = int(min(n_vertices, question.limit + 1))
+        max_rows = int(min(n_vertices, question.limit + 1))
     # A search from the periphery has up to twice the levels of one from the center.
     estimate = 2 * depth + 1 if depth else n_vertices
-    return min(most, estimate), most
+    return min(max_rows, estimate), max_rows

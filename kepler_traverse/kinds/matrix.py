@@ -62,7 +62,9 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     )
 
     result = xp.zeros((places.size, width), kind)
-    sums = _empty_sums(asked, (places.size, width))
+    sums = {
+        name: np.zeros(result.shape, column.dtype) for name, column in asked.options.values.items()
+    }
     first = 0
     for group in groups:
         _take_sums(asked, group, places - first, targets, sums)
@@ -84,11 +86,6 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     if not sums:
         return result
     return {"distance": result} | {name: xp.asarray(values) for name, values in sums.items()}
-
-
-def _empty_sums(asked: Asked[Any], shape: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Return an array per column to add up along the paths."""
-    return {name: np.zeros(shape, column.dtype) for name, column in asked.options.values.items()}
 
 
 def _take_sums(

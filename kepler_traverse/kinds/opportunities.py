@@ -122,6 +122,7 @@ class Reduction(CheckedOptions):
         return self.cutoffs.size
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
+        """As of ``KindOptions``."""
         return gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
 
     @property
@@ -327,6 +328,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
                 "an attribute; rename the column"
             )
 
+    # Find the vertex of each value.
     if ids is None:
         _refuse_ids(graph, columns)
         listed = listed_vertices(graph)
@@ -481,6 +483,7 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
             exact, rounded = cpu.sums(distance, *args)
         else:
             exact, rounded = distance.sums_within(*args)
+
     sums = {name: exact[:, i] for i, name in enumerate(integers)}
     sums |= {name: rounded[:, i] for i, name in enumerate(floats)}
     return {name: np.ascontiguousarray(sums[name]) for name in reduction.values}

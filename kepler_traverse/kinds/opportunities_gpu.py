@@ -40,8 +40,7 @@ def sums(
     decay: int,
     parameters: tuple[float, float],
 ) -> np.ndarray:
-    """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of
-    floats.
+    """Add up attributes within cutoffs, per source, as words: integers, or the bits of floats.
 
     ``distance``: hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances, of shape (k,
     n_vertices). ``bounds`` are of the same type, ascending. ``values``: int64 of shape

@@ -57,8 +57,8 @@ def find_routes(
 
 
 def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
-    """Whether ``walk_by_distances`` can find paths: with negative weights, distances alone do not
-    order the vertices.
+    """Return whether ``walk_by_distances`` can find paths: with negative weights, distances alone
+    do not order the vertices.
     """
     return graph.device == "cpu" and not (
         ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights

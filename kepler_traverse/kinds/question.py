@@ -46,6 +46,7 @@ class Targets:
 
     @property
     def digest(self) -> str:
+        """SHA-256 of the ids, in their order."""
         return digest_of_ids(self.ids)
 
 

@@ -70,6 +70,7 @@ class Asked(Generic[OptionsT]):
 
     @property
     def counts_hops(self) -> bool:
+        """Whether distances are hops."""
         return ALGORITHMS[self.algorithm].counts_hops
 
     def returned(self, distance: Array) -> tuple[Array, Array]:

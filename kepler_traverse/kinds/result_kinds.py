@@ -165,10 +165,12 @@ class AlongOptions(KindOptions):
 
     @property
     def walks(self) -> Any:
+        """The columns that are added up along the paths."""
         return self.along
 
     @property
     def values(self) -> Mapping[str, Any]:
+        """The columns that the user names: one per column that is added up."""
         columns: Any = self.along
         return {} if columns is None else columns.values
 
@@ -226,6 +228,7 @@ class NearestOptions(AlongOptions):
 
     @property
     def rows_per_source(self) -> int:
+        """The k nearest, of each group if there are groups."""
         k = self.k or 1
         if self.groups is None:
             return k
@@ -242,6 +245,7 @@ class NearestTargetsOptions(NearestOptions):
     )
 
     def of_query(self, targets: Any) -> dict[str, Any]:
+        """Return the targets by group, and k, as ``Query.nearest``."""
         return _call("k_nearest", "query_of_targets", self, targets)
 
 
@@ -279,6 +283,7 @@ class StreetOptions(CutoffOptions):
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:
+        """Return a sentence about parallel edges and self-loops, if the edge list has some."""
         left_out = []
         for noun, name in (("parallel edge", "parallel_edges"), ("self-loop", "self_loops")):
             if built.get(name, 0):

@@ -138,7 +138,7 @@ def kinds_that_take(
 
 
 def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
-    """Whether a job of a kind takes an option; one that no row and no kind names is for all."""
+    """Return whether a job of a kind takes an option; one that no row and no kind names is for all."""
     rows = _ROWS_OF.get(option, [])
     is_of_kinds = any(row.takes is None for row in rows) or not rows
     if is_of_kinds and option not in kind.options_of_job:

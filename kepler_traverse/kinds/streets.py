@@ -61,18 +61,22 @@ class StreetsWithin(CheckedOptions):
 
     @property
     def limit(self) -> float | int:
+        """The largest cutoff."""
         return self.cutoffs[-1].item()
 
     @property
     def rows_per_source(self) -> int:
+        """One record per cutoff."""
         return self.cutoffs.size
 
     @property
     def values(self) -> Mapping[str, np.ndarray]:
+        """The columns of the edge list, by name."""
         return self.along.values
 
     @property
     def digest(self) -> str:
+        """SHA-256 of what determines a result."""
         return compute_digest([self.cutoffs.tolist(), self.along.digest])
 
     def list_streets(self, graph: Graph, is_weighted: bool) -> _Streets:

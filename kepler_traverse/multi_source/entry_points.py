@@ -164,41 +164,41 @@ class Registry:
         strategy: str = "auto",
         memory: int | None = None,
         shape: Shape | None = None,
-        **asked: Any,
+        **query_fields: Any,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
-        ``asked`` are fields of ``Query``, in place of those that follow from the result, with
-        targets as ids, and with what is added up along the paths as ``walks``.
+        ``query_fields`` are fields of ``Query``, in place of those that follow from the result,
+        with targets as ids, and with what is added up along the paths as ``walks``.
         """
         name = self.algorithm.name
         find_kind(result)
-        asked = {"limit": None} | {
-            field: value for field, value in asked.items() if value is not None
+        query_fields = {"limit": None} | {
+            field: value for field, value in query_fields.items() if value is not None
         }
 
         # Sums along paths are added up over a hierarchy, or the paths are walked back.
-        along = asked.pop("walks", None)
+        along = query_fields.pop("walks", None)
         if along is not None:
             columns = along.over_hierarchy(graph, name, n_sources)
             if columns is None:
-                asked |= {"walks": True, "output": "all"}
+                query_fields |= {"walks": True, "output": "all"}
             else:
-                asked["sums"] = SumSweeps(columns)
+                query_fields["sums"] = SumSweeps(columns)
 
         # Fields that follow from the result.
-        asked["output"] = asked.get("output") or outputs.outputs_needed_by(
-            result, name, asked.get("targets")
+        query_fields["output"] = query_fields.get("output") or outputs.outputs_needed_by(
+            result, name, query_fields.get("targets")
         )
         kind = RESULT_KINDS[result]
         # A sample is of sources that have targets of their own.
-        is_per_source = kind.needs_pairs or asked.get("sample") is not None
+        is_per_source = kind.needs_pairs or query_fields.get("sample") is not None
         of_kind: dict[str, Any] = {
             "predecessors": kind.has_predecessors,
             "has_target_lists": is_per_source,
         }
-        asked = of_kind | asked
-        query = make_query(graph, name, **asked)
+        query_fields = of_kind | query_fields
+        query = make_query(graph, name, **query_fields)
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
 

@@ -118,8 +118,8 @@ def _take_target_lists(
 class GroupOutcome(NamedTuple):
     """What a search has found from a group of sources, or from the first of them."""
 
-    sources: np.ndarray
-    lists: TargetLists | None
+    sources: np.ndarray  # vertex numbers
+    lists: TargetLists | None  # the targets of each source, if each has its own
     outcome: MultiSourceOutcome
 
     def to_traversals(

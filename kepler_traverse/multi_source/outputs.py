@@ -190,10 +190,7 @@ def check_arguments(
 
     indexes = {"sources": get_index(sources), "targets": get_index(call.targets)}
     numbers = source_numbers(graph, given_sources(sources))
-    if call.targets is None:
-        targets = None
-    else:
-        targets = arguments.ids("targets", call.targets)
+    targets = None if call.targets is None else arguments.ids("targets", call.targets)
 
     # Values per source and per target belong to their index, or are in their order.
     partners = {

@@ -79,7 +79,7 @@ class MultiSourcePlan:
     def __init__(
         self,
         work: Workload,
-        listed: Strategies,
+        strategies: Strategies,
         name: str,
         memory: int | None = None,
         shape: Shape | None = None,
@@ -89,9 +89,9 @@ class MultiSourcePlan:
         algorithm = work.algorithm
         if memory is not None:
             memory = arguments.whole("memory", memory)
-        usable = find_usable(work, listed, name)
+        usable = find_usable(work, strategies, name)
         start_kernels(work, usable)  # they are compiled while the survey runs
-        shapes = measure_shapes(work, listed, usable, shape)
+        shapes = measure_shapes(work, strategies, usable, shape)
 
         self.graph = graph
         self.algorithm = algorithm
@@ -101,18 +101,18 @@ class MultiSourcePlan:
         self.is_named = name != "auto"
         self.sums = Sums(graph, algorithm, work.query.limit)
         self._work = work
-        self._strategies = listed
+        self._strategies = strategies
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self._clock = time.perf_counter
         self._search: Any = None
         self._candidates: Candidates = fit(
-            work, listed, usable, shapes, Capacity(memory, self.sums)
+            work, strategies, usable, shapes, Capacity(memory, self.sums)
         )
 
         self.left_out = self._candidates.left_out
         if not self.is_named and work.n_sources > 1:
-            self.left_out = list_unsupported(work, listed) | self.left_out
+            self.left_out = list_unsupported(work, strategies) | self.left_out
         self._choice = self._candidates.make_choice()
         ranked = self._candidates.compare(self.n_sources)
         names = [each.name for each in ranked] or list(self._candidates.fitting)
@@ -171,7 +171,9 @@ class MultiSourcePlan:
         return self._choice.history
 
     def ranked(self, n_sources: int) -> list[Candidate]:
-        """Candidates whose memory fits, with estimates for ``n_sources`` sources, fastest first."""
+        """Return candidates whose memory fits, with estimates for ``n_sources`` sources, fastest
+        first.
+        """
         return self._candidates.ranked(n_sources)
 
     def estimate_hierarchy(self, rounded: bool = False) -> Estimate | None:
@@ -341,16 +343,16 @@ class MultiSourcePlan:
         with self._lock:
             began = self._clock()  # which tests replace
             started = time.perf_counter()
-            found = search_group(search, numbers, lists, output)
+            outcome = search_group(search, numbers, lists, output)
             if self._may_change:
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
-                self._choice.note(strategy.name, found.sources.size, self._clock() - began)
-        group = found.to_traversals(self.algorithm, strategy, self._strategies.many, output)
+                self._choice.note(strategy.name, outcome.sources.size, self._clock() - began)
+        group = outcome.to_traversals(self.algorithm, strategy, self._strategies.many, output)
         LOG.debug(
             "%s: searched from %d sources in %.3g s",
             group.strategy,
-            found.sources.size,
+            outcome.sources.size,
             time.perf_counter() - started,
         )
         return group

@@ -160,6 +160,7 @@ class NearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
+        """As of ``SearchTogether``."""
         name = self.strategy.name
         numbers = np.sort(numbers)
         with options.clock("traverse"):
@@ -218,6 +219,7 @@ class KNearestSearch(SearchTogether):
         self.searches: MultiSourcePlan | None = None
         labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
         about = f"the {self._k} nearest of {n_sources} sources"
+
         if may_take_one and takes_one_search(graph, work.counts_hops, min(self._k, n_sources)):
             limit = work.query.limit
             query = make_query(graph, work.algorithm, predecessors=False, limit=limit)
@@ -225,6 +227,7 @@ class KNearestSearch(SearchTogether):
             why = f"{graph!r}; {strategy.rationale}; {about}"
             super().__init__(work._replace(query=query), strategy, 3 * labels, why)
             return
+
         plan = self.searches = plan_for(n_sources=n_sources, forms=("sparse",))
         why = f"{plan.why}; {about}"
         super().__init__(work._replace(query=plan.query), plan.strategy, plan.nbytes + labels, why)
@@ -233,6 +236,7 @@ class KNearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
+        """As of ``SearchTogether``; the rounds are those of the longest search."""
         groups = options.groups
         if groups is None:
             parts = [np.sort(numbers)]
@@ -395,6 +399,7 @@ class SearchFromTargets:
 
     @property
     def _is_certified(self) -> bool:
+        """Whether the distances of the searches from targets are certified: then all are output."""
         return self._query.output == "all"
 
     def __call__(self, sources: np.ndarray) -> MultiSourceOutcome:

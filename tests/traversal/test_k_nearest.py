@@ -13,6 +13,7 @@ from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_group
+from kepler_traverse.cpu.edges import Edges
 from kepler_traverse.errors import (
     CertificateError,
     InputError,
@@ -245,7 +246,7 @@ def test_k_nearest_by_one_search_is_alike_on_gpu_and_cpu(directed, limit, k, mod
             on_host = np.zeros(0, np.int64) if hops else graph.weights.astype(np.int64)
             on_gpu_weights = None if hops else there.reverse.weights.astype(np.int64)
             expected = on_cpu.k_nearest(
-                on_cpu.Edges(graph.offsets, graph.targets, on_host), sources, k, most
+                Edges(graph.offsets, graph.targets, on_host), sources, k, most
             )
             distance, owner = map(host, on_gpu.k_nearest(there, on_gpu_weights, sources, k, most))
             np.testing.assert_array_equal(owner, expected[1])
@@ -342,9 +343,8 @@ def test_a_heap_that_grows_loses_no_label():
     n = 3000
     # the hub pushes them all
     graph = graph_from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), directed=False)
-    distance, owner = on_cpu.k_nearest(
-        graph.offsets, graph.targets, np.zeros(0, np.int64), np.array([1, 2, 5]), 2, 2**40
-    )
+    edges = Edges(graph.offsets, graph.targets, np.zeros(0, np.int64))
+    distance, owner = on_cpu.k_nearest(edges, np.array([1, 2, 5]), 2, 2**40)
     assert distance[0].tolist() == [1, 1]
     assert owner[0].tolist() == [0, 1]
     assert (distance[6:] == 2).all()

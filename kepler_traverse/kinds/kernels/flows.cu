@@ -290,6 +290,7 @@ struct Tree {
     if (*v == source) return false;
     const edge_t e = edges[*v];
     const vertex_t u = kt::load_constant(args.in_targets + e);
+    // One atomic hands the volume on and counts this child as ready.
     const uint64 handed = above_counts(*volume) + (uint64{1} << args.count_bits);
     const uint64 word = kt::atomic_add(low + u, handed) + handed;
     if (*volume && args.edge_low) kt::add_exactly(args.edge_low + e, args.edge_high + e, {*volume, 0});

@@ -1108,14 +1108,11 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
         while i < upper or j < end:
             lower_place = places[i] % half if i < upper else half
             upper_place = places[j] % half if j < end else half
-            if lower_place < upper_place:
-                total = values[i]
-            elif upper_place < lower_place:
-                total = values[j]
-            else:
-                total = values[i] + values[j]
             scratch_places[n_folded] = min(lower_place, upper_place)
-            scratch_values[n_folded] = total
+            # Choices of values, and no branches, which would be predicted badly.
+            lower_value = values[i] if lower_place <= upper_place else 0.0
+            upper_value = values[j] if upper_place <= lower_place else 0.0
+            scratch_values[n_folded] = lower_value + upper_value
             i += lower_place <= upper_place
             j += upper_place <= lower_place
             n_folded += 1

@@ -138,7 +138,7 @@ class _Lines:
         """Return the smaller of two numbers in each lane."""
         return self._builder.select(self.compare("<", left, right), left, right)
 
-    def bits_of(self, of_lanes):
+    def pack_bits(self, of_lanes):
         """Return what ``compare`` does as bits of one integer."""
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
@@ -181,7 +181,7 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
         is_near = line.compare("<", nearest, line.broadcast(args[3]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.unreached())
-        return line.bits_of(line.compare("!=", hops, line.load(v_index)))
+        return line.pack_bits(line.compare("!=", hops, line.load(v_index)))
 
     return types.uint64(lines, v, edges, lines.dtype, doublings), generate
 
@@ -213,7 +213,7 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
         within = line.compare("<=", builder.load(best), line.broadcast(args[3]))
         nearest = builder.select(within, builder.load(best), line.unreached())
         bits = [
-            line.bits_of(line.compare("!=", own_line, value))
+            line.pack_bits(line.compare("!=", own_line, value))
             for value in (nearest, builder.load(nearer))
         ]
         return context.make_tuple(builder, signature.return_type, bits)

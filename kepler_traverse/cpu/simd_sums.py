@@ -116,7 +116,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
 
         line.store(builder.load(best), v_index)
         builder.store(builder.load(total), sums_at(v_index), align=width)
-        return line.bits_of(builder.icmp_unsigned("!=", builder.load(ties), none))
+        return line.pack_bits(builder.icmp_unsigned("!=", builder.load(ties), none))
 
     number = lines[0].dtype
     return types.uint64(lines, v, is_set, edges, number, doublings), generate
@@ -132,8 +132,8 @@ def compare_line(typing_context, lines, v, u, weight, doublings):
         line = _Lines(context, builder, signature, args)
         numbers = line.load(line.integer(1))
         through = builder.add(line.load(line.integer(2)), line.broadcast(args[3]))
-        equal = line.bits_of(builder.icmp_signed("==", numbers, through))
-        larger = line.bits_of(builder.icmp_signed(">", numbers, through))
+        equal = line.pack_bits(builder.icmp_signed("==", numbers, through))
+        larger = line.pack_bits(builder.icmp_signed(">", numbers, through))
         return builder.or_(equal, builder.shl(larger, ir.Constant(_WORD, line.count)))
 
     return types.uint64(lines, v, u, lines.dtype, doublings), generate

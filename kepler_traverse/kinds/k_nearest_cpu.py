@@ -80,7 +80,7 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
         n_left -= 1
         _pop_first(heap, size)
         n_found = n_labels[v]
-        if n_found == k or _has_label_of(owner, v, n_found, source):
+        if n_found == k or _has_source(owner, v, n_found, source):
             continue
         distance[v, n_found] = d
         owner[v, n_found] = source
@@ -93,7 +93,7 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
             if (
                 further <= limit
                 and n_labels[u] < k
-                and not _has_label_of(owner, u, n_labels[u], source)
+                and not _has_source(owner, u, n_labels[u], source)
             ):
                 heap = _push(heap, size, further, source, u)
                 size += 1
@@ -167,7 +167,7 @@ def _are_in_order(v, n_sources, limit, distance, owner):
             continue
         if distance[v, j] < 0 or distance[v, j] > limit:
             return False
-        if owner[v, j] >= n_sources or _has_label_of(owner, v, j, owner[v, j]):
+        if owner[v, j] >= n_sources or _has_source(owner, v, j, owner[v, j]):
             return False
         if j == 0:
             continue
@@ -207,7 +207,7 @@ def _is_before(distance, owner, v, j, d, source):
 
 
 @njit(cache=True, nogil=True)
-def _has_label_of(owner, v, count, source):
+def _has_source(owner, v, count, source):
     """Return whether one of the first ``count`` labels of a vertex is of a source."""
     for j in range(count):  # noqa: SIM110
         if owner[v, j] == source:

@@ -137,10 +137,10 @@ class MultiSourcePlan:
 
         Examples
         --------
-        >>> import numpy as np >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]),
-        np.array([1, 2])), n_sources=2, strategy="bit_parallel") >>>
-        print(plan.explain().splitlines()[0]) bfs from 2 sources, on <Graph: 3 vertices, 2 stored
-        edges, directed, unweighted, cpu>
+        >>> import numpy as np
+        >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]), np.array([1, 2])), n_sources=2, strategy="bit_parallel")
+        >>> print(plan.explain().splitlines()[0])
+        bfs from 2 sources, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
         return explain_plan(self)
 

@@ -416,7 +416,8 @@ class Betweenness(Loads):
         """Add the loads of one source by exact sums of the weights, as rounding may absorb some of
         them.
 
-        ``row`` are its distances; ``of`` says whether at edges, and at ends.
+        ``row`` are its distances. ``of`` says whether loads are those of edges, and whether ends of
+        paths count.
         """
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
@@ -431,6 +432,7 @@ class Betweenness(Loads):
         loads = cpu.Sums(sums.low, sums.high)
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         status = cpu.add_scaled(search, edges, counted, None, exact, scratch, loads)
+        # Nothing was added: counts of paths need exponents.
         if status == cpu.OVERFLOW:
             exponents = np.zeros(n, np.int64)
             cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads)
@@ -446,8 +448,8 @@ class Betweenness(Loads):
     ) -> None:
         """Add the loads of one source, whose counts of paths need exponents.
 
-        ``row`` are its distances; ``of`` says whether at edges, and at ends; ``memory`` has its
-        scratch and exponents, if they are there already.
+        ``row`` are its distances. ``of`` says whether loads are those of edges, and whether ends of
+        paths count. ``memory`` has its scratch and exponents, if they are there already.
         """
         if self._is_even:
             raise PrecisionError(

@@ -745,7 +745,7 @@ class ResultKind(Generic[OptionsT]):
         numbers = len(self.columns) - ids - distances
         if self.names_columns:
             numbers += len(question.options.values)
-        if self.written_as == "lists":  # one row has the id of all its distances
+        if self.written_as == "lists":  # of which each has one id for all its distances
             ids = 0
         return RowSize(rows, max_rows, ids, distances, numbers)
 

@@ -155,10 +155,12 @@ def search_group(
     if lists is None:
         outcome = search(sources)
         return GroupOutcome(sources[: len(outcome.limits)], None, outcome)
+
     outcome = search(SourcesWithTargets(sources, lists))
-    done = len(outcome.limits)
-    lists = lists.part(0, done)
+    n_searched = len(outcome.limits)
+    # The outcome has a limit per source that was searched from.
+    lists = lists.part(0, n_searched)
     distance: Any = outcome.distance
     if output == "targets" and distance.ndim > 1:
         outcome = outcome._replace(distance=lists.take(distance))
-    return GroupOutcome(sources[:done], lists, outcome)
+    return GroupOutcome(sources[:n_searched], lists, outcome)

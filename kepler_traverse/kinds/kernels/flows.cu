@@ -306,6 +306,7 @@ struct Tree {
     vertex_t v = 0;
     uint64 volume = 0;
     for (vertex_count next = 0; next < n || kt::any(ALL_LANES, climbs);) {
+      // Give the next vertices to the lanes that do not climb, of which those without children begin to.
       const uint32 idle = kt::ballot(ALL_LANES, !climbs);
       if (next < n && idle) {
         if (kt::lane() == 0) next = kt::atomic_add(taken, static_cast<vertex_count>(kt::count_lanes(idle)));

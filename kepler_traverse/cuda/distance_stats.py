@@ -74,7 +74,7 @@ def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
     kind = distance.dtype
     size = _n_reduction_blocks(n)
     records = cp.empty((k, size, _WORDS), np.int64)
-    args = {**_distances(distance, limit), "offsets": offsets, "records": records}
+    args = {**_distance_arguments(distance, limit), "offsets": offsets, "records": records}
     launch(_kernel(_REDUCE, kind), k * size, args)
     return fold_records(records, kind)
 
@@ -120,7 +120,7 @@ def bins(
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
     blocks = min(k * -(-n // TILE), max_grid(BLOCK))
-    args = {**_distances(distance, limit), "scales": scales, "bins": counts}
+    args = {**_distance_arguments(distance, limit), "scales": scales, "bins": counts}
     launch_blocks(_kernel(_BINS, distance.dtype), blocks, args)
     return counts.get()[:, :n_bins]
 
@@ -134,7 +134,7 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
     launch(
         _kernel(_HOPS, distance.dtype),
         k * _n_reduction_blocks(n),
-        (*_to_hops(distance), offsets, per_source),
+        (*_hop_arguments(distance), offsets, per_source),
     )
 
     # All sources have as many levels as the deepest search, up to the limit.
@@ -152,7 +152,7 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
         launch_blocks(
             _kernel(_LEVELS, distance.dtype),
             blocks,
-            (*_to_hops(some_sources), np.int64(n_levels), counts),
+            (*_hop_arguments(some_sources), np.int64(n_levels), counts),
         )
         yield counts, edges[first : first + at_once]
 
@@ -168,7 +168,7 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     values = cp.empty((blocks, n_levels), np.float64)
     rows = cp.empty((k, _N_STATISTICS), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
-    launch_blocks(kernel(entry, np.int32), blocks, (*_to_hops(counts), values, rows))
+    launch_blocks(kernel(entry, np.int32), blocks, (*_hop_arguments(counts), values, rows))
     return rows.get()
 
 
@@ -200,7 +200,7 @@ def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
     return kernel(entry.variant(TILE=TILE, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
 
 
-def _distances(distance: Array, limit: Any) -> dict[str, Any]:
+def _distance_arguments(distance: Array, limit: Any) -> dict[str, Any]:
     """Return arguments of kernels that read weighted distances."""
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
@@ -213,7 +213,7 @@ def _distances(distance: Array, limit: Any) -> dict[str, Any]:
     }
 
 
-def _to_hops(distance: Array) -> tuple[Any, ...]:
+def _hop_arguments(distance: Array) -> tuple[Any, ...]:
     """Return the first arguments of kernels that read hops, or counts of levels."""
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))

@@ -59,7 +59,7 @@ def explain_plan(plan: Any) -> str:
     ]
     lines += text_table(("  strategy", "estimated", "sources per group", "memory per group"), rows)
     lines += [f"left out: {name}: {reason}" for name, reason in plan.left_out.items()]
-    lines += [f"measured: {candidate}" for candidate in plan.measurements()]
+    lines += [f"measured: {text}" for text in plan.measurements()]
     return "\n".join(lines)
 
 

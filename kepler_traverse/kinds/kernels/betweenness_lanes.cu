@@ -212,6 +212,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_lines_warp(const
   }
 }
 
+// Sums each chunk of a long list; loads of edges are added on the way back only.
 extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_chunks_warp(const LevelArgs args) {
   chunks_of_level(args, [&](int64 i, int64 chunk, Item item) {
     item.list = kt::cut<CHUNK>(item.list, chunk);
@@ -220,6 +221,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_chunks_warp(cons
   });
 }
 
+// The paths to a vertex are those to its predecessors; on the last level what the level before reads follows at once.
 extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_counts_warp(const LevelArgs args) {
   sums_of_level(args, false, [&](const Item& item, double paths) {
     if (!item.is_mine) return;
@@ -229,6 +231,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_counts_warp(cons
   });
 }
 
+// The dependency of a vertex is its paths times the sum over its successors.
 extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_loads_warp(const LevelArgs args) {
   sums_of_level(args, args.edge_low != nullptr, [&](const Item& item, double sum) {
     kt::Exact load;

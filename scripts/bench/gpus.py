@@ -118,9 +118,26 @@ class Folder:
             run_command(command, cwd=ROOT, env=environment | caches)
             whole = time.time() - began
         manifest = json.loads((output / "_manifest.json").read_text())
-        first = min(part["started"] for part in manifest["parts"])
-        last = max(part["ended"] for part in manifest["parts"])
-        return manifest | {"to_first": first - began, "searching": last - first, "whole": whole}
+        first, last, waits = waits_of(manifest["parts"])
+        times = {"to_first": first - began, "searching": last - first, "whole": whole}
+        return manifest | times | {"waits": waits}
+
+
+def waits_of(parts: list[dict]) -> tuple[float, float, dict[str, float]]:
+    """Return when the first search begins and the last one ends, and what workers wait in between: how long after
+    the first search the last worker begins (``skew``), and how long before the end the first one has no more work
+    (``tail``).
+    """
+    begins: dict[str, float] = {}
+    ends: dict[str, float] = {}
+    for part in parts:
+        worker = part["worker"]
+        begins[worker] = min(part["started"], begins.get(worker, part["started"]))
+        ends[worker] = max(part["ended"], ends.get(worker, part["ended"]))
+    first = min(begins.values())
+    last = max(ends.values())
+    waits = {"skew": max(begins.values()) - first, "tail": last - min(ends.values())}
+    return first, last, waits
 
 
 @lru_cache(1)
@@ -155,7 +172,9 @@ def searching(folder: Folder, result: tuple[str, str, int, str], workers: int) -
 
     def run() -> Timed:
         made = folder.job(graph, asked(kind, sources, words), workers)
-        return Timed(made.get("digest"), made["searching"], {"whole": made["whole"]})
+        return Timed(
+            made.get("digest"), made["searching"], {"whole": made["whole"], **made["waits"]}
+        )
 
     return run
 

@@ -307,6 +307,7 @@ def manifest_of(seconds):
         "to_first": seconds,
         "searching": seconds,
         "whole": seconds,
+        "waits": {},
         "seconds": {"traverse": seconds},
     }
 
@@ -352,7 +353,11 @@ def test_jobs_of_scale_read_their_tables_and_leave_their_times(monkeypatch, tmp_
         called.append(list(map(str, command)))
         output = Path(called[-1][called[-1].index("--output") + 1])
         output.mkdir()
-        parts = [{"started": 1e10, "ended": 1e10 + 2}, {"started": 1e10 + 1, "ended": 1e10 + 3}]
+        times = [("one", 0, 2), ("another", 1, 1.5), ("one", 2, 2.25), ("another", 1.5, 3)]
+        parts = [
+            {"worker": worker, "started": 1e10 + started, "ended": 1e10 + ended}
+            for worker, started, ended in times
+        ]
         (output / "_manifest.json").write_text(json.dumps({"parts": parts}))
 
     monkeypatch.setattr(gpus, "run_command", run_command)
@@ -360,6 +365,7 @@ def test_jobs_of_scale_read_their_tables_and_leave_their_times(monkeypatch, tmp_
     for kind, graph, _, words in gpus.RESULTS:
         made = folder.job(graph, gpus.asked(kind, 4, words), workers=2)
         assert (made["searching"], made["to_first"] > 0) == (3, True)
+        assert made["waits"] == {"skew": 1, "tail": 0.75}
     files = [word for words in called for word in words if word.endswith((".parquet", ".txt"))]
     assert len(set(files)) == 4
     assert all(Path(file).exists() for file in files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .._arrays import arrow_types as kinds
@@ -11,9 +12,9 @@ from ..errors import EdgeListError
 from .column_names import choose_columns
 from .columns import edge_column, is_duration_type, is_number_type, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
-from .files import DataFile, Where, reading
+from .files import WEIGHTS, DataFile, Where, reading
 from .selection import row_mask, select_rows
-from .sizes import require_arrow, require_plain
+from .sizes import require_arrow, require_plain, value_type
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -61,7 +62,14 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
         if kinds.is_temporal(field.type) and not is_duration_type(field.type)
     }
     names = [*schema.names, *file.partition_names]
-    return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
+    columns = choose_columns(
+        names, options, file, numeric=frozenset(numeric), dates=frozenset(dates)
+    )
+    durations = {field.name for field in schema if is_duration_type(value_type(field.type))}
+    weights_in_time = [
+        role for role, name in columns.roles.items() if role in WEIGHTS and name in durations
+    ]
+    return replace(columns, durations=tuple(weights_in_time))
 
 
 def edges_of_batches(

@@ -151,6 +151,7 @@ class EdgeColumns:
     dst: str
     weight: str | None = None
     reverse_weight: str | None = None
+    durations: tuple[str, ...] = ()  # roles of weights that are durations, where columns have types
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
     # those that are called as a weight is and hold dates or times, where none is read
@@ -190,6 +191,17 @@ class EdgeColumns:
                 f"the same columns; name them with {option_text('src_column')}, {option_text('dst_column')} and "
                 f"{option_text('weight_column')}, or rename them",
                 column="weight" if (self.src, self.dst) == (first.src, first.dst) else "src",
+            )
+        differing = set(self.durations) ^ set(first.durations)
+        if differing:
+            role = min(differing)
+            with_durations, other = file, first_file
+            if role in first.durations:
+                with_durations, other = first_file, file
+            raise EdgeListError(
+                f"{with_durations}: column {shown(self.roles[role])} holds durations, which are read in seconds, and "
+                f"numbers in {other}; files read together must have one unit: cast the column in one of them",
+                column=role,
             )
 
     def __str__(self) -> str:

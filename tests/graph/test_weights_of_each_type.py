@@ -151,6 +151,18 @@ def test_two_days_of_an_interval_have_48_hours_and_months_no_length():
         graph_from_edges(pa.table({**ENDS, "time": months}))
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("order", [("0", "1"), ("1", "0")])
+def test_files_of_durations_and_of_numbers_are_not_read_together(suffix, order, tmp_path):
+    durations, numbers = (tmp_path / f"{name}.{suffix}" for name in order)
+    write = {"parquet": pq.write_table, "arrow": pyarrow.feather.write_feather}[suffix]
+    write(pa.table({**ENDS, "time": pa.array([1, 2, 3], pa.duration("ms"))}), durations)
+    write(pa.table({**ENDS, "time": [1, 2, 3]}), numbers)
+    message = rf"{durations.name}: column 'time' holds durations.*numbers in .*{numbers.name}"
+    with pytest.raises(EdgeListError, match=message):
+        read_graph(tmp_path)
+
+
 def test_a_missing_duration_is_refused_with_its_row():
     table = pa.table({**ENDS, "time": pa.array([1, None, 3], pa.duration("s"))})
     with pytest.raises(EdgeListError, match="row 1: weight column 'time' has 1 missing value"):

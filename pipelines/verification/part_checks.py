@@ -19,6 +19,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.runtime.regular_files import size_and_digest
 from kepler_traverse.search import results
+from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.exact import narrow_distances
 
 from ..output.checksums import MASK
@@ -93,9 +94,7 @@ class Prover:
         self._limits = question.limits
         self.algorithm = question.algorithm
         self.result_kind = question.kind
-        self.column_dtype = graph.distance_dtype
-        if self.algorithm == "bfs":
-            self.column_dtype = np.dtype(np.int32)
+        self.column_dtype = ALGORITHMS[self.algorithm].result_dtype(graph)
         # Integer distances are collected as int64 and certified in the type of the search that
         # found them.
         self._are_integers = self.algorithm == "sssp" and graph.returns_integers

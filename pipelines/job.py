@@ -272,9 +272,11 @@ def run_job(
     KeyboardInterrupt
         Finished batches are in the manifest.
 
-    Examples -------- >>> from kepler_traverse.pipelines import run_job >>> done =
-    run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  #
-    doctest: +SKIP >>> done.to_pandas()  # doctest: +SKIP
+    Examples
+    --------
+    >>> from kepler_traverse.pipelines import run_job
+    >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
+    >>> done.to_pandas()  # doctest: +SKIP
     """
     # The options as settings take them, the tables in memory, and the graph or the paths of files.
     for name, value in {"edges": edges, "output": output, **options}.items():

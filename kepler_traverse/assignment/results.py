@@ -198,8 +198,11 @@ class Equilibrium:
         zones : ids, optional
             All pairs of these vertices in place of the pairs of the trips.
 
-        Returns ------- data frame ``origin``, ``destination``, ``vehicles`` if there are several
-        classes, ``cost``, and the columns of ``along``. Without a path they are null.
+        Returns
+        -------
+        data frame
+            ``origin``, ``destination``, ``vehicles`` if there are several classes, ``cost``, and
+            the columns of ``along``. Without a path they are null.
         """
         return frame_from(self.skim_columns(arguments.names("along", along), zones), "cpu")
 

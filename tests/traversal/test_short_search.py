@@ -654,4 +654,4 @@ def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():
         "--output",
         "out",
     ]
-    assert prepare(read_settings(*parse_flags(argv)), given=graph).plan.group == SOURCES
+    assert prepare(read_settings(*parse_flags(argv)), graph_in_memory=graph).plan.group == SOURCES

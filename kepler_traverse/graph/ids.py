@@ -221,7 +221,7 @@ class VertexIds:
         or similar strings.
         """
         sentences = []
-        for unknown in missing:
+        for unknown in dict.fromkeys(missing):
             if self.are_strings:
                 ids: list[Any] = self._similar_names(unknown)
             else:

@@ -294,6 +294,13 @@ def test_an_unknown_integer_comes_with_its_neighbors(wanted, says):
     assert f"1 target is not in the graph: {wanted}. {says} Take ids" in str(caught.value)
 
 
+def test_an_unknown_id_that_comes_again_is_explained_once():
+    with pytest.raises(UnknownVertexError) as caught:
+        NUMBERS.to_numbers([17, 17, 5], "target")
+    explained = "17, 17, 5. Near 17 are 10 and 20. Near 5 is 10. Take ids"
+    assert f"3 targets are not in the graph: {explained}" in str(caught.value)
+
+
 @pytest.mark.parametrize("n_more", [0, 5000])
 @pytest.mark.parametrize(
     ("wanted", "near"), [("home", "Home"), (" Work", "Work"), ("Schol", "School"), ("HOME", "Home")]

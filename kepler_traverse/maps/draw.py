@@ -118,13 +118,12 @@ def plot(
 
     scale = _Scale.checked(unit, per_unit)
     table, places = _read_table(frame, vertices, x, y)
+    streets = None if graph is None else _find_streets(graph, places)
     if ax is None:
         ax = pyplot.figure(figsize=(8, 8), layout="constrained").add_subplot()
 
     # The streets in grey, and what the frame says above them.
-    streets = None
-    if graph is not None:
-        streets = _find_streets(graph, places)
+    if streets is not None:
         lines = LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1)
         ax.add_collection(lines)
     if "position" in table.column_names:

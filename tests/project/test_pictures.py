@@ -234,6 +234,14 @@ def test_what_cannot_be_drawn_is_refused(change, error, said):
         plot(given.pop("frame"), given.pop("vertices"), **given)
 
 
+@pytest.mark.parametrize("graph", [3, graph_from_edges([1], [2])])
+def test_a_graph_that_is_refused_leaves_no_figure(graph):
+    frame = pd.DataFrame({"vertex": ["a", "b"], "distance": [1, 2]})
+    with pytest.raises(InputError):
+        plot(frame, PLACES, graph=graph)
+    assert not pyplot.get_fignums()
+
+
 def test_a_missing_library_is_named(monkeypatch):
     frame = pa.table({"vertex": ["a"], "distance": [1]})
     monkeypatch.setitem(sys.modules, "lonboard", None)

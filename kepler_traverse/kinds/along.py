@@ -50,13 +50,15 @@ ALONG = "along "  # begins the names of the values of columns that the user name
 
 
 class AlongPaths(Digested):
-    """What to sum along paths: int64 or float64 arrays by name, with one value per row of the edge
-    list.
+    """What to sum along paths: columns of the edge list.
+
+    ``values`` are int64 or float64 arrays by name, with one value per row of the edge list.
     """
 
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
-        # the last graph with its ``EdgesAlong``, and the last hierarchy with its ``ColumnSums``
+        # The last graph with its ``EdgesAlong``, and the last hierarchy with its ``ColumnSums``:
+        # what was derived is kept for the next group or call. Both are None at first.
         self._edges_of_graph: tuple[Graph | None, Any] = (None, None)
         self._sums_of_hierarchy: tuple[Any, Any] = (None, None)
 
@@ -80,8 +82,10 @@ class AlongPaths(Digested):
 
     @cached_property
     def units(self) -> dict[str, float | None]:
-        """The number that the values of each column are multiples of, so that their sums do not
-        depend on the order of addition; None if there is none.
+        """The number that the values of each column are multiples of, by the name of the column.
+
+        Sums of multiples do not depend on the order of addition. The unit is 1 for integers, and
+        None for floats whose sums could be rounded.
         """
         return {
             name: 1.0 if value.dtype.kind == "i" else find_unit(np.abs(value))
@@ -89,7 +93,9 @@ class AlongPaths(Digested):
         }
 
     def in_units(self, totals: np.ndarray) -> dict[str, np.ndarray]:
-        """Return sums in units, of shape (n_targets, n_columns), as the values of records."""
+        """Return sums in units, int64 of shape (n_targets, n_columns), as the values of records:
+        sums of floats times their unit, by ``ALONG`` and the name of the column.
+        """
         sums = {}
         for place, (name, unit) in enumerate(self.units.items()):
             column = np.ascontiguousarray(totals[:, place])
@@ -108,6 +114,7 @@ class AlongPaths(Digested):
         """
         metric = ALGORITHMS[algorithm].metric
         hierarchy = graph.derived.known_hierarchy(metric)
+        # What was made for this hierarchy has passed all that is asked below.
         if hierarchy is not None and self._sums_of_hierarchy[0] is hierarchy:
             return self._sums_of_hierarchy[1]
 
@@ -135,8 +142,9 @@ class EdgesAlong(NamedTuple):
     """The graph that is searched, in host memory, and the columns of its edges."""
 
     graph: Graph
-    columns: EdgeColumns
-    largest: list[int]  # the largest absolute value of each column of integers
+    columns: EdgeColumns  # by the positions of the edges in the reverse of ``graph``
+    # the largest absolute value of each column of integers, in the order of ``columns.integers``
+    largest: list[int]
 
     def find_place(self, values: Mapping[str, np.ndarray], name: str) -> tuple[str, int]:
         """Return the kind of a column, ``"integers"`` or ``"floats"``, and its place among them."""
@@ -167,8 +175,9 @@ def check_options(
 ) -> AlongOptions:
     """Return the options with the columns to sum as ``AlongPaths``.
 
-    Raises InputError: the graph does not know its rows, ``along`` is no table of numbers, a column
-    is called as one of the result, or there is not one value per row of the edge list.
+    Raises InputError: the graph has negative weights, and the kind finds its paths by distances
+    alone; the graph does not know its rows; ``along`` is no table of numbers; a column is called as
+    one of the result; or there is not one value per row of the edge list.
     """
     if options.along is None:
         return options
@@ -189,6 +198,8 @@ def check_options(
 
     values = columns_along(graph, options.along)
     for name in values:
+        # "group" is no column of any kind: results have it only where groups of sources or targets
+        # are given, and a column along paths of that name would take its place there.
         if name in kind.columns or name == "group":
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
     columns: Any = _reuse_derived(graph, values)
@@ -260,13 +271,15 @@ def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlon
         host = graph.derived.on_host
         rows = host.derived.rows_of_reverse
 
-    # An edge without a row adds 0.
+    # An edge without a row, from a closed vertex to itself, adds 0. Its row is -1, at which
+    # ``value[rows]`` reads the last value, and ``where`` drops it.
     has_row = rows >= 0
     columns: dict[str, list[np.ndarray]] = {"i": [], "f": []}
     largest = []
     for value in values.values():
         taken = np.where(has_row, value[rows], value.dtype.type(0))
         columns[value.dtype.kind].append(taken)
+        # As integers of Python: the absolute value of the smallest int64 is no int64.
         if value.dtype.kind == "i":
             largest.append(max(int(taken.max(initial=0)), -int(taken.min(initial=0))))
 
@@ -280,8 +293,10 @@ def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlon
 
 
 def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> dict[str, Array]:
-    """Return the sums at the targets of each source, by the names of the values of records; 0 where
-    there is no path.
+    """Return the sums at the targets of each source, by the names of the values of records.
+
+    Each array has the order and the length of ``lists.vertices``, and 0 where there is no path.
+    Without columns to sum the result is empty.
     """
     along = asked.options.along
     if along is None:
@@ -300,10 +315,12 @@ def _sums_over_hierarchy(
     or the sums of the first source are not those of its paths.
     """
     query = asked.query
+    # The strategy has added the columns up on its way to the targets.
     if group.sums is not None:
         return along.in_units(_select_sums_of_lists(asked, group, lists))
 
-    # Distances beyond the limit of their source count as those without a path.
+    # Distances beyond the limit of their source count as those without a path. ``rows`` has the
+    # number of the source of each target, and ``bounds`` the limits in units of the hierarchy.
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
     hierarchy = query.sums.hierarchy
     limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
@@ -312,6 +329,7 @@ def _sums_over_hierarchy(
     is_known = distance <= np.broadcast_to(bounds, len(group))[rows]
     sums = along.in_units(np.where(is_known[:, None], totals, 0))
 
+    # Only groups with the distances of all vertices can be checked by walks.
     if query.output == "all":
         lengths = np.where(is_known, distance * hierarchy.unit, -1)
         _check_sums(asked, group, lists, lengths, sums)
@@ -321,9 +339,11 @@ def _sums_over_hierarchy(
 def _select_sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
     """Return the sums of a group at the targets of each source, of shape (n_targets, n_columns).
 
-    The group has those at the shared targets of all sources, of shape (k, n_shared, n_columns).
+    The group has those at the shared targets of all sources, of shape (k, n_shared, n_columns):
+    these targets ascend, and each list holds some of them in any order.
     """
     sums: Any = group.sums
+    # The search has one limit for all. What is beyond the limit of its own source has no path.
     if asked.query.limits is not None:
         sums = np.where(asked.returned(group.distance)[1][:, :, None], 0, sums)
 
@@ -359,6 +379,7 @@ def _check_sums(
     sums_of_paths = sums_at_targets(
         asked.graph, first_source, first_lists, asked.query.limit, asked.options.along
     )
+    # The sums of the first source are the first ones of each column.
     for name, values in sums_of_paths.items():
         wrong.append(np.flatnonzero(values != sums[name][: values.size]))
 
@@ -371,8 +392,11 @@ def _check_sums(
 def sums_at_targets(
     graph: Graph, group: Traversals, lists: TargetLists, limit: float | None, along: AlongPaths
 ) -> dict[str, np.ndarray]:
-    """Return the sums of columns along the canonical paths to the targets of each source, of shape
-    (n_targets,). The sums of the first source are checked.
+    """Return the sums of columns along the canonical paths to the targets of each source, by name,
+    of shape (n_targets,).
+
+    Paths are walked back in host memory, also if the graph is on a GPU. The sums of the first
+    source are checked.
 
     Raises PrecisionError (a sum may exceed int64 or float64, or no path explains a distance) or
     CertificateError.
@@ -392,7 +416,7 @@ def sums_at_targets(
     n = host.n_vertices
     scratch: list[Any] = [None] * threads.max_threads()
     sums = _Sums.empty(lists.vertices.size, edges.columns)
-    # per source, a vertex with such a fault, or none
+    # Per source, a vertex with such a fault. Both ``NO_EDGE`` and -1 stand for none.
     unexplained = np.full(len(group), NO_EDGE)
     with_wrong_sums = np.full(len(group), -1)
 
@@ -407,6 +431,7 @@ def sums_at_targets(
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = np.ascontiguousarray(lists.vertices[begin:end])
         source = int(group.sources[i])
+        # The number of the source is its stamp: no other search of this tree has it.
         unexplained[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
         if unexplained[i] == NO_EDGE:
             sums.take(tree, targets, i, begin)
@@ -425,8 +450,10 @@ def sums_at_targets(
 def sums_along_predecessors(
     graph: Graph, search: Traversal, vertices: Array, along: AlongPaths
 ) -> dict[str, np.ndarray]:
-    """Return the sums at some vertices that a nearest-source search has reached; its last vertex is
-    the root.
+    """Return the sums at some vertices that a nearest-source search has reached, by name.
+
+    ``search`` is of the graph with one more vertex, its root, which is the last one. ``vertices``
+    are vertex numbers, and the sums are of their shape.
     """
     edges = along.on(graph)
     reverse = edges.graph.reverse
@@ -442,9 +469,10 @@ def sums_along_predecessors(
 
 
 class _Sums(NamedTuple):
-    """The sums at targets, in the order of their lists."""
+    """The sums at targets, in the order of their lists; 0 where there is no path."""
 
-    # integers, floats: of shape (n_targets, n_columns)
+    # integers, floats: int64 and float64 of shape (n_targets, n_columns): those of the columns of
+    # integers and of floats, each in the order of ``EdgeColumns``
     integers: np.ndarray
     floats: np.ndarray
     hops: np.ndarray  # int32 of shape (n_targets,): the edges of each path
@@ -459,7 +487,11 @@ class _Sums(NamedTuple):
         )
 
     def take(self, tree: SumTree, targets: np.ndarray, stamp: int, begin: int) -> None:
-        """Take the sums that a tree knows of some targets, which begin at a place of the lists."""
+        """Take the sums that a tree knows of the targets of one source.
+
+        ``stamp`` is that of the search from the source: vertices with another one are not reached.
+        ``begin`` is where the targets of the source begin in all lists.
+        """
         is_known = tree.stamp[targets] == stamp
         known = targets[is_known]
         places = begin + np.flatnonzero(is_known)
@@ -489,7 +521,11 @@ class _Sums(NamedTuple):
 def columns_of_sums(
     options: AlongOptions | AlongPaths, values: Values, missing: Any = None
 ) -> dict[str, Column]:
-    """Return the columns of the sums, null where there is no path."""
+    """Return the columns of the sums, by the names of the user.
+
+    ``missing``, of type bool, is True where there is no path and the sum is null; None if there is
+    a path to each record.
+    """
     return {
         name: Column(values[ALONG + name].astype(column.dtype, copy=False), missing)
         for name, column in options.values.items()

@@ -55,7 +55,7 @@ class Sample(NamedTuple):
     # int64 vertex numbers in the order in which they are drawn: the first are those of a smaller
     # sample of this seed, unless its number is one for which Python draws otherwise.
     sources: np.ndarray
-    seed: int
+    seed: int  # of the random generator of Python that draws them
     epsilon: float  # with probability 1 - delta or more, no normalized value has an error beyond it
     delta: float
 
@@ -76,13 +76,17 @@ class Sample(NamedTuple):
 class CheckedBetweenness(CheckedOptions):
     """Checked options of betweenness."""
 
-    of: str  # {"vertices", "edges"}
-    endpoints: bool
-    normalized: bool
+    of: str  # {"vertices", "edges"}: what carries betweenness
+    endpoints: bool  # whether a path also counts at the vertices where it begins and ends
+    normalized: bool  # whether sums are divided by the number of pairs
     sample: Sample | None  # None for all vertices, or for the sources that are given
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
-        """As of ``KindOptions``."""
+        """Return the bytes that the loads of a group need on a GPU while they are computed.
+
+        They are those of hops of one byte, for which the size of a vertex number, 8 here, is not
+        read. The number of edges is not known, and 0 stands for it.
+        """
         return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
 
     @property
@@ -227,6 +231,8 @@ def find_scales(
     ``options`` has ``of``, ``endpoints`` and ``normalized``.
     """
     counts_ends = options.endpoints or options.of == "edges"
+    # How many vertices a pair may have as ends: all, or without the vertex that the path leads
+    # through. With fewer than two there is no pair.
     others = n_vertices if counts_ends else n_vertices - 1
     if others < 2:
         return 1.0
@@ -263,14 +269,15 @@ def scaled(
 class HostRows(NamedTuple):
     """Distances in host memory: a row per source, or those of ``SparseDistances``."""
 
-    # offsets, vertices: None for a row per source
+    # offsets, vertices: as ``SparseDistances`` has them; None for a row per source
     offsets: np.ndarray | None
     vertices: np.ndarray | None
+    # of shape (k, n_vertices) for a row per source; else of the shape of ``vertices``
     distance: np.ndarray
 
     @classmethod
     def of(cls, distance: Any) -> HostRows:
-        """Return what a group has as distances."""
+        """Return the distances of a group, an array or ``SparseDistances``, as host rows."""
         if is_rows(distance):
             return cls(None, None, distance)
         return cls(distance.offsets, distance.vertices, distance.distance)
@@ -297,9 +304,11 @@ class Betweenness(Loads):
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question = question
         self._is_even = is_even
-        self._is_certified = False
-        # by thread and type of distances
+        self._is_certified = False  # whether a source of this call or part has been certified
+        # the memory of ``_add_exactly``, by thread and type of distances
         self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}
+        # The distinct targets, ascending, and 1 at each of them in an array over all vertices. Both
+        # are empty if all vertices are targets.
         self._targets = np.zeros(0, np.int64)
         self._is_target = np.zeros(0, np.uint8)
         if asked.targets is not None:
@@ -342,14 +351,15 @@ class Betweenness(Loads):
     ) -> None:
         """Add loads by distances in host memory.
 
-        ``scratch`` and ``sums`` are one per thread. With ``exponents``, int64 of shape
-        (n_vertices,), there is one source, whose loads are added at vertices without the ends of
-        paths, and whose exponents are written if its counts of paths need them.
+        ``kind`` is the type in which distances are compared. ``scratch`` and ``sums`` are one per
+        thread. With ``exponents``, int64 of shape (n_vertices,), there is one source, which is
+        certified: its loads are added at vertices without the ends of paths, and exponents are
+        written if its counts of paths need them.
         """
         edges = self._edges(kind)
         of_edges = self.of == "edges" and exponents is None
         endpoints = self._question.endpoints and exponents is None
-        of = of_edges, endpoints
+        of = of_edges, endpoints  # as ``_select_counted`` takes it
 
         status = np.zeros(sources.size, np.int64)
         task = cpu.Task(
@@ -392,8 +402,8 @@ class Betweenness(Loads):
         threads.for_each(add_one, len(unfinished))
 
     def _find_least(self, kind: np.dtype) -> Any:
-        """Return what ``cpu.absorbs`` takes if rounding may absorb a weight, so that exact sums
-        decide; else 0.
+        """Return three quarters of the smallest weight, as ``cpu.absorbs`` takes it, if rounding
+        may absorb a weight, so that exact sums decide; else 0.
         """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
@@ -430,6 +440,7 @@ class Betweenness(Loads):
         scratch.distance[:] = row
         counted = self._select_counted(of)
         loads = cpu.Sums(sums.low, sums.high)
+        # No vertices, an empty array of their type, stand for all.
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         status = cpu.add_scaled(search, edges, counted, None, exact, scratch, loads)
         # Nothing was added: counts of paths need exponents.
@@ -459,6 +470,7 @@ class Betweenness(Loads):
         n_edges = self.graph.n_edges
 
         edges = self._edges(kind)
+        # ``cpu.add_scaled`` takes edges with weights: by hops each is 1, and none is absorbed.
         if is_hops(kind):
             ones = np.ones(n_edges, kind)
             edges = cpu.WeightedEdges(edges, ones, ones, kind.type(0))
@@ -473,7 +485,9 @@ class Betweenness(Loads):
             raise closed_cycle_error(kind)
 
     def _choose_type(self, distance: Any) -> np.dtype:
-        """Return the type in which distances are compared."""
+        """Return the type in which distances are compared: int32 for hops of any width, so that
+        compiled code and scratch are the same for all groups.
+        """
         if is_hops(distance.dtype):
             return np.dtype(np.int32)
         return distance.dtype
@@ -530,8 +544,8 @@ class Betweenness(Loads):
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
 
     def _add_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
-        """Add the loads of the sources from which rounding may absorb a weight, and return the
-        others.
+        """Add the loads of the sources from which rounding may absorb a weight, in host memory, and
+        return the group without them.
         """
         distance = group.distance
         kind = self._choose_type(distance)
@@ -565,8 +579,10 @@ class Betweenness(Loads):
 
     @property
     def sums_of_cells(self) -> ExactSums:
-        """As of ``Loads``; on a GPU those of edges are put into the order of the reversed graph
-        first.
+        """The sums of all threads and of the GPU, brought together as by ``Loads``.
+
+        Kernels add at the edges of the graph. So those of edges are put into the order of the
+        reversed graph first.
         """
         if self.of == "edges" and self._on_gpu is not None:
             self._on_gpu = gpu.order_by_in_edges(self.asked.graph, self._on_gpu)
@@ -589,7 +605,9 @@ class Betweenness(Loads):
         bound = self.find_bound(kind)
         least = self._find_least(kind)
 
-        # Count paths again, to vertices.
+        # Count paths again, with memory of their own and loads at vertices: counts, exponents and
+        # loads of this source alone are left there. With ``least``, exact sums decide which edges
+        # are on paths.
         if least:
             edges = self._edges(kind)
             exact = cpu.new_exact(n, edges.ahead)
@@ -621,6 +639,7 @@ class Betweenness(Loads):
         """
         sums = self.sums
         cells = np.arange(self.n_cells)
+        # Of both directions of an edge, the cell that leads up has the sum of both.
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]

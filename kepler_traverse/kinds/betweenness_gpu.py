@@ -140,7 +140,8 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     """Add loads by hops of one byte, for some groups of 32 sources at a time; see
     betweenness_lanes.cu.
 
-    ``output`` are the arguments of the kernels that hold sums. Return as ``add_loads``.
+    ``output`` are the arguments of the kernels that hold sums, by name. Return, as ``add_loads``, a
+    bool array with the sources that added nothing.
     """
     n = graph.n_vertices
     k = len(distance)
@@ -210,7 +211,9 @@ def _launch_level(
 ) -> None:
     """Launch the kernels of one level, which reads values of its neighbors in ``neighbor_level``.
 
-    The first sums the chunks of hubs, which ``entry`` then adds up.
+    The first sums the edge chunks of hubs into ``partial`` of ``args``. ``entry`` then adds these
+    up, and the values of the neighbors of all other vertices. ``is_last`` says that no level is
+    behind this one.
     """
     args = {
         **args,
@@ -229,7 +232,8 @@ def _add_by_blocks(
 ) -> np.ndarray:
     """Add loads with one thread block per source; see betweenness_blocks.cu.
 
-    ``output`` are the arguments of the kernel that hold sums. Return as ``add_loads``.
+    ``output`` are the arguments of the kernel that hold sums, by name. Return, as ``add_loads``, a
+    bool array with the sources that added nothing.
     """
     of_hops = is_hops(distance.dtype)
     if not of_hops:
@@ -258,6 +262,9 @@ def _add_by_blocks(
         "taken": cp.zeros(1, np.int64),
         "distance": flat.view(np.uint8),
         "pitch": pitch,
+        # per block: the paths to each vertex, and later (1 + dependency) / paths; how many of its
+        # predecessors are not ready; the vertices in the order in which they become ready; and
+        # where each round begins there
         "values": cp.empty(blocks * n, np.float64),
         "waits_for": cp.empty(blocks * n, np.int32),
         "order": cp.empty(blocks * n, index),

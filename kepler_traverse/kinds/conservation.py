@@ -40,10 +40,11 @@ def require_conserved(
 ) -> None:
     """Check the loads of edges of a graph in host memory; CertificateError if they are wrong.
 
-    Unreached vertices have the distance -1 or infinity. ``weights`` are those of ``graph.reverse``,
-    in the type of the distances; None for hops. ``cells`` are edges by their positions in the
-    reversed graph, int64 and ascending, and ``loads`` what they carry. ``taken`` has the targets
-    that are served, int64, and what they take.
+    ``distance`` are those from the source, of shape (n_vertices,). Unreached vertices have the
+    distance -1 or infinity. ``weights`` are those of ``graph.reverse``, in the type of the
+    distances; None for hops. ``cells`` are edges by their positions in the reversed graph, int64
+    and ascending, and ``loads`` what they carry. ``taken`` has the targets that are served, int64
+    vertex numbers, and what they take.
     """
     reverse = graph.reverse
     src, dst = find_ends(graph, cells)
@@ -59,6 +60,8 @@ def require_conserved(
         length = distance.dtype.type(1)
     else:
         length = weights[into]
+    # The sum is rounded to the type of the distances, in which the search has added. One that
+    # overflows is infinite, and no finite distance is equal to it.
     with np.errstate(over="ignore"):
         is_tight = (
             (distance_of_tail >= 0)
@@ -68,8 +71,8 @@ def require_conserved(
 
     # Each edge must be the first tight one from a nearer vertex, or of length zero where there is
     # none.
-    no_edge = np.iinfo(np.int64).max
-    if into.size:
+    no_edge = np.iinfo(np.int64).max  # behind every edge, so that the minimum is an edge if any is
+    if into.size:  # ``reduceat`` takes no empty array
         nearer = np.minimum.reduceat(
             np.where(is_tight & (distance_of_tail < distance_of_head), into, no_edge), first
         )
@@ -78,6 +81,7 @@ def require_conserved(
     is_level = np.isin(cells, into[is_tight & (distance_of_tail == distance_of_head)]) & (
         nearer == no_edge
     )
+    # Cells ascend by their heads: two equal heads in a row are two edges into one vertex.
     wrong = np.flatnonzero(((nearer != cells) & ~is_level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
         ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
@@ -88,6 +92,8 @@ def require_conserved(
             wrong,
         )
 
+    # What enters a vertex counts as positive. The source gets what all targets take, as if from
+    # outside.
     targets, volumes = taken
     _require_sums(
         graph,
@@ -158,7 +164,7 @@ def uses_named(
         return np.where(is_there & (vertices != source), places, cells.size)
 
     # Each round doubles the edges that are seen: those before an edge, and those before the last of
-    # these.
+    # these. The last place, that of no edge, is its own predecessor and uses nothing.
     previous = np.append(find_places(src), cells.size)
     uses = np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):
@@ -171,7 +177,11 @@ def uses_named(
 def _require_sums(
     graph: Graph, source: int, message: str, terms: list[tuple[np.ndarray, Words, int]]
 ) -> None:
-    """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128."""
+    """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128.
+
+    A term has int64 vertex numbers, one number of 128 bits for each, and 1 or -1. ``message`` has a
+    place for the vertex that is wrong.
+    """
     carry = np.zeros(graph.n_vertices, np.int64)
     touched = np.concatenate([vertices for vertices, _, _ in terms])
     # 32 bits at a time, so that int64 holds the sums
@@ -179,6 +189,7 @@ def _require_sums(
         for vertices, words, sign in terms:
             part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
             np.add.at(carry, vertices, sign * part.astype(np.int64))
+        # What is above the 32 bits is carried on to the next ones.
         total = carry[touched]
         wrong = np.unique(touched[total & (2**32 - 1) != 0])
         if wrong.size:

@@ -33,10 +33,19 @@ class Given(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenOptions:
-    """Options by the names of keyword arguments, or of flags of a program, which has no kind.
+    """Options by the names of keyword arguments, or of flags of a program.
 
-    ``written`` has the options that are checked, each as the caller writes it, or None if it is not
-    given.
+    Attributes
+    ----------
+    kind
+        The ``ResultKind`` that is asked for; None for a program, which has no kind.
+    algorithm
+        "bfs" or "sssp".
+    written
+        The options that are checked, each as the caller writes it, or None if it is not given.
+    values
+        The values of those options that rules look at, by name; an option that is not there counts
+        as None.
     """
 
     kind: Any
@@ -81,6 +90,8 @@ class Constraint:
     ----------
     names
         The options. The first is to blame.
+    violated
+        ``violated(given)`` says whether the options of a ``Given`` break the rule.
     why, remedy
         The fact, and what to do. In both, ``{0}`` is the first name as the caller writes it,
         ``{name}`` another option, ``{name=}`` an option with its value, ``{name=text}`` with
@@ -90,7 +101,8 @@ class Constraint:
         What a violation in a settings file is, which may serve several runs: an error, or an option
         that is idle, and left out with a note.
     takes
-        Of a rule that names kinds: whether a kind takes the option.
+        Of a rule that names kinds: ``takes(kind)`` says whether a kind takes the option. None for
+        other rules, and where the kinds that list the option take it.
     of_tables
         Whether it can be evaluated only with the columns that the headers of tables name.
     """
@@ -118,6 +130,7 @@ class Constraint:
         }
 
         def write_option(match: re.Match[str]) -> str:
+            """Return what stands for a name in braces; see ``why``."""
             name, has_value, text = match.groups()
             if name == "name":
                 return str(given.kind.name)

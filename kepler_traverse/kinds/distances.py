@@ -47,7 +47,10 @@ def check_options(
 def columns_of_source(
     asked: Asked[UnreachedOptions], traversal: Traversal, selection: Selection | None = None
 ) -> dict[str, Column]:
-    """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
+    """Return the columns besides ``source`` of one source: a row per vertex that is shown.
+
+    ``selection`` says which vertices these are, if it is known; see ``make_columns`` of frames.
+    """
     names = asked.kind.columns
     if "band" in names:  # which is made of the distance
         names = (*names, "distance")
@@ -108,6 +111,8 @@ def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
         strategy="",
         rounds=0,
     )
+    # An empty list of targets selects no vertex. None would stand for all vertices, of which there
+    # is no distance here.
     asked_without_targets = replace(
         asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64))
     )
@@ -157,10 +162,12 @@ def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[s
 
 
 class _Rows(NamedTuple):
-    """The rows of one source: its vertex number, the vertices, and values of these."""
+    """The rows of one source."""
 
-    source: int
-    selection: Selection
+    source: int  # its vertex number
+    selection: Selection  # the vertices of the rows
+    # distance, predecessor: of these vertices, in their order; predecessors are vertex numbers,
+    # None for kinds without them
     distance: np.ndarray
     predecessor: np.ndarray | None
 
@@ -169,6 +176,7 @@ def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_R
     """Return the rows of each source of a group, in memory of their own."""
 
     def make_share(begin: int, end: int) -> list[_Rows]:
+        """Return the rows of some sources; each may share the vertices of the one before."""
         rows: list[_Rows] = []
         last = None
         for i in range(begin, end):
@@ -207,6 +215,8 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
     ends = np.cumsum([row.selection.size for row in rows])
     total = int(ends[-1])
 
+    # Groups may differ in their types: hops are in the narrowest one that holds them, and sums are
+    # widened where they could round.
     kinds = {row.distance.dtype for row in rows}
     if all(map(is_hops, kinds)):
         kind = np.dtype(np.int32)

@@ -46,15 +46,17 @@ class Through(NamedTuple):
 class CheckedFlows(CheckedOptions):
     """Checked options of flows."""
 
-    of: str  # {"edges", "vertices", "pairs"}
-    decay: int
+    of: str  # {"edges", "vertices", "pairs"}: what carries the loads
+    decay: int  # one of NO_DECAY to POWER of ``cpu.opportunities``
     # parameter, width: of the decay, as ``opportunities.Reduction`` has them
     parameter: float
     width: float
-    source_weights: SourceValues | None
-    target_weights: np.ndarray | None  # int64 or float64, in the order of the targets
-    volumes: np.ndarray | None  # int64 or float64, in the order of the rows of the pairs
-    through: Through | None
+    source_weights: SourceValues | None  # by which what a source sends is multiplied; None for 1
+    # int64 or float64, in the order of the targets; None for 1 each, and for pairs
+    target_weights: np.ndarray | None
+    # int64 or float64, in the order of the rows of the pairs; None for 1 each, and without pairs
+    volumes: np.ndarray | None
+    through: Through | None  # None if all paths count
 
     @property
     def digest(self) -> str:
@@ -125,7 +127,8 @@ def check_options(
         volumes=volumes,
         through=through,
     )
-    _find_amounts_and_unit(question, graph, pairs, targets)  # which raises errors
+    # Each ``Flows`` computes them again. Here the result is dropped: errors come before a search.
+    _find_amounts_and_unit(question, graph, pairs, targets)
     return question
 
 
@@ -189,6 +192,7 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             "the edges"
         )
 
+    # An empty list is an array of floats, and is refused by ``_find_through``.
     if rows.size and rows.dtype.kind not in "iu":
         raise InputError(f"{name} holds {rows.dtype}; rows of the edge list are integers")
     wrong = np.flatnonzero((rows < 0) | (rows >= host.report.rows))
@@ -198,6 +202,7 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             f"{name}, row {wrong[0]}: the edge list has no row "
             f"{rows[wrong[0]]}; its rows are 0 to {last}"
         )
+    # A row that a filter has left out has no edge, as a self-loop has none, but another mark.
     if host.report.filtered_rows and host.edges_of_rows is not None:
         wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
         if wrong.size:
@@ -261,12 +266,16 @@ def check_amounts(name: str, given: Any) -> np.ndarray:
 def _find_amounts_and_unit(
     question: CheckedFlows, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
-    """Return the volume or the weight of each pair or target, and the exponent of the sums, which
-    is 0 for integers.
+    """Return what each pair or target takes, and the exponent of the sums, which is 0 for integers.
+
+    The amounts are int64 or float64: the volumes, of shape (n_pairs,) in the order of the rows, or
+    the weights of the targets, of shape (n_targets,).
 
     Raises InputError (their number is not that of the pairs or targets; a target is given twice) or
     PrecisionError (the sum of all volumes is too large).
     """
+    # What sources send, and how many there may be of each such amount. Pairs bring their volumes,
+    # so that 1 stands for all of their sources.
     source_amounts = np.ones(1, np.int64)
     n_sources = 1
     if pairs is not None:
@@ -308,6 +317,7 @@ def _find_amounts_and_unit(
         )
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
+    # An exponent of 0 stands for sums of integers, so that floats take -1 in place of it.
     if not is_exact:
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
@@ -352,17 +362,21 @@ class Flows(Loads):
         )
         super().__init__(asked, of or question.of, exponent)
         self._question = question
+        # int64: the vertex numbers where paths end, in the order of the amounts; not read for pairs
         self._targets = asked.targets
         if self._targets is None:
             self._targets = listed_vertices(self.graph)
         if self._targets is None:
             self._targets = np.arange(self.graph.n_vertices)
-        self._named = np.zeros(0, np.uint8)  # as ``tree_flows.carry`` has it
+        # 1 at the edges of the reversed graph of which a path must use one; empty if all paths
+        # count, as ``tree_flows.carry`` takes it
+        self._named = np.zeros(0, np.uint8)
         if question.through is not None and not is_whole:
-            # not empty, also if the graph has no edge
+            # one entry more, so that it is not empty if the graph has no edge
             self._named = np.zeros(self.graph.n_edges + 1, np.uint8)
             self._named[question.through.cells] = 1
-        # of single sources, which are certified, by ``of`` and ``is_whole``
+        # what adds up single sources to certify them, by ``of`` and ``is_whole``; kept for the next
+        # source
         self._flows_of_source: dict[tuple[str, bool], Flows] = {}
 
     def add(self, group: Traversals) -> None:
@@ -397,6 +411,8 @@ class Flows(Loads):
             require_conserved(self.graph, source, row, prepared.weights, cells, loads, taken)
             return cells, loads
 
+        # ``sent`` has the places of the targets that are reached. Where paths must use a named
+        # edge, all flows are checked first: their edges show which paths do.
         is_sent = (row[targets] >= 0) & (row[targets] <= prepared.bound)
         sent = np.flatnonzero(is_sent)
         if self._named.size:
@@ -415,10 +431,10 @@ class Flows(Loads):
     def _add_source_alone(
         self, single: Traversals, of: str, is_whole: bool = False, rows: Any = None
     ) -> tuple[np.ndarray, Words]:
-        """Return the cells that carry something for a group of one source, and what.
+        """Return the cells that carry something for a group of one source, ascending, and what.
 
-        With ``is_whole``, all paths count. ``rows`` are its pairs, whose sums alone are read: there
-        may be many others.
+        With ``is_whole``, all paths count. ``rows`` are the rows of its pairs, if pairs carry the
+        loads: only their sums are read, since the table may have many others.
         """
         key = of, is_whole
         if key not in self._flows_of_source:
@@ -430,6 +446,7 @@ class Flows(Loads):
         if rows is None:
             places = sums.nonzero()
         else:
+            # and what has no path, which must be cleared, too
             places = np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
@@ -460,7 +477,8 @@ class Flows(Loads):
         else:
             factors = np.array(question.source_weights.of(group.sources), amounts.dtype)
 
-        # The path from a closed vertex to itself has no edge.
+        # A closed vertex has a number where paths begin and another where they end. The path from
+        # it to itself has no edge: so for this source its target is the number where it begins.
         sources = to_host(group.sources)
         own_ends = where_paths_end(self.graph, sources)
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
@@ -490,6 +508,7 @@ class Flows(Loads):
             # Edges of length zero are on their paths, along which the CPU walks.
             on_host = np.flatnonzero(is_left)
         cells_are = CELLS.index(self.of)
+        # per source, a vertex whose distance no edge explains
         unexplained = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
@@ -526,7 +545,7 @@ class Flows(Loads):
             raise unexplained_error(self.graph, vertex, distance.dtype)
 
     def _volumes_on_gpu(self, prepared: _Prepared) -> gpu.Volumes:
-        """Return what the targets of a group take."""
+        """Return what the targets of a group take, as the kernel reads it."""
         question = self._question
         table = prepared.table
         if table is None:

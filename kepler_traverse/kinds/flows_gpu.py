@@ -61,15 +61,17 @@ class Volumes:
 
     # int64 (n_targets,): distinct vertex numbers, the same for each source, or those of all pairs
     targets: np.ndarray
-    amounts: np.ndarray  # int64 (if the sums are integers) or float64 (n_targets,)
-    factors: np.ndarray  # of the same type (k,)
+    # int64 (if the sums are integers) or float64 (n_targets,): what each target takes of a source
+    amounts: np.ndarray
+    factors: np.ndarray  # of the same type (k,): by which the amounts of each source are multiplied
     # int64 (k + 1,), of pairs: those of source i are from offsets[i] to offsets[i + 1] - 1
-    offsets: np.ndarray | None
+    offsets: np.ndarray | None  # None if all sources have the same targets
     bound: Any  # the largest distance that is served, in the type of the distances, below infinity
     exponent: int = 0  # of the unit of the sums; 0 for integers
+    # decay, parameters: as ``cpu.opportunities`` has them; 0 is NO_DECAY
     decay: int = 0
-    parameters: tuple[float, float] = (0.0, 0.0)  # of the decay, as ``cpu.opportunities`` has them
-    # int64 (n_targets,), of pairs: their rows in the table of all pairs
+    parameters: tuple[float, float] = (0.0, 0.0)
+    # int64 (n_targets,), of pairs: their rows in the table of all pairs; None without pairs
     rows: np.ndarray | None = None
     # uint8, CuPy: not 0 at the edges of the reversed graph of which a path must use one; None if
     # all paths count
@@ -105,7 +107,8 @@ def add_flows(
     index = graph.targets.dtype
     edge_bytes = 4 if is_narrow else 8
 
-    # Where fewer sources are held at once, each has more threads.
+    # Where fewer sources are held at once, each has more threads. How many blocks are resident
+    # depends on their size, so that their number is bounded again once the kernel is chosen.
     bytes_per_source = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(bytes_per_source, 1)))
     block_size = 1024
@@ -177,8 +180,9 @@ def bytes_needed(
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
-    """Return requests for the kernels of distances and volumes that are not known yet: units, as
-    most often.
+    """Return requests for the kernels of distances and volumes that are not known yet.
+
+    Most often each pair carries 1: an integer, without decay and named edges.
     """
     units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0)
     return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, 4, False, units)]

@@ -54,9 +54,12 @@ def check_options(
 
 
 def make_records(asked: Asked[CheckedLabels], group: Traversals) -> SourceRecords:
-    """Return ``hub, distance`` of each row of the labels of a group."""
+    """Return ``hub, distance`` of each row of the labels of a group.
+
+    The group is made of labels, as ``SparseDistances`` whose vertices are hubs.
+    """
     rows: Any = group.distance
-    distance, _ = asked.returned(rows.distance)
+    distance, _ = asked.returned(rows.distance)  # no hub is missing, and there is no limit
     return SourceRecords({"hub": rows.vertices, "distance": distance}, rows.sizes)
 
 

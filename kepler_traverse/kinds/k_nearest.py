@@ -48,11 +48,11 @@ _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be 
 
 
 class SourceGroups(Digested):
-    """The groups of sources, of which each row has a label and a vertex number; a source may be in
+    """The groups of sources, which rows of a label and a vertex number list; a source may be in
     several.
 
-    ``labels`` are the distinct ones, ascending; ``members`` has the distinct int64 vertex numbers
-    of each, ascending.
+    ``labels`` are the distinct labels, integers or strings, ascending. ``members`` is a list of
+    int64 arrays in the same order: the distinct vertex numbers of each group, ascending.
     """
 
     def __init__(self, labels: list[Any], numbers: np.ndarray):
@@ -76,7 +76,8 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, np.ndarray],
 ) -> NearestOptions:
-    """Return options with a checked ``k``, and with groups as ``SourceGroups``.
+    """Return options with a checked ``k``, with groups as ``SourceGroups``, and with columns to sum
+    as ``AlongPaths``.
 
     Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or
     have no order.
@@ -132,11 +133,13 @@ def rows_of_labels(
 ) -> tuple[Array, Array, Array, Array]:
     """Return ``vertex, rank, source, distance`` by ascending vertex and rank, with vertex numbers.
 
-    ``numbers`` are those of the sources, ascending; ``distance`` and ``owner`` are results of
-    ``merge_groups``.
+    ``numbers`` are those of the sources, ascending. ``distance`` and ``owner``, of shape
+    (n_vertices, k), are results of ``merge_groups``: ``owner`` has positions in ``numbers``, and -1
+    where there is no label.
     """
     xp = namespace(owner)
     is_label = owner >= 0
+    # A closed vertex has two numbers. Results list it once, by the one where paths end.
     if graph.closed is not None:
         is_label[xp.asarray(graph.closed[0])] = False
 
@@ -201,9 +204,11 @@ def certify_labels(
     distance: Array,
     owner: Array,
 ) -> None:
-    """Check the results of ``search_labels`` on the CPU; see ``k_nearest_cpu.violation``.
+    """Check the results of ``search_labels`` on the CPU, also if the graph is on a GPU; see
+    ``k_nearest_cpu.violation``.
 
-    Raises CertificateError: the labels of a vertex are wrong.
+    ``numbers`` are those of the sources, ascending. Raises CertificateError: the labels of a vertex
+    are wrong.
     """
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     edges = _integer_edges(graph.to("cpu"), algorithm)
@@ -215,8 +220,8 @@ def certify_labels(
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
-    """Return whether sums are exact integers without a sum below zero or beyond int64, and a GPU
-    has memory for k labels.
+    """Return whether one search finds the k nearest sources: sums are exact integers from 0 on that
+    fit int64, and a GPU has memory for k labels per vertex.
     """
     if get_device(graph.offsets) == "cuda":
         needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)
@@ -239,8 +244,10 @@ def merge_groups(
 
     Groups are by ascending source, and each is used before the next one is requested. The arrays,
     of shape (n_vertices, k), have distances in the widest type of a group, and int64 positions in
-    the order of the sources, -1 where there is none.
+    the order of the sources, -1 where there is none. ``xp`` is NumPy or CuPy.
     """
+    # One row per rank, so that each step of the loop below is one operation on all vertices. Keys
+    # are integers in the order of the distances; the largest int64 stands for no label.
     keys = xp.full((k, n_vertices), MAX_INTEGER, np.int64)
     owner = xp.full((k, n_vertices), -1, np.int64)
     kind = np.dtype(np.int8)
@@ -278,7 +285,10 @@ def merge_groups(
 
 
 def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
-    """Yield for each source the vertices with distances from it, as an index, and these distances."""
+    """Yield for each source the vertices with distances from it, and these distances.
+
+    The vertices are an index of an array over all vertices: vertex numbers, or a slice of all.
+    """
     if is_rows(distance):
         yield from ((slice(None), row) for row in distance)
         return
@@ -289,6 +299,7 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
 def _widen_keys(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     """Return the keys of distances of one type as those of a type that holds these and ``to``."""
     wide = common_type(kind, to)
+    # The largest int64 is no key of a distance, and stays what it is.
     has_no_label = keys == MAX_INTEGER
     distance = keys_to_distances(xp.where(has_no_label, 0, keys), kind)
     return xp.where(has_no_label, MAX_INTEGER, distances_to_keys(distance.astype(wide)))

@@ -22,10 +22,11 @@ _WRONG = -2
 class Labels(NamedTuple):
     """The nearest sources of each vertex that are found."""
 
-    # distance, owner: int64 of shape (n_vertices, k), -1 where there is none
+    # distance, owner: int64 of shape (n_vertices, k), in the order in which they were found; -1
+    # where there is none
     distance: np.ndarray
-    owner: np.ndarray  # positions of sources
-    n_labels: np.ndarray  # int64 of shape (n_vertices,)
+    owner: np.ndarray  # positions in the array of the sources
+    n_labels: np.ndarray  # int64 of shape (n_vertices,): how many of the k are found
 
 
 def k_nearest(edges: Edges, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +61,9 @@ def k_nearest(edges: Edges, sources, k: int, limit: int) -> tuple[np.ndarray, np
 def _take_labels(edges, labels, limit, heap, size, max_labels):
     """Take labels from the heap until it is empty or ``max_labels`` are taken; return the heap and
     its size.
+
+    ``heap``, int64 of shape (capacity, 3), has in each row a distance, the position of a source and
+    a vertex, and ``size`` of its rows are in use.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -104,7 +108,8 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
 def violation(edges, sources, limit, distance, owner):
     """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``.
 
-    ``edges`` are ``Edges``; the others are parameters and results of ``k_nearest``. The labels of a
+    ``edges`` are ``Edges``, with weights of shape (0,) for hops; the others are parameters and
+    results of ``k_nearest``. The labels of a
     vertex are in order and of different sources. Each is reached from the label of its source along
     edges that add up to it exactly: so it is the length of a path. Each edge offers the labels of
     its start to its end, which has one as good of the same source, or k better ones: so, by
@@ -123,11 +128,13 @@ def violation(edges, sources, limit, distance, owner):
             n_labels += owner[v, j] >= 0
 
     # The label of each source at itself is proven; from there on labels prove those of neighbors.
+    # The stack has the labels that are proven and not yet followed, each as vertex * k + place.
+    # Each is proven once, so that it has room for all.
     is_proven = np.zeros((offsets.size - 1, k), np.bool_)
     stack = np.empty(n_labels, np.int64)
     size = 0
     for source in range(sources.size):
-        if limit < 0:
+        if limit < 0:  # not even a source is within it
             break
         verdict = _offer(sources[source], 0, source, distance, owner, is_proven)
         if verdict == _WRONG:
@@ -161,7 +168,9 @@ def violation(edges, sources, limit, distance, owner):
 
 @njit(cache=True, nogil=True)
 def _are_in_order(v, n_sources, limit, distance, owner):
-    """Return whether the labels of a vertex are in order, within the limit, of different sources."""
+    """Return whether the labels of a vertex are in order, within the limit, of different sources,
+    and without a gap between them.
+    """
     for j in range(owner.shape[1]):
         if owner[v, j] < 0:
             continue
@@ -180,7 +189,9 @@ def _are_in_order(v, n_sources, limit, distance, owner):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _offer(v, d, source, distance, owner, is_proven):
-    """Offer a vertex a label that a path proves.
+    """Offer a vertex a label that a path proves: ``source``, a position, at the distance ``d``.
+
+    ``is_proven``, of shape (n_vertices, k), says which labels are proven.
 
     Return the position of the label if this proves it for the first time, ``_KNOWN`` if there is
     nothing to prove, and ``_WRONG`` if the labels of the vertex lack this one.

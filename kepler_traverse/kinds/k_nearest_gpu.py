@@ -51,8 +51,9 @@ def k_nearest(
     n = graph.n_vertices
     reverse = graph.reverse
 
-    # Two sets of labels: each round reads one and writes the other. ``changed`` says which vertices
-    # got other labels in the last round.
+    # Two sets of labels, of each vertex k distances and k positions of sources, -1 where there is
+    # none: each round reads one set and writes the other. ``changed`` says which vertices got other
+    # labels in the last round.
     labels = [
         (cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8))
         for _ in range(2)
@@ -73,6 +74,7 @@ def k_nearest(
     }
     while True:
         for _ in range(ROUNDS_AT_ONCE):
+            # a counter per round: the host reads that of the last one alone
             n_changed = cp.zeros(1, np.int64)
             old = dict(zip(("distance", "source", "changed"), labels[0], strict=True))
             new = dict(zip(("new_distance", "new_source", "new_changed"), labels[1], strict=True))

@@ -38,6 +38,7 @@ def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
         max_rows = n_vertices
     else:
         max_rows = int(min(n_vertices, question.limit + 1))
-    # A search from the periphery has up to twice the levels of one from the center.
+    # A search from the periphery has up to twice the levels of one from the center. A depth of 0
+    # says that no search was made.
     estimate = 2 * depth + 1 if depth else n_vertices
     return min(max_rows, estimate), max_rows

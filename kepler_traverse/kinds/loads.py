@@ -58,9 +58,21 @@ class OnGpu(NamedTuple):
 
 
 class Loads:
-    """Loads of one call or of one part, in units of 2**exponent; 0 for sums of integers.
+    """Loads of one call or of one part.
 
-    The sums are those of ``n_cells`` cells, and then of ``LOST`` and ``LOST_PAIRS``.
+    Attributes
+    ----------
+    asked : Asked
+    of : str
+        What carries the loads, one of ``CELLS``.
+    graph : Graph
+        The graph that is searched, in host memory.
+    n_cells : int
+        Sums have a place per cell, and behind these the places ``LOST`` and ``LOST_PAIRS``.
+    exponent : int
+        Sums are integers in units of ``2**exponent``; 0 for sums of integers.
+    value : str
+        Name of the column of the loads.
     """
 
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
@@ -71,8 +83,9 @@ class Loads:
         self.n_cells = count_cells(self.graph, of, asked.pairs)
         self.exponent = exponent
         self.value = asked.kind.load  # the name of the column
+        # by thread; None for one that has added nothing since the sums were last brought together
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
-        self._on_gpu: OnGpu | None = None
+        self._on_gpu: OnGpu | None = None  # None where no kernel has added anything since then
         # per thread, a scratch and the key that it was made for
         self._scratch: list[tuple[Any, Any]] = [(None, None)] * threads.max_threads()
 
@@ -113,7 +126,9 @@ class Loads:
 
     @property
     def sums_of_cells(self) -> ExactSums:
-        """The sums of all threads and of the GPU."""
+        """The sums of all threads and of the GPU, brought together in those of the first thread:
+        the others are then dropped, so that a second look adds nothing twice.
+        """
         sums = self.of_thread(0)
         if self._on_gpu is not None:
             sums.add_at(
@@ -139,6 +154,8 @@ class Loads:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]
             src, dst = find_ends(self.graph, cells)
+            # The edge back, from the end to the begin of one that leads down, is the cell that
+            # leads up: in the reversed graph it is in the list of ``src``.
             is_down = src > dst
             cells_down = cells[is_down]
             cells_up = find_edges(
@@ -158,7 +175,7 @@ class Loads:
         numbers of a closed vertex.
 
         A closed vertex has a number where paths begin, in ``first``, and one where they end, in
-        ``last``.
+        ``last``. Results list the second one.
         """
         cleared = first
         if self.of == "edges":
@@ -217,7 +234,7 @@ def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
 def columns_of_cells(
     graph: Graph, of: str, cells: np.ndarray, pairs: PairTable | None = None
 ) -> dict[str, Column]:
-    """Return the columns that say what cells are.
+    """Return the columns that say what cells are, given by their numbers.
 
     They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows
     its rows.
@@ -227,7 +244,8 @@ def columns_of_cells(
             "source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)),
             "target": pairs.lists.vertices,
         }
-        position = np.argsort(pairs.rows)[cells]  # of each row of the table in ``pairs``
+        # ``pairs`` are grouped by origin: the place of each row of the table there
+        position = np.argsort(pairs.rows)[cells]
         ends = {
             name: Column.of_vertices(graph, vertices[position])
             for name, vertices in numbers.items()
@@ -236,6 +254,7 @@ def columns_of_cells(
     if of == "vertices":
         return {"vertex": Column.of_vertices(graph, cells)}
     host = graph.derived.on_host
+    # Cells are edges of the reversed graph, and rows belong to those of the graph itself.
     src, dst = find_ends(host, cells)
     columns = {"src": Column.of_vertices(graph, src), "dst": Column.of_vertices(graph, dst)}
     if host.edge_rows is not None:

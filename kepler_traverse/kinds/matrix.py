@@ -61,6 +61,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
         "take stream=True for one group of sources at a time, fewer sources, or targets=",
     )
 
+    # It begins in the narrowest type, and is widened when a group has a wider one.
     result = xp.zeros((places.size, width), kind)
     sums = {
         name: np.zeros(result.shape, column.dtype) for name, column in asked.options.values.items()
@@ -95,7 +96,12 @@ def _take_sums(
     targets: np.ndarray | None,
     sums: dict[str, np.ndarray],
 ) -> None:
-    """Write the sums of a group; ``places`` has the place in it of each source of the result."""
+    """Write the sums of a group into ``sums``, arrays of shape (n_sources, n_columns) by name.
+
+    ``places`` has the place in the group of each source of the result: below 0, or beyond the
+    group, for sources of other groups. ``targets`` are the vertex numbers of the columns, None for
+    all vertices.
+    """
     if not sums:
         return
     columns = np.arange(asked.graph.n_vertices) if targets is None else targets
@@ -115,6 +121,7 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     n = asked.graph.n_vertices
     limit = asked.query.limit
     xp = namespace(asked.graph.offsets)
+    # a row per distinct source, in the order of the groups; ``places`` then repeats and orders them
     bits = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
     first = 0
     for group in groups:

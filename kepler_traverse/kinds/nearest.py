@@ -30,7 +30,11 @@ from .result_kinds import NearestSourceOptions
 def check_options(
     options: NearestSourceOptions, kind: Any, graph: Graph, algorithm: str, numbers: Any
 ) -> NearestSourceOptions:
-    """Return the options with checked columns to sum, and with start costs as ``SourceValues``."""
+    """Return the options with columns to sum as ``AlongPaths``, and with start costs as
+    ``SourceValues``.
+
+    Raises InputError as ``along.check_options`` and ``check_start_costs``.
+    """
     checked: Any = along.check_options(options, kind, graph, algorithm, numbers)
     costs = options.start_costs
     if costs is None or "sources" not in numbers:  # without sources the job has read them
@@ -113,6 +117,7 @@ def nearest_source_search(
 
     Raises NegativeCycleError: a negative cycle is reachable from one of the sources (SSSP only).
     """
+    # By hops the edge from the root is one hop more.
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
@@ -147,7 +152,8 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     n = graph.n_vertices
     algorithm = ALGORITHMS[search.algorithm]
 
-    # Walk back to the root's child, which is the source: each round doubles the steps.
+    # Walk back to the root's child, which is the source: each round doubles the steps. What is not
+    # reached is its own ancestor, too.
     ancestor = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
     ancestor = xp.where(ancestor == n, xp.arange(n + 1), ancestor)  # each source is its own root
     while True:
@@ -158,7 +164,7 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
 
     reached = search.reached[:n]
     if algorithm.counts_hops:
-        distance = search.distance[:n] - 1
+        distance = search.distance[:n] - 1  # without the hop from the root
     else:
         distance = search.distance[:n]
     if limit is not None:
@@ -179,8 +185,10 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
 
 
 def _add_root(graph: Graph, numbers: np.ndarray, costs: np.ndarray) -> Graph:
-    """Return a graph with one more vertex, the last one, with an edge to each of the given
-    vertices, of such weights.
+    """Return a graph with one more vertex, the last one, which has an edge to each vertex of
+    ``numbers``, of the weight that ``costs`` has for it.
+
+    Its ids are vertex numbers, and it has no rows of edges and no closed vertices.
     """
     if graph.derived.edges_on_host:
         return _add_root(graph.to("cpu"), numbers, costs).to("cuda", edges="host")

@@ -21,7 +21,11 @@ from .result_kinds import GROUP
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``group, rank, target, distance`` of each source."""
+    """Return ``group, rank, target, distance`` of each source, and the sums along the paths.
+
+    ``group`` is the number of the group of the targets, in the order of their labels, and 0 if
+    there is one group of all.
+    """
     query = asked.query
     distances = group.distance
     assert query.nearest is not None
@@ -33,6 +37,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     else:
         distances = distances.at(query.targets)
         vertices = distances.vertices.astype(np.int64)
+    # An entry is a target that a source reaches: the number of the source in the group, the vertex,
+    # and the distance.
     source_of_entry = distances.rows_of_entries()
     distance = distances.distance
     if query.limit is None:
@@ -44,6 +50,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     parts = []
     ranks = []
     for members in query.nearest.members:
+        # Members ascend: a vertex is one of them if it stands at the place where it is looked for.
         place_in_group = np.minimum(np.searchsorted(members, vertices), members.size - 1)
         entries = np.flatnonzero(is_near & (members[place_in_group] == vertices))
         # Entries of equal distance stay in the order of their vertices.

@@ -95,14 +95,15 @@ class Reduction(CheckedOptions):
     """
 
     cutoffs: np.ndarray  # int64 or float64, ascending; the last one limits the search
-    # int64 or float64 arrays of shape (n_vertices,) by name; empty for kinds that take none. With a
-    # decay they are float64.
+    # The attributes that are added up: int64 or float64 arrays of shape (n_vertices,) by name.
+    # With a decay they are float64. Kinds that count vertices by sums have one that is 1 at each,
+    # and kinds that count levels or add up nothing have none.
     values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
-    decay: int = cpu.NO_DECAY
+    decay: int = cpu.NO_DECAY  # one of NO_DECAY to POWER of ``cpu.opportunities``
     parameter: float = 0.0  # of the decay
-    width: float = 0.0  # a second one, if the decay has two
-    weights: SourceValues | None = None  # what the sums of each source are multiplied by
-    # by device: what ``copy_to_gpu`` returns
+    width: float = 0.0  # a second one, if the decay has two; else 0
+    weights: SourceValues | None = None  # by which the sums of each source are multiplied
+    # what ``copy_to_gpu`` returns, by the number of the device
     _on_gpu: dict[int, Array] = field(default_factory=dict, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class Reduction(CheckedOptions):
         return self.cutoffs.size
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
-        """As of ``KindOptions``."""
+        """Return the bytes that the sums of a group need on a GPU while they are computed."""
         return gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
 
     @property
@@ -144,7 +145,7 @@ class Reduction(CheckedOptions):
         return compute_digest(options, arrays)
 
     def get_dtype(self, name: str) -> np.dtype:
-        """Return the type of the sums of an attribute."""
+        """Return the type of the sums of an attribute; counts of vertices are int64."""
         if name in self.values:
             kind = self.values[name].dtype
         else:
@@ -216,6 +217,7 @@ def check_options(
     if decay != cpu.NO_DECAY:
         values = {name: value.astype(np.float64) for name, value in values.items()}
     weights = options.source_weights
+    # Without sources the job has read their weights already.
     if "sources" in numbers and weights is not None:
         weights = check_source_weights(graph, numbers["sources"], weights)
     largest_weight = 1
@@ -234,7 +236,11 @@ def check_options(
 
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
-    """Return cutoffs as an int64 array if all are integers, else float64; see ``check_options``."""
+    """Return cutoffs as an int64 array if all are integers, else float64.
+
+    Raises InputError: they are no list of finite numbers in ascending order, or the type cannot
+    hold one exactly; for hops one is no integer.
+    """
     listed = _as_list(cutoffs)
     if not listed:
         raise InputError(
@@ -313,7 +319,9 @@ def _positive_numbers(text: str) -> list[float]:
 
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
-    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see
+    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name.
+
+    Vertices that a table lacks have 0. Raises InputError or UnknownVertexError as
     ``check_options``.
     """
     ids, columns, are_of_index = table_of_vertices("values", values) or _read_one_attribute(
@@ -338,6 +346,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     else:
         numbers = graph.to_numbers(ids, VERTEX)
 
+    # The vertices that have several values.
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
@@ -359,6 +368,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
         array = arguments.numbers(
             where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}"
         )
+        # Searches find a closed vertex by the number where paths end: it gets the value.
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][where_paths_end(graph, numbers)] = array
     return attributes
@@ -447,6 +457,7 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
 def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     """Return the largest distance within each cutoff, in the type of the distances."""
     bounds = as_distances(cutoffs, kind)
+    # Infinity stands for unreached vertices, which no cutoff holds, not even an infinite one.
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.
@@ -490,7 +501,10 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
 
 
 def _least_distance(kind: np.dtype) -> Any:
-    """Return the smallest distance of a reached vertex, in its own type."""
+    """Return a bound that no distance of a reached vertex is below, in the type of the distances.
+
+    Hops are at least 0, as -1 stands for unreached vertices. Weighted distances may be negative.
+    """
     if is_hops(kind):
         return kind.type(0)
     if kind.kind == "f":
@@ -523,7 +537,7 @@ def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
 
 
 def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
-    """Return sums of shape (k, n_cutoffs), by name, as records with their cutoffs."""
+    """Return sums of shape (k, n_cutoffs), by name, as records: one per source and cutoff."""
     values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {
         name: value.reshape(-1) for name, value in sums.items()
     }
@@ -536,7 +550,7 @@ def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
     if asked.kind.names_columns:
         names = tuple(reduction.values)
     else:
-        names = asked.kind.columns[2:]
+        names = asked.kind.columns[2:]  # without those of the source and of the cutoff
     columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}
     return columns | {
         name: Column(values[name].astype(reduction.get_dtype(name), copy=False)) for name in names
@@ -544,7 +558,10 @@ def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
 
 
 def find_bands(distance: Array, cutoffs: np.ndarray) -> Array:
-    """Return the smallest cutoff that holds each distance; no distance is beyond the last cutoff."""
+    """Return the smallest cutoff that holds each distance; no distance is beyond the last cutoff.
+
+    Cutoffs ascend, so that its position is the number of cutoffs that are too small.
+    """
     xp = namespace(distance)
     positions = xp.zeros(distance.shape, np.int64)
     for cutoff in cutoffs[:-1].tolist():

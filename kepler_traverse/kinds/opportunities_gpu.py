@@ -71,7 +71,8 @@ def _sum_some_sources(
     """Return the sums of as many sources as memory allows at once, int64 of shape (k * n_attributes
     * n_cutoffs,).
 
-    ``keys`` are the bounds as ``distances_to_keys`` has them.
+    ``keys`` are the bounds as ``distances_to_keys`` has them; the other arguments are those of
+    ``sums``. On the way there is a word for each source, attribute, cutoff and reduction block.
     """
     k, n = distance.shape
     width = len(values) * keys.size

@@ -39,7 +39,11 @@ from .result_kinds import RESULT_KINDS, KindOptions
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
-    """Group rows of vertex numbers by origin, the origins in the order of their first rows."""
+    """Group rows of vertex numbers by origin, the origins in the order of their first rows.
+
+    ``origins`` and ``destinations`` are int64 of shape (n_rows,). Rows of one origin stay in their
+    order.
+    """
     distinct, first_rows, place_of_row = np.unique(origins, return_index=True, return_inverse=True)
     order = np.argsort(first_rows, kind="stable")
     # Places and ``order`` number origins by their vertices, and ranks by their first rows.
@@ -53,13 +57,11 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
 
 
 class Ends(NamedTuple):
-    """Two columns of ids in one order, and the index of their rows, of pandas; None if the rows
-    have no labels.
-    """
+    """Two columns of ids in one order: row i is a pair."""
 
     origins: Ids
     destinations: Ids
-    index: Any = None
+    index: Any = None  # of the rows, of pandas; None if they have no labels
 
 
 def ends_of_columns(
@@ -175,7 +177,10 @@ def numbers_of_pairs(
 
 
 def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
-    """Return the first row whose id is that of no vertex; there is one."""
+    """Return the first row whose id is that of no vertex; there is one.
+
+    The error for many ids does not say which row it is, so that rows are halved.
+    """
     row = 0  # it is from here to ``end - 1``
     end = len(ids)
     while end - row > 1:
@@ -217,6 +222,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
         # NaN, with which data frames mark what is missing
         if ids[row] is None or ids[row] != ids[row]:
             raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None
+        # The error of this row alone names its id, and the row is added to it.
         try:
             graph.to_numbers(ids[row : row + 1], role)
         except UnknownVertexError as error:
@@ -257,6 +263,7 @@ def frame_of_pairs(
         sources.append(np.repeat(group.sources, parts[-1].sizes))
     records = join_records(parts)
 
+    # Groups are by origin: put the records into the order of the rows, those of a row as they are.
     order = np.argsort(records.values["pair"], kind="stable")
     columns = columns_of_records(asked, np.concatenate(sources)[order], records.take(order))
     del columns[without]
@@ -267,7 +274,9 @@ def frame_of_pairs(
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``pair, target, distance, missing`` of the rows of each origin."""
+    """Return ``pair, target, distance, missing`` of the rows of each origin, and the sums along
+    their paths; ``missing`` is True where there is no path within the limit.
+    """
     table = asked.select_pairs(group)
     distance = group.distance
 
@@ -275,6 +284,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     # are not those of the pairs already.
     if distance.ndim > 1:
         lists = table.lists
+        # the vertex number of each column of the distances; None if they are those of all vertices
         columns = None if asked.query.output == "all" else asked.query.targets
         if columns is not None:  # which have the end of the way from a closed vertex to itself
             lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
@@ -292,7 +302,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``pair, target, distance``."""
+    """Return columns ``pair, target, distance``, and the sums along the paths."""
     columns = asked.columns_at_targets(values)
     sums = columns_of_sums(asked.options, values, columns["distance"].is_null)
     return {"pair": Column(values["pair"]), **columns, **sums}

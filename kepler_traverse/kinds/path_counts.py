@@ -99,6 +99,7 @@ def require_path_counts(
     ratio = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
     reached = np.flatnonzero((distance >= 0) & (distance <= limit))
     ratios_into = np.bincount(dst, ratio, graph.n_vertices)
+    # No edge leads to the source on a shortest path. It must have one path, which makes up its 1.
     ratios_into[source] += np.ldexp(paths[source], exponents[source])
     if is_target is None or not is_target.size:
         counts_as_end = np.ones(graph.n_vertices)
@@ -107,7 +108,7 @@ def require_path_counts(
     carried_by_edges = np.bincount(
         src, ratio * (counts_as_end[dst] + carried[dst]), graph.n_vertices
     )
-    carried_by_edges[source] = 0.0
+    carried_by_edges[source] = 0.0  # by definition: what leaves the source is no load of it
 
     for what, actual, expected in (
         ("paths to", ratios_into, np.ones(graph.n_vertices)),
@@ -128,6 +129,9 @@ def _are_tight(
     graph: Graph, source: int, src: np.ndarray, edges: np.ndarray, exact: Exact
 ) -> np.ndarray:
     """Return whether edges make up the distance between their ends, by sums of Python's integers.
+
+    ``edges`` are positions in ``graph.targets``, and ``src`` has the vertex that each leaves. Both
+    ends of each are reached.
 
     Raises CertificateError: an exact distance is too long.
     """

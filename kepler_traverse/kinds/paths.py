@@ -42,10 +42,13 @@ def find_routes(
 ) -> Routes:
     """Return the paths to the targets of each source: as the search found them, along predecessors,
     or by distances.
+
+    Targets without a path, or beyond the limit, have a path without a vertex.
     """
     distances: Any = traversals.distance
     if traversals.routes is not None:
         return traversals.routes
+    # Of sparse distances the predecessors are found now, unless the search has found them.
     if not is_rows(distances):
         if distances.predecessor is None:
             distances = distances.point_back(graph, traversals.sources)
@@ -83,7 +86,7 @@ def walk_by_distances(
     else:
         weights = None
     scratch_of_threads: list[Any] = [None] * threads.max_threads()
-    sizes = np.zeros(lists.vertices.size, np.int64)
+    sizes = np.zeros(lists.vertices.size, np.int64)  # vertices of each path, 0 without one
     paths_of_sources: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
     def walk_from(i: int, thread: int) -> None:
@@ -103,11 +106,12 @@ def walk_by_distances(
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
                 raise unexplained_error(graph, targets[j], distance.dtype)
+            # from the source to the target, as a copy: the scratch is used again
             paths_of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))
-    parts = [np.empty(0, graph.targets.dtype)]
+    parts = [np.empty(0, graph.targets.dtype)]  # so that there is one, also without a path
     for paths in paths_of_sources:
         parts += paths
     return Routes(sizes, np.concatenate(parts))
@@ -128,8 +132,8 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     if limit is not None:
         is_found &= at_most(distance[rows, vertex], limit)
 
-    # ``path`` has the positions of the paths that are walked; ``rows`` and ``vertex`` belong to
-    # them.
+    # ``path`` has the positions of the paths that are walked, in the order of ``lists``. ``rows``
+    # and ``vertex`` belong to them: the number of the source, and the vertex that is reached.
     sizes = xp.zeros(vertex.size, np.int64)
     path = xp.flatnonzero(is_found)
     rows = rows[path]
@@ -146,6 +150,7 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     while path.size:
         steps.append((path, vertex))
         sizes[path] += 1
+        # A source, which is its own predecessor, ends its path.
         previous = predecessor[rows, vertex].astype(np.int64)
         continues = previous != vertex
         path = path[continues]
@@ -161,8 +166,9 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
 
 
 def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row of the edge list of each step, and a mask of the vertices that begin a path
-    and have no edge.
+    """Return the row of the edge list that leads to each vertex of some paths, int64, and a mask.
+
+    The mask is True at the vertices that begin a path: no edge leads to them, and their row is 0.
 
     Raises InputError: the graph does not know its rows.
     """
@@ -196,6 +202,7 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
 
+    # All paths advance together, while many are that long.
     for position in range(1, longest):
         longer_paths = order[: counts[position]]
         if longer_paths.size <= _MAX_PATHS_ONE_BY_ONE:
@@ -210,7 +217,10 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
     """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums
-    along them.
+    along them: one record per vertex.
+
+    ``edge`` is the row of the edge list that leads to the vertex. ``begins`` is True where a path
+    begins, and there is none.
     """
     table = asked.select_pairs(group)
     graph = asked.graph

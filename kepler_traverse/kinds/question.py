@@ -32,10 +32,10 @@ def digest_of_ids(ids: list[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets in the given order: the user's ids, and int64 vertex numbers of shape (n_targets,)."""
+    """Targets in the given order."""
 
-    ids: Any
-    numbers: np.ndarray
+    ids: Any  # the user's: a list or an array
+    numbers: np.ndarray  # int64 of shape (n_targets,): the vertex numbers where paths to them end
 
     @classmethod
     def of(cls, graph: Graph, ids: Any) -> Targets | None:
@@ -57,11 +57,21 @@ class Question(Generic[OptionsT]):
 
     Attributes
     ----------
+    kind
+        Of the result.
+    algorithm
+        "bfs" or "sssp".
+    certify
+        Which results are certified: "all", "sample" or "none".
     limit
         The maximum hop count or distance of all searches: that of the options, or the largest of
-        ``limits``, if they have one.
+        ``limits``, if they have one. None without a limit.
+    pairs
+        The table of origins and destinations; None for kinds that answer no pairs.
+    targets
+        The vertices whose distances are asked for; None for all.
     limits
-        The limit of each source, at which its results are cut.
+        The limit of each source, at which its results are cut; None if all have the same.
     direction
         Distances from the sources ("out"), or to them ("in").
     options
@@ -147,7 +157,7 @@ class Question(Generic[OptionsT]):
         return {
             "algorithm": self.algorithm,
             "limit": self.limit if has_one_limit else None,
-            "targets": None,
+            "targets": None,  # unless the tables below have some
             "result": self.kind.name,
             "certify": self.certify,
             "direction": self.direction,

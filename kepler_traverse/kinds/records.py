@@ -48,7 +48,9 @@ def unexplained_error(graph: Graph, vertex: int, kind: np.dtype) -> PrecisionErr
 
 
 class CheckedOptions(Digested, KindOptions):
-    """Options as ``KindOptions.checked`` returns them where ``is_recorded_whole``."""
+    """Options as ``KindOptions.checked`` returns them where ``is_recorded_whole``: a manifest has
+    one digest of all of them.
+    """
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -60,13 +62,14 @@ class Asked(Generic[OptionsT]):
     """What is asked of a kind, the same for all groups of traversals."""
 
     kind: ResultKind[OptionsT]
-    graph: Graph
-    algorithm: str
+    graph: Graph  # the one that is searched: for ``direction="in"`` the reverse
+    algorithm: str  # "bfs" or "sssp"
     query: Query  # that of the traversals
     # what ``checked`` of the kind's own dataclass returns
     options: OptionsT = PLAIN  # type: ignore[assignment]
-    targets: np.ndarray | None = None  # int64 vertex numbers, NumPy, in the order of the records
-    pairs: PairTable | None = None
+    # int64 vertex numbers, NumPy, in the order in which they were requested; None without targets
+    targets: np.ndarray | None = None
+    pairs: PairTable | None = None  # None for kinds that answer no pairs
 
     @property
     def counts_hops(self) -> bool:
@@ -74,8 +77,9 @@ class Asked(Generic[OptionsT]):
         return ALGORITHMS[self.algorithm].counts_hops
 
     def returned(self, distance: Array) -> tuple[Array, Array]:
-        """Return distances in the type of a result, and a mask of those that are missing: without a
-        path, or too far.
+        """Return distances in the type of a result, and a mask of the same shape.
+
+        The mask is True where a distance is missing: without a path, or beyond the limit.
         """
         missing = ~is_reached(distance)
         if self.query.limit is not None:
@@ -103,11 +107,13 @@ class Asked(Generic[OptionsT]):
 class SourceRecords(NamedTuple):
     """Records of the sources of one group."""
 
-    values: Values  # of each source, one source after the other
+    # of each source, one source after the other; which names there are is a matter of the kind
+    values: Values
     sizes: np.ndarray  # int64 (k,), NumPy: number of records of each source
 
     def take(self, records: np.ndarray) -> Values:
         """Return the values of some records, given by their positions."""
+        # Without a source the values may be the mapping of ``join_records``, which lists no name.
         if not self.sizes.size:
             return self.values
         return {
@@ -166,7 +172,9 @@ def iter_level_counts(
 ) -> Iterable[tuple[Array, np.ndarray]]:
     """Return level counts and the number of stored edges, for some sources at a time.
 
-    Edges are 0 if the plan returned only counts, which do not identify the vertices.
+    Counts, of shape (k, n_levels), are the vertices at 0, 1, 2, ... hops from each source. The
+    int64 numbers of edges, of shape (k,), are of all that leave the vertices reached. They are 0 if
+    the plan returned only counts, which do not identify the vertices.
     """
     if traversals.counts is not None:
         return [(traversals.counts, np.zeros(len(traversals), np.int64))]

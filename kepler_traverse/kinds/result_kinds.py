@@ -177,7 +177,9 @@ class AlongOptions(KindOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class NearestSourceOptions(AlongOptions):
-    """Options of ``nearest``; ``checked`` returns start costs as ``SourceValues``."""
+    """Options of ``nearest``; ``checked`` returns start costs as ``SourceValues``, and columns to
+    sum as ``AlongPaths``.
+    """
 
     checked_by = "nearest"
     constraints = (
@@ -200,7 +202,9 @@ class NearestSourceOptions(AlongOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class NearestOptions(AlongOptions):
-    """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``."""
+    """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``, and columns to sum
+    as ``AlongPaths``.
+    """
 
     checked_by = "k_nearest"
     k: int | None = field(
@@ -497,8 +501,8 @@ class BetweennessOptions(KindOptions):
 class RowSize(NamedTuple):
     """The size of the records of a source."""
 
-    rows: int  # estimated
-    most: int  # rows at most
+    rows: int  # of a source, estimated
+    most: int  # of a source, at most
     # ids, distances, numbers: how many columns hold ids, distances, and other numbers of 8 bytes
     ids: int
     distances: int
@@ -521,12 +525,16 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
 
 
 def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the same of kinds with one record per source, or as many as their options say."""
+    """Return the number of records of a source, estimated and at most: one, or as many as the
+    options of the kind say.
+    """
     return question.options.rows_per_source, question.options.rows_per_source
 
 
 def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the same of kinds with as many records per vertex."""
+    """Return the number of records of one search from all sources, estimated and at most: as many
+    per vertex as the options of the kind say.
+    """
     rows = n_vertices * question.options.rows_per_source
     return rows, rows
 
@@ -612,9 +620,12 @@ class ResultKind(Generic[OptionsT]):
         expected = self.columns
         if len(set(columns)) < len(columns):
             return False
-        place = int(not self.one_search)  # of the groups
+        # Where groups are given, their column is the first one, or the second behind the source.
+        place = int(not self.one_search)
         if "groups" in self.all_options and columns[place : place + 1] == (GROUP,):
             expected = (*expected[:place], GROUP, *expected[place:])
+        # Behind the kind's own columns the user may have named others; where values must be given,
+        # there is at least one.
         if self.names_columns:
             return columns[: len(expected)] == expected and (
                 len(columns) > len(expected) or "values" not in self.needs
@@ -675,12 +686,13 @@ class ResultKind(Generic[OptionsT]):
         """
         if not self.adds_up:
             return 0
+        # Each thread has a sum per edge, per vertex or per pair; the largest number counts here.
         if question.options.of == "pairs":
             n_pairs = question.pairs.rows.size
         else:
             n_pairs = 0
-        # Of a ``Tree`` and of the walks; the sums of edges, of what carries the loads, and of edges
-        # on all paths.
+        # ``per_vertex`` has the bytes of a ``Tree`` and of the walks. The certificate has sums of
+        # its own: of edges, of what carries the loads, and with ``through`` of edges on all paths.
         per_vertex = 80
         certificates = 2 + (getattr(question.options, "through", None) is not None)
         bytes_of_sums = (
@@ -711,6 +723,7 @@ class ResultKind(Generic[OptionsT]):
         """Return requests for the kernels that make the records and statistics, to compile them
         ahead.
         """
+        # By hops such a kind reads counts of levels, which the first module makes.
         if hops and self.of_levels is not None:
             names = self.on_gpu[:1]
         else:

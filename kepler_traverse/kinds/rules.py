@@ -139,6 +139,8 @@ def kinds_that_take(
 
 def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
     """Return whether a job of a kind takes an option; one that no row and no kind names is for all."""
+    # A row without ``takes`` leaves it to the kinds which of them take the option. So does an
+    # option without a row.
     rows = _ROWS_OF.get(option, [])
     is_of_kinds = any(row.takes is None for row in rows) or not rows
     if is_of_kinds and option not in kind.options_of_job:

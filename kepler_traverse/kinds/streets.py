@@ -37,11 +37,12 @@ _NO_EDGE = -1
 class _Streets(NamedTuple):
     """The edges of a graph in host memory, for compiled code."""
 
+    # offsets, targets: of the CSR of the graph that is searched
     offsets: np.ndarray
     targets: np.ndarray
-    weights: np.ndarray  # float64; 1 for hops
-    # int64: the position of the edge that leads back on the same row of the edge list, or
-    # ``_NO_EDGE``
+    weights: np.ndarray  # float64 of shape (n_edges,); 1 for hops
+    # int64 of shape (n_edges,): the position in ``targets`` of the edge that leads back on the same
+    # row of the edge list, or ``_NO_EDGE``
     back: np.ndarray
     columns: np.ndarray  # float64 of shape (n_edges, n_columns): what each edge has of each column
 
@@ -50,9 +51,9 @@ class _Streets(NamedTuple):
 class StreetsWithin(CheckedOptions):
     """Checked options of ``streets``."""
 
-    cutoffs: np.ndarray  # as in ``Reduction``
-    along: AlongPaths
-    # the edges of the graph that is searched, once they are listed
+    cutoffs: np.ndarray  # int64 or float64, ascending; the last one limits the search
+    along: AlongPaths  # the columns that are added up
+    # at most one entry: the edges of the graph that is searched, once they are listed
     _streets: list[_Streets] = field(default_factory=list, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
     distance: Any = group.distance
     streets = options.list_streets(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
     sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))
-    rests: list[Any] = [None] * threads.max_threads()
+    rests: list[Any] = [None] * threads.max_threads()  # scratch of ``_sum_streets``, by thread
 
     def add_up(i: int, thread: int) -> None:
         """Write the sums of source i, with the scratch of a thread."""
@@ -176,8 +177,10 @@ def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarr
 
 
 def _rows_of_edges(graph: Graph) -> np.ndarray:
-    """Return the row of each edge, -1 if it has none, also of a graph that reverses the one that
-    was built.
+    """Return the row of each edge, -1 if it has none, in host memory.
+
+    A graph that reverses the one that was built has no rows of its own: the one that was built
+    knows the rows of its reverse.
     """
     if graph.edge_rows is not None:
         return to_host(graph.edge_rows)
@@ -206,9 +209,11 @@ def _find_back(offsets, targets, rows, back):
 
 @njit(cache=True, nogil=True)
 def _sum_streets(vertices, rest, streets, rests, sums):
-    """Add up the columns over what is within a cutoff, of which ``rest`` is left at each vertex.
+    """Add to ``sums``, one per column, what is within a cutoff of one source.
 
-    ``rests``, float64 of shape (n_vertices,), are -1, before and after.
+    ``vertices`` are those that the source reaches, ascending. ``rest`` says how much of the cutoff
+    is left at each of them, below 0 for those beyond it. ``rests``, float64 of shape
+    (n_vertices,), holds the same by vertex, and is -1 before and after.
     """
     weights = streets.weights
     for i in range(vertices.size):
@@ -241,6 +246,7 @@ def _share_within(rest, weight):
     """Return the share of a street that the rest of a cutoff lasts for, of which ``weight`` is the
     length.
     """
+    # also for a street of length 0, by which nothing is divided
     if rest >= weight:
         return 1.0
     return rest / weight

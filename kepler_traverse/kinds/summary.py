@@ -37,6 +37,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         total = exact_totals(group.distance, limit, stats)
     else:
         total = stats.total
+    # A search from a closed vertex reaches both of its numbers, which are one vertex.
     values = {
         "reached": stats.reached - begins_at_closed(graph, group.sources),
         "farthest": stats.farthest,
@@ -50,6 +51,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
     reached = values["reached"]
     total = values["total"]
+    # without the source itself, which each search reaches
     others = reached - 1
 
     # The closeness of NetworkX; what float64 does not hold is infinite.

@@ -15,8 +15,11 @@ from .records import Asked, SourceRecords, Values
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``target, distance, missing`` of each source and distinct target, which are in the
-    requested order.
+    """Return ``target, distance, missing`` of each source and distinct target, and the sums along
+    the paths.
+
+    Targets are in the order in which each is requested first. ``missing`` is True where there is no
+    path within the limit.
     """
     assert asked.targets is not None
     _, first = np.unique(asked.targets, return_index=True)
@@ -42,7 +45,8 @@ def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
     their vertex numbers.
     """
     searched: Any = asked.query.targets
-    # Without a certificate a plan may output only the distances of the targets, ascending.
+    # With the output "all", a column is a vertex number. Otherwise, without a certificate, a plan
+    # outputs only the distances of the targets, ascending.
     if asked.query.output == "all":
         return targets
     return np.searchsorted(searched, targets)

@@ -43,7 +43,9 @@ _WORD = 64
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread: an entry per vertex, but where it says otherwise."""
+    """Memory of one thread for one search after another: an entry per vertex, but where it says
+    otherwise.
+    """
 
     # order, stack: int32: the vertices reached, none before its predecessors; and those whose
     # predecessors are all in the order
@@ -53,9 +55,11 @@ class Scratch(NamedTuple):
     is_on_path: np.ndarray  # uint8 of shape (n_edges,): whether an edge is on a shortest path
     paths: np.ndarray  # float64: how many shortest paths lead to a vertex
     values: np.ndarray  # float64, 0 before and after by hops: of a vertex, (1 + dependency) / paths
-    front: np.ndarray  # float64, 0 before and after: what the vertices of one level hand on or get
-    # starts, degrees: int64, of three more entries, 0 before and after: where each level begins;
-    # and the edges out of and into each level
+    # float64, 0 before and after: by hops, what each vertex of one level hands on or gets, and 0
+    # for vertices of other levels
+    front: np.ndarray
+    # starts, degrees: int64, of shape (n + 3,) and (2, n + 3), 0 before and after, by level: where
+    # each begins in ``order``; and the edges out of each level in row 0, and into each in row 1
     starts: np.ndarray
     degrees: np.ndarray
     distance: np.ndarray  # of the type of the distances, unreached before and after a sparse row
@@ -64,18 +68,21 @@ class Scratch(NamedTuple):
 class Edges(NamedTuple):
     """The edges out of and into each vertex."""
 
+    # offsets, targets: of the CSR of the graph
     offsets: np.ndarray
     targets: np.ndarray
+    # in_offsets, in_targets: of the reversed graph: the tails of the edges into each vertex. Cells
+    # of edges are positions there.
     in_offsets: np.ndarray
     in_targets: np.ndarray
 
 
 class WeightedEdges(NamedTuple):
-    """Edges with weights of the type of the distances."""
+    """Edges with weights above 0, of the type of the distances."""
 
     edges: Edges
-    ahead: np.ndarray  # those out of each vertex
-    back: np.ndarray  # those into each vertex
+    ahead: np.ndarray  # the weights of the edges out of each vertex, in the order of ``targets``
+    back: np.ndarray  # the weights of the edges into each vertex, in the order of ``in_targets``
     # as ``absorbs`` takes it, or 0 if no distance may absorb a weight
     least: Any
 
@@ -83,12 +90,14 @@ class WeightedEdges(NamedTuple):
 class Task(NamedTuple):
     """The searches whose loads are added."""
 
-    sources: np.ndarray  # int64 of shape (n_items,)
-    # bounds, vertices: those of ``SparseDistances``, or None
+    sources: np.ndarray  # int64 of shape (n_items,): vertex numbers
+    # bounds, vertices: of ``SparseDistances``, where the row of each source begins, and the
+    # vertices of all rows; both None if there is an array of all distances
     bounds: np.ndarray | None
     vertices: np.ndarray | None
     distance: np.ndarray  # of shape (n_items, n_vertices), or as ``SparseDistances`` has it
-    # limit, unreached: of the type of the distances in ``Scratch``
+    # limit, unreached: of the type of the distances in ``Scratch``: up to where vertices count, and
+    # what stands for no distance
     limit: Any
     unreached: Any
     # int64 of shape (n_items,), written: ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, or
@@ -101,8 +110,8 @@ class Counted(NamedTuple):
 
     # uint8 of shape (n_vertices,), or empty: where 0, paths that end at the vertex do not count
     is_target: np.ndarray
-    # int64: the targets, if not all vertices are. Vertices beyond the last of them are on no path,
-    # and a search may not have settled them.
+    # int64: the targets, empty if all vertices are. Vertices beyond the farthest of them are on no
+    # path that counts, and a search may not have settled them.
     farthest: np.ndarray
     of_edges: bool  # whether cells are positions in the reversed graph, and not vertices
     endpoints: bool  # whether ends of paths count at vertices
@@ -137,7 +146,7 @@ class Exact(NamedTuple):
     heap: np.ndarray  # int32: the vertices that are reached and not settled, the nearest first
     # int32: of each vertex in the heap; -1 if it is not reached, -2 if it is settled
     place: np.ndarray
-    sum: np.ndarray  # uint64 of shape (n_words,): a candidate distance
+    sum: np.ndarray  # uint64 of shape (n_words,): the candidate distance that was added last
 
 
 def new_exact(n: int, weights: np.ndarray) -> Exact:
@@ -254,7 +263,8 @@ def _sort_by_level(search, edges, scratch):
     limit = search.limit
     n_vertices = vertices.size or hops.size
 
-    # Count the vertices of level l at starts[l + 2], so that their sums are one place late.
+    # Count the vertices of level l at starts[l + 2], so that their sums are one place late: then
+    # starts[l + 1] can move on while vertices of level l are written, and ends where l + 1 begins.
     depth = np.int64(0)
     for i in range(n_vertices):
         v = _vertex_at(i, vertices)
@@ -281,7 +291,9 @@ def _sort_by_level(search, edges, scratch):
 def _count_by_levels(source, depth, edges, is_even, scratch):
     """Count the paths to each vertex, level by level; return False if a vertex has too many.
 
-    ``front`` has what each vertex of the level before hands on, and 0 for all others.
+    ``front`` has what each vertex of the level before hands on, and 0 for all others. With
+    ``is_even`` this is 1, so that ``paths`` has the number of predecessors of a vertex, among which
+    it shares its load evenly.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -429,11 +441,12 @@ def _split_in_words(weight, unit):
 
 @njit(cache=True, nogil=True)
 def _add_exactly(exact, u, weight):
-    """Write the sum of the distance of a vertex and a weight to ``exact.sum``."""
+    """Write the sum of the exact distance of a vertex and a weight to ``exact.sum``."""
     word, low, high = _split_in_words(np.float64(weight), exact.unit)
     carry = np.uint64(0)
 
     for i in range(exact.sum.size):
+        # The weight is in two words at most. A carry is 1 if either of both sums has overflowed.
         if i == word:
             part = low
         elif i == word + 1:
@@ -514,7 +527,9 @@ def _take_nearest(exact, size):
 @njit(cache=True, nogil=True)
 def _find_exact_distances(search, edges, scratch, exact):
     """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra
-    1959); ``exact`` may be None.
+    1959), into ``exact.words``; ``exact`` may be None, and then nothing is done.
+
+    The rounded distances in ``scratch`` say only which vertices these are.
     """
     if exact is None:
         return
@@ -670,7 +685,8 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
             is_on_path[e] = _is_on_path(distance, weights, u, e, w, limit, exact)
             waits[w] += is_on_path[e]
 
-    # Count paths: a vertex is ready once all its predecessors have handed on their counts.
+    # Count paths: a vertex is ready once all its predecessors have handed on their counts. With
+    # exponents the source has one path as 0.5 * 2**1, a mantissa as ``frexp`` returns it.
     paths[source] = 1.0
     stack[0] = source
     if exponents is not None:
@@ -704,7 +720,8 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
             else:
                 paths[w], exponents[w] = _count_paths(w, limit, edges, exponents, exact, scratch)
 
-    # A vertex that no chain of such edges reaches has kept others waiting.
+    # Fewer vertices in the order than reached: no chain of such edges leads to some of them. They
+    # have kept others waiting, whose counters are set back.
     if count < n_reached or max_paths >= MAX_PATHS:
         for i in range(n_all):
             waits[_vertex_at(i, vertices)] = 0
@@ -752,7 +769,9 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
 
 @njit(cache=True, nogil=True)
 def _count_ends(search, is_target, distance, high):
-    """Count each path from the source at both of its ends."""
+    """Count each path from the source at both of its ends: 1 in the upper word, which is the whole
+    number, as the unit of the sums is 2**-64.
+    """
     source = search.source
     vertices = search.vertices
     limit = search.limit
@@ -767,7 +786,9 @@ def _count_ends(search, is_target, distance, high):
 
 @njit(cache=True, nogil=True)
 def _find_farthest_target(distance, targets, limit):
-    """Return the largest distance of a target within a limit; the limit, if all are targets."""
+    """Return the largest distance of a target within a limit; the limit, if ``targets`` is empty,
+    which stands for all vertices.
+    """
     if not targets.size:
         return limit
     farthest = distance.dtype.type(0)
@@ -792,8 +813,8 @@ def _find_farthest(search, distance):
 
 @njit(cache=True, nogil=True)
 def _load_row(i, bounds, vertices, distance, scratch):
-    """Write the distances of an item to ``scratch``; return the vertices that have one, or none for
-    all.
+    """Write the distances of an item to ``scratch``; return the vertices that have one, or an empty
+    array, which stands for all.
     """
     if vertices is None:
         scratch.distance[:] = distance[i]
@@ -808,7 +829,9 @@ def _load_row(i, bounds, vertices, distance, scratch):
 
 @njit(cache=True, nogil=True)
 def _begin_search(i, task, counted, scratch):
-    """Return the search of an item, with its distances in ``scratch``."""
+    """Return the search of an item, with its distances in ``scratch``. It counts up to the farthest
+    target, or up to the limit without targets.
+    """
     reached = _load_row(i, task.bounds, task.vertices, task.distance, scratch)
     limit = _find_farthest_target(scratch.distance, counted.farthest, task.limit)
     return Search(task.sources[i], reached, limit)

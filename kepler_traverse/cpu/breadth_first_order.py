@@ -39,7 +39,8 @@ def breadth_first_order(matrices, source: int):
 def _visit(first, second, has_second, source, order, predecessor):
     """Write the order and the predecessors, which are all ``NO_VERTEX`` before.
 
-    Return how many vertices are reached. ``second`` is ``first`` again unless ``has_second``.
+    ``first`` and ``second`` are ``Neighbors``. Return how many vertices are reached. ``second`` is
+    ``first`` again unless ``has_second``: then a function of one type serves both cases.
     """
     offsets = first.offsets
     targets = first.targets

@@ -33,23 +33,24 @@ _SLACK = 1 + 2.0**-40  # more than the rounding of a bound
 
 
 class Links(NamedTuple):
-    """The edges of a graph, and whether each has one direction."""
+    """The edges of a graph."""
 
+    # offsets, targets: of the CSR
     offsets: np.ndarray
     targets: np.ndarray
-    directed: bool
+    directed: bool  # whether each edge has one direction; else it is stored both ways
 
 
 class Claims(NamedTuple):
     """What is to be proven, for all threads."""
 
-    vertices: np.ndarray
+    vertices: np.ndarray  # vertex numbers: those whose closeness is bounded
     # least, most: int64 arrays of shape (n_vertices,): bounds of how many vertices each reaches
     least: np.ndarray
     most: np.ndarray
-    threshold: float
+    threshold: float  # below which the closeness must be
     last: int  # vertices of a larger number may be equal to the threshold
-    certified: bool
+    certified: bool  # whether each proof is checked
     verdicts: np.ndarray  # int8 array, output: ``OPEN``, ``BELOW`` or ``WRONG`` per vertex
 
 
@@ -66,17 +67,18 @@ class Explored(NamedTuple):
 class Components(NamedTuple):
     """The strongly connected components of a graph."""
 
-    labels: np.ndarray  # the component of each vertex
-    sizes: np.ndarray
-    members: np.ndarray  # the vertices, by component
+    labels: np.ndarray  # of shape (n_vertices,): the number of the component of each vertex
+    sizes: np.ndarray  # int64 array of shape (n_components,): their vertices
+    members: np.ndarray  # of shape (n_vertices,): the vertices, by component
     begins: np.ndarray  # int64 array of shape (n_components + 1,): of each in ``members``
 
 
 class Hub(NamedTuple):
     """A component, ideally the largest one."""
 
-    label: int
-    # in_reach, reaches: of type bool: which vertices it reaches, and which reach it
+    label: int  # its number
+    # in_reach, reaches: bool arrays of shape (n_vertices,): which vertices it reaches, and which
+    # reach it
     in_reach: np.ndarray
     reaches: np.ndarray
 
@@ -96,6 +98,7 @@ def prove_below(
     n_threads = max(1, min(threads.count(), vertices.size))
     distance = np.full((n_threads, n), -1, np.int32)
     queues = np.empty((n_threads, n + 1), graph.targets.dtype)
+    # Of 8 entries one is used: a cache line each, so that threads do not wait for each other.
     next_item = np.zeros(8, np.int64)
     n_edges = np.zeros((n_threads, 8), np.int64)
 
@@ -104,9 +107,11 @@ def prove_below(
     claims = Claims(vertices, least, most, threshold, last, certified, verdicts)
 
     def work(thread: int) -> None:
+        """Prove claims with the memory of one thread until all are taken."""
         _prove(next_item, links, claims, distance[thread], queues[thread], n_edges[thread])
 
     def stop() -> None:
+        """Leave no claim for the threads to take, after an interrupt."""
         next_item[0] = vertices.size
 
     threads.on_each(work, n_threads, stop)
@@ -167,7 +172,7 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
     for v in range(labels.size):
         if labels[v] == label:
             least_sum = least[distance[v]] - degrees[v]
-            if least_sum > 0:
+            if least_sum > 0:  # else it bounds nothing
                 bound[v] = min(bound[v], others / least_sum * share)
 
 
@@ -242,7 +247,8 @@ def _bound_components(edges, components, hub, least, most):
         n_reached += in_reach[v]
         n_reaching += reaches[v]
 
-    # the largest number of vertices that a component reaches and the hub does not
+    # From the last component on, so that the bounds of all successors are there. ``outside`` has an
+    # upper bound of the vertices that a component reaches and the hub does not.
     outside = np.zeros(n_components, np.int64)
     seen = np.full(n_components, -1, np.int64)  # the component that has last met each one
     for j in range(n_components - 1, -1, -1):
@@ -258,7 +264,7 @@ def _bound_components(edges, components, hub, least, most):
                     if not in_reach[members[begins[other]]]:
                         beyond = min(beyond + outside[other], labels.size)
 
-        first = members[begins[c]]
+        first = members[begins[c]]  # stands for all: vertices of a component reach the same
         outside[c] = sizes[c] + beyond
         least[c] = sizes[c] + farthest
         most[c] = sizes[c] + total
@@ -426,7 +432,8 @@ def _is_proven(links, source, least, most, goal, explored):
         if not directed and 0 < hops <= level and nearest != hops - 1:
             return False
 
-    # No vertex may be counted twice.
+    # No vertex may be counted twice: its distance is cleared the first time. The caller clears the
+    # same vertices afterwards.
     for i in range(n_found):
         if distance[queue[i]] < 0:
             return False

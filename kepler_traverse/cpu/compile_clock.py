@@ -26,7 +26,8 @@ class _Clock:
         self._active = 0  # compilations that have begun and not ended
         self._since = 0.0  # when the first of these began
         self._total = 0.0  # seconds of those that have ended
-        # per thread: how deep compilations are nested, the clock when the outermost began, seconds
+        # per thread: ``depth``, how deep compilations are nested; ``since``, the clock of all
+        # threads when the outermost began; and ``total``, the seconds of those that have ended
         self._own = threading.local()
 
     def begin(self) -> None:

@@ -50,8 +50,6 @@ def strong_components(offsets, targets):
                 continue
 
             # The vertex is done. A root takes what waits and leads back to it as its component.
-
-            # The vertex is done. A root takes what waits and leads back to it as its component.
             depth -= 1
             if not is_root[v]:
                 waiting[n_waiting] = v

@@ -61,7 +61,8 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
     source.
 
     ``edges`` is the CSR, whose offsets serve as cursors: each one moves to the end of its adjacency
-    list and is set back afterwards.
+    list and is set back afterwards. Its weights are of shape (0,) without weights; otherwise
+    ``weight`` has that of each edge. Self-loops are left out.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -99,9 +100,9 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
     Return the edges stored, or -1 at the first edge out of order; and whether each adjacency list
     ascends, without parallel edges.
     """
-    source = 0
+    source = 0  # whose list is being written
     size = 0
-    last = -1
+    last = -1  # target of the last edge in this list
     ascending = True
     for i in range(src.size):
         u = src[i]
@@ -133,9 +134,11 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
 def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
     """Sort adjacency lists by target, but for long ones out of order.
 
-    ``counts[0]`` counts edges that are parallel to the one before. ``counts[1]`` is the number of
-    edges of the longest list that is left to ``_sort_long_lists``, negated, since there is an
-    atomic minimum only. That function takes longer to compile, and most graphs have no such list.
+    ``next_block`` is a counter from which each thread takes its next block of vertices, of
+    ``n_blocks`` in all. ``counts[0]`` counts edges that are parallel to the one before.
+    ``counts[1]`` is the number of edges of the longest list that is left to ``_sort_long_lists``,
+    negated, since there is an atomic minimum only. That function takes longer to compile, and most
+    graphs have no such list.
     """
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
@@ -180,8 +183,9 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
 def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted_weights, starts):
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
-    ``sorted_targets`` and ``sorted_weights`` have room for the longest list, and ``starts`` for the
-    values of a digit. ``counts[0]`` counts edges that are parallel to the one before.
+    ``sorted_targets`` and ``sorted_weights`` are scratch of the thread with room for the longest
+    list, and ``starts``, int64, with a place for each value of a digit. ``counts[0]`` counts edges
+    that are parallel to the one before.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -283,7 +287,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
 
     # Else count and scatter: without files all vertices at once.
     if total < 0:
-        offsets[:] = 0
+        offsets[:] = 0  # the one pass may have written some before it met an edge out of order
         self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
         # frees those of an edge list that is in order at its begin only
@@ -291,6 +295,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         targets = empty(total, src.dtype)
         target_bits = empty(total if bits.size else 0, bits.dtype)
 
+        # In files, the edges of so many vertices at a time as half of the memory holds.
         if scratch is None:
             at_once = total
         else:
@@ -309,7 +314,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         n_blocks = min(n_vertices, _BLOCKS)
         threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, counts)
         if counts[1]:
-            n = threads.count()
+            n = threads.count()  # each of them sorts in memory of its own
             longest = -int(counts[1])
             scratch_of_threads = (
                 empty(n * longest, src.dtype).reshape(n, longest),
@@ -319,7 +324,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
             edges = Edges(offsets, targets, target_bits)
             threads.run(_sort_long_lists, n_blocks, edges, counts, own=scratch_of_threads)
 
-    # Merge parallel edges. Arrays are cut before they are viewed: one with views is not resized.
+    # Merge parallel edges. Weights are compared as such, and not as bits. Arrays are cut before
+    # they are viewed: one with views is not resized.
     parallel = int(counts[0])
     if parallel:
         compared = _NO_WEIGHTS if weight is None else target_bits.view(weight.dtype)
@@ -390,7 +396,9 @@ def count_isolated(offsets, targets, directed: bool) -> int:
 
 @njit(cache=True)
 def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
-    """Write the sources of the edges into each vertex, and their weights, from its ``cursor`` on."""
+    """Write the tails of the edges into each vertex, ``sources``, and the weights of these edges,
+    from its ``cursor`` on.
+    """
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
@@ -402,7 +410,7 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 
 
 def transpose(offsets, targets, weights):
-    """Return the CSR of the reversed edges: offsets, targets and weights.
+    """Return the CSR of the reversed edges: offsets, targets and weights, None without weights.
 
     Its adjacency lists ascend because the vertices are visited in order.
     """
@@ -473,6 +481,7 @@ def renumber(columns, dtype, scratch=None):
                 for column in columns
             ]
 
+        # The rank of an id is how many ids are smaller.
         ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)
         rank -= 1

@@ -23,11 +23,13 @@ _NO_WEIGHTS = np.zeros(0, np.int32)
 class _Rules(NamedTuple):
     """What weights must not be, as bits, and how edges are hashed."""
 
+    # infinity, negative_zero: the bits of these floats, as integers; 0 for other weights. What has
+    # all bits of infinity is infinite or NaN.
     infinity: int
     negative_zero: int
-    is_float: bool
-    key: np.uint64  # random
-    both_ways: bool
+    is_float: bool  # whether weights are floats; integers may be any
+    key: np.uint64  # random, so that no graph can be made whose fault goes unnoticed
+    both_ways: bool  # whether each edge must be there in both directions
 
 
 def find_fault(offsets, targets, weights, both_ways: bool) -> str:
@@ -64,6 +66,7 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
         negative_zero = int(patterns[1])
 
     key = np.uint64(secrets.randbits(64))
+    # per block a vertex, or an edge, with each kind of fault, -1 for none; and a sum of hashes
     faults = np.full((_BLOCKS, 3), -1, np.int64)
     balance = np.zeros(_BLOCKS, np.uint64)
     rules = _Rules(infinity, negative_zero, is_float, key, both_ways)

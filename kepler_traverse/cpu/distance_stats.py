@@ -20,7 +20,8 @@ LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longe
 class Parts(NamedTuple):
     """Statistics of the reduction blocks of a row, output."""
 
-    # of shape (2, WIDTH): the smallest and the largest distance in each lane of a vector
+    # of shape (2, WIDTH), of the type of the distances: the smallest distance of the row in each
+    # lane of a vector, infinite before, and the largest, minus infinity before
     ends: np.ndarray
     # totals, harmonics: float64 of shape (n_pieces,): the sums of distances and of 1 / distance
     totals: np.ndarray
@@ -41,6 +42,7 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     largest = np.finfo(distance.dtype).max
 
     def statistics_of_row(i: int, _thread: int) -> None:
+        """Write the statistics of row i."""
         last = np.empty(PIECE, distance.dtype)
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
         parts = Parts(ends, sums[0, i], sums[1, i])
@@ -61,7 +63,8 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
 def fold_sums(sums):
     """Add the sums of blocks by halves, as the values of blocks are added, until one is left.
 
-    ``sums`` are of shape (..., n_pieces); what is returned has one axis less.
+    So the result has the same bits as on a GPU. ``sums`` are of shape (..., n_pieces); what is
+    returned has one axis less.
     """
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)
@@ -185,13 +188,13 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
 
 @njit(cache=True, nogil=True)
 def _count_bins(distance, limit, bins_per_unit, before, counts):
-    # Neighbors are at about the same distance: with several counters used in turn, no count waits
-    # for the one before.
     """Count the distances of a row up to ``limit`` in bins, the first of which is number
     ``before``.
 
     ``counts`` is of shape (_COUNTERS, n_bins).
     """
+    # Neighbors are at about the same distance: with several counters used in turn, no count waits
+    # for the one before.
     for v in range(distance.size):
         if distance[v] <= limit:
             counts[v & (_COUNTERS - 1), int(np.floor(distance[v] * bins_per_unit)) - before] += 1
@@ -211,10 +214,13 @@ def _find_last_level(distance, offsets):
 
 @njit(cache=True, nogil=True)
 def _count_levels(distance, n_levels, counts):
-    """Count the vertices of a row at each hop count below ``n_levels``; see ``_count_bins``."""
+    """Count the vertices of a row at each hop count below ``n_levels``.
+
+    ``counts``, of shape (_COUNTERS, n_levels), has several counters per level.
+    """
     for v in range(distance.size):
         if 0 <= distance[v] < n_levels:
-            counts[v & (_COUNTERS - 1), distance[v]] += 1  # as in _bins
+            counts[v & (_COUNTERS - 1), distance[v]] += 1  # in turn, as in ``_count_bins``
 
 
 @njit(cache=True, nogil=True)
@@ -262,14 +268,14 @@ def count_edges(offsets, distance, unreached):
 
 @njit(cache=True, nogil=True)
 def _count_hops(distance, shift, first, counts):
-    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
-    # dependent additions. Indices are unsigned, because those below 0 would be counted from the
-    # end.
     """Count the hops of a row in bins of 2^shift, from bin ``first`` on; bin 0 has what is not
     reached.
 
     ``counts``, of shape (n_bins * _COUNTERS_OF_HOPS,), has the counters of each bin side by side.
     """
+    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
+    # dependent additions. Indices are unsigned, so that Numba does not ask whether they are below 0
+    # and counted from the end.
     for v in range(distance.size):
         hops = np.int64(distance[v])
         if hops < 0:

@@ -67,8 +67,9 @@ def _as_input(array):
 def _lower_weights(edges, weights, known, lowest):
     """Lower the weight of each stored edge to the smallest one of its rows.
 
-    ``edges`` has the edge of each row, below 0 for none. ``known`` says which edges have a weight
-    yet.
+    ``edges`` has, for each row, the position of the stored edge that it became, below 0 for none,
+    and ``weights`` its weight. ``lowest`` and ``known`` have an entry per stored edge: its smallest
+    weight so far, and whether there is one.
     """
     for i in range(edges.size):
         e = edges[i]
@@ -92,8 +93,9 @@ def lowest_weights(edges, weights, n_edges: int):
 def _find_first_rows(edges, bits, stored, rows):
     """Write the first row of each stored edge, of those with its weight unless ``stored`` is empty.
 
-    ``edges`` has the edge of each row, below 0 for none; ``bits`` and ``stored`` are the weights of
-    rows and of edges. ``rows`` is -1 where no row is known yet.
+    ``edges`` has, for each row, the position of the stored edge that it became, below 0 for none.
+    ``bits`` and ``stored`` are the weights of rows and of stored edges, as bits. ``rows`` has an
+    entry per stored edge, -1 where no row is known yet.
     """
     for i in range(edges.size):
         e = edges[i]

@@ -22,9 +22,12 @@ class Neighbors(NamedTuple):
 class Edges(NamedTuple):
     """``Neighbors``, and the weight of each edge."""
 
+    # offsets, targets: as in ``Neighbors``
     offsets: np.ndarray
     targets: np.ndarray
-    weights: np.ndarray  # of shape (n_edges,), of the type of the sums
+    # of shape (n_edges,), of the type of the sums; or of shape (0,), for functions that then count
+    # hops
+    weights: np.ndarray
 
     @classmethod
     def of(cls, graph: Any) -> Edges:

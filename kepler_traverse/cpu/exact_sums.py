@@ -95,8 +95,10 @@ def linear_checksum(factors, low, high):
 
 
 class ExactSums:
-    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``, of uint64 and int64
-    arrays of shape (n,).
+    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``.
+
+    ``low`` and ``high`` are uint64 and int64 arrays of shape (n,). ``exponent`` is that of the
+    unit, 0 for sums of integers.
     """
 
     def __init__(self, n: int, exponent: int = 0) -> None:
@@ -111,7 +113,10 @@ class ExactSums:
         _merge(self.low, self.high, other.low, other.high)
 
     def add_at(self, places: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Add terms at some places, of which one may occur several times."""
+        """Add terms at some places, of which one may occur several times.
+
+        ``low`` and ``high`` are the words of the terms, in the unit of the sums.
+        """
         _add_at(self.low, self.high, places, low, high)
 
     def nonzero(self) -> np.ndarray:

@@ -38,20 +38,24 @@ class Tree(NamedTuple):
     Node 1 is the root, and node i has the children 2 i and 2 i + 1.
     """
 
+    # x, y: float64 of shape (n_points,): of each point, as they were given
     x: np.ndarray
     y: np.ndarray
     number: np.ndarray  # the position of each point among those that were given
-    low: np.ndarray  # float64 array of shape (n_nodes, 3)
+    # low, high: float64 of shape (n_nodes, 3): the corners of the box of each node, in space. Row 0
+    # is no node's.
+    low: np.ndarray
     high: np.ndarray
 
 
 class Locations(NamedTuple):
     """Where the nearest points are looked for, and the same places in space."""
 
+    # x, y: float64 of shape (n,), as they were given
     x: np.ndarray
     y: np.ndarray
-    in_space: np.ndarray  # float64 array of shape (n, 3)
-    order: np.ndarray  # in which they are taken
+    in_space: np.ndarray  # float64 of shape (n, 3): the same places in space
+    order: np.ndarray  # int64 of shape (n,): in which they are taken
 
 
 def nearest_points(
@@ -164,7 +168,7 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
                         nearest = number
                 continue
 
-            # Both children wait, the nearer one on top.
+            # Both children wait, the nearer one on top: the last one is taken first.
             left_bound = _bound_of_box(tree, 2 * node, locations.in_space, i, on_sphere)
             right_bound = _bound_of_box(tree, 2 * node + 1, locations.in_space, i, on_sphere)
             is_left_last = left_bound <= right_bound

@@ -20,9 +20,12 @@ NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN, STEP, LOGISTIC, POWER = range(7)
 class Within(NamedTuple):
     """What is added up within cutoffs."""
 
-    lowest: Any  # of the type of the distances: nearer vertices do not count
-    bounds: np.ndarray  # the cutoffs, ascending
-    # integers, floats: attributes of shape (n_attributes, n_vertices)
+    # of the type of the distances: smaller ones do not count, such as the -1 of unreached vertices
+    lowest: Any
+    # of the type of the distances, of shape (n_cutoffs,): the largest distance within each cutoff,
+    # ascending
+    bounds: np.ndarray
+    # integers, floats: int64 and float64 attributes of shape (n_attributes, n_vertices)
     integers: np.ndarray
     floats: np.ndarray
     decay: int  # one of NO_DECAY to POWER
@@ -34,8 +37,8 @@ def sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add up attributes within cutoffs, per source; see ``kinds.opportunities.sums_within``.
 
-    ``integers`` and ``floats`` are attributes of shape (n_attributes, n_vertices), and the decay is
-    a number with its parameters. Return an int64 array of shape (k, n_integers, n_cutoffs), and a
+    ``distance``, of shape (k, n_vertices), has a row per source. The other arguments are the fields
+    of ``Within``. Return an int64 array of shape (k, n_integers, n_cutoffs), and a
     float64 array of shape (k, n_floats, n_cutoffs).
     """
     k, n = distance.shape

@@ -41,42 +41,50 @@ class Above(NamedTuple):
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    # array of shape (n,): the distances that the upward search found, or those of the label of the
-    # source; unreached elsewhere
+    # array of shape (n,), by position: the distances that the upward search from the source found,
+    # or those of the label of the source; unreached elsewhere
     tentative: np.ndarray
     # stack, next_edge: arrays of shape (n,): scratch of a depth-first search: the positions on the
     # way, and the edge of each to be looked at next
     stack: np.ndarray
     next_edge: np.ndarray
     # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and
-    # their number
+    # their number, by which the caller sets them back for the next source
     known: np.ndarray
     n_known: np.ndarray
-    is_label: bool
+    is_label: bool  # whether these are labels, and not a hierarchy
 
 
 class Walks(NamedTuple):
-    """What the walks to one source have in common."""
+    """What the walks to one source have in common.
 
-    # offsets, sources, weights: the reversed graph: in-neighbors of each vertex, ascending, and the
-    # weights of these edges; None for hops
+    The walks begin at targets of a search and end at its source. ``sources`` are no search sources:
+    they are the vertices that the edges leave.
+    """
+
+    # offsets, sources, weights: the reversed graph: the tails of the edges into each vertex, its
+    # in-neighbors, ascending, and the weights of these edges; None for hops
     offsets: np.ndarray
     sources: np.ndarray
     weights: np.ndarray | None
     # Weights are multiples of it, and distances are counted in it; None if distances are sums of
     # the weights as they are.
     unit: float | None
-    # distance, above: as in ``distance_at``
+    # distance, above: of shape (n,): the distance of each vertex, and None; or the distance of each
+    # position, -1 until it is looked up, and where it is looked up
     distance: np.ndarray
     above: Above | None
-    level: np.ndarray  # int32 array of shape (n,): -1, before and after
-    # queue, path: integer arrays of shape (n,): scratch; and output, the path, from the target
+    # int32 array of shape (n,): scratch of ``along_level``: the layer of each vertex; -1 for none,
+    # as before and after
+    level: np.ndarray
+    # queue, path: integer arrays of shape (n,): scratch, the vertices layer by layer; and output,
+    # the vertices of the path, from the target back to the source
     queue: np.ndarray
     path: np.ndarray
 
 
 def new_walk_scratch(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``level``, ``queue`` and ``path`` of ``Walks`` for ``n`` vertices."""
+    """Return ``level``, ``queue`` and ``path`` of ``Walks`` for ``n`` vertices, for one thread."""
     queue, path = np.empty((2, n), np.int64)
     return np.full(n, -1, np.int32), queue, path
 
@@ -105,8 +113,9 @@ def _look_up(p, of_heads, enough, distance, above):
 def distance_at(v, distance, above):
     """Return the distance of a vertex.
 
-    ``distance`` has that of each vertex; with ``above`` that of each position, -1 if it has not
-    been looked up.
+    ``distance`` and ``above`` are as in ``Walks``: without ``above``, the distance of each vertex
+    is known; else that of each position, -1 if it has not been looked up. What is looked up here is
+    kept in ``distance``.
     """
     if above is None:
         return distance[v]
@@ -147,8 +156,11 @@ def distance_at(v, distance, above):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _distance_before(u, least, distance, above):
-    """Return the distance of an in-neighbor, which is at least ``least``: the first sum of a label
-    that is no more ends a pass over it.
+    """Return the distance of an in-neighbor, of which the caller knows that it is at least
+    ``least``.
+
+    So the first sum of a label that is no more than ``least`` is the distance, and ends the pass
+    over the label.
     """
     if above is None:
         return distance[u]
@@ -160,7 +172,9 @@ def _distance_before(u, least, distance, above):
 
 @njit(cache=True, nogil=True)
 def distances_at(vertices, distance, above, distances):
-    """Write the distances of several vertices."""
+    """Write the distances of several vertices to ``distances``; the others are as in
+    ``distance_at``.
+    """
     for i in range(vertices.size):
         distances[i] = distance_at(vertices[i], distance, above)
 
@@ -183,7 +197,8 @@ def _length(weights, e, unit):
 def nearer_edge(v, own_distance, walks):
     """Return the tight edge into v from the smallest in-neighbor that is nearer, or ``NO_EDGE``.
 
-    ``own_distance`` is the distance of v. Edges are positions in the reversed graph.
+    ``own_distance`` is the distance of v, and ``walks`` are ``Walks``. Edges are positions in the
+    reversed graph, where in-neighbors ascend, so that the first one that fits is the smallest.
     """
     offsets = walks.offsets
     sources = walks.sources
@@ -193,6 +208,7 @@ def nearer_edge(v, own_distance, walks):
     above = walks.above
     for e in range(offsets[v], offsets[v + 1]):
         length = _length(weights, e, unit)
+        # No in-neighbor is nearer than this, or v would be nearer, too.
         d = _distance_before(np.int64(sources[e]), own_distance - length, distance, above)
         # Compared in the type of the distances, in which the search has added.
         if 0 <= d < own_distance and distance.dtype.type(d + length) == own_distance:
@@ -206,8 +222,8 @@ def along_level(v, source, own_distance, size, walks):
 
     It may end at the source instead. Of the vertices at this distance, ``own_distance``, a
     predecessor has fewer such edges before it. A search back from v finds the nearest vertices that
-    need none, and which vertices lie on the way there. ``size`` vertices are on the path before.
-    Return how many are on it then, or ``NO_EDGE`` if none is found.
+    need none, and which vertices lie on the way there. The path is ``walks.path``, on which there
+    are ``size`` vertices before. Return how many are on it then, or ``NO_EDGE`` if none is found.
     """
     depth, last = _search_level(v, source, own_distance, walks)
     n_path = np.int64(NO_EDGE)
@@ -296,6 +312,7 @@ def _mark_dead_ends(source, own_distance, depth, last, walks):
     layer ``depth``.
     """
     level = walks.level
+    # From the last layer on: whether a vertex leads on depends on the layer behind it.
     for i in range(last - 1, -1, -1):
         x = np.int64(walks.queue[i])
         if level[x] == depth:
@@ -318,10 +335,14 @@ def _next_of_level(x, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def walk(source, target, walks):
-    """Write the path from a reached target back to the source. Return its number of vertices, or
-    ``NO_EDGE``.
+    """Write the path from a reached target back to the source into ``walks.path``.
+
+    ``source`` is that of the search, and ``walks`` are ``Walks`` with the distances from it. With
+    ``walks.above``, distances that are looked up stay in ``walks.distance``, and ``above`` keeps
+    the list of them, so that later walks to the same source find them. Return the number of
+    vertices of the path, or ``NO_EDGE`` if no edge explains the distance of one of them.
     """
-    sources = walks.sources
+    sources = walks.sources  # the tails of the edges of the graph, by their positions
     distance = walks.distance
     above = walks.above
     path = walks.path
@@ -337,6 +358,7 @@ def walk(source, target, walks):
             path[size] = v
             size += 1
             continue
+        # No in-neighbor is nearer: edges of length zero lead here.
         size = along_level(v, source, own_distance, size, walks)
         if size == NO_EDGE:
             return size
@@ -349,9 +371,9 @@ def count_back(predecessor, rows, ends, sizes):
     """Write the number of vertices of each path along predecessors, of shape (k, n), from its end
     back to a vertex that is its own predecessor.
 
-    ``rows`` has the row of predecessors of each path. A size becomes ``NO_EDGE`` if the path leads
-    to a negative predecessor, and ``CIRCLE`` if it does not end; no
-    further size is written then.
+    ``rows`` has, for each path, the row of ``predecessor`` that it follows, and ``ends`` the vertex
+    where it ends. A size becomes ``NO_EDGE`` if the path leads to a negative predecessor, and
+    ``CIRCLE`` if it does not end. After a circle no further size is written.
     """
     n = predecessor.shape[1]
     for i in range(ends.size):
@@ -372,7 +394,12 @@ def count_back(predecessor, rows, ends, sizes):
 
 @njit(cache=True, nogil=True)
 def write_back(predecessor, rows, ends, sizes, vertices):
-    """Write the vertices of the paths of ``count_back``, each from its source to its end."""
+    """Write the vertices of the paths of ``count_back``, one path after the other, each from its
+    source to its end.
+
+    ``sizes`` are the results of ``count_back``, none of them negative, and ``vertices`` has as many
+    places as their sum.
+    """
     stop = np.int64(0)
     for i in range(ends.size):
         stop += sizes[i]

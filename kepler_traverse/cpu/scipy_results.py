@@ -50,7 +50,10 @@ def write_predecessors(offsets, targets, weights, sources, rows, distances, pred
 
 @njit(cache=True, nogil=True)
 def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, predecessors):
-    """Write the predecessors of one source after another; see ``write_predecessors``."""
+    """Write the predecessors of one source after another; see ``write_predecessors``.
+
+    ``next_row`` is a counter from which each thread takes its next source, of ``n_rows`` in all.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights

@@ -34,11 +34,15 @@ NOTHING, ROWS, COUNTS, GOALS = range(4)
 class Goals(NamedTuple):
     """Vertices in groups, at the nearest of which searches end; those as far as the last one are
     settled, too.
+
+    A vertex is a goal if it is in a group. All arrays are empty where searches have no goals.
     """
 
-    first_group: np.ndarray  # int32: where the groups of each vertex begin in ``groups``
-    groups: np.ndarray  # int32
-    needs: np.ndarray  # int32: how many vertices of each group end a search once they are settled
+    # int32 of shape (n_vertices + 1,): where the groups of each vertex begin in ``groups``
+    first_group: np.ndarray
+    groups: np.ndarray  # int32: numbers of groups, those of one vertex after those of another
+    # int32 of shape (n_groups,): how many vertices of each group end a search once they are settled
+    needs: np.ndarray
 
 
 class Wanted(NamedTuple):
@@ -67,24 +71,27 @@ class Wanted(NamedTuple):
 class BucketedEdges(NamedTuple):
     """Edges with weights of 0 or more, and by how much distances share a bucket."""
 
+    # offsets, targets, weights: of the CSR, with weights of the type of distances
     offsets: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
-    buckets_per_unit: float  # of distance, of its type
+    # of the type of distances: a distance d waits in bucket floor(d * buckets_per_unit)
+    buckets_per_unit: float
 
 
 class Rows(NamedTuple):
     """The vertices that several sources reach, one row after the other."""
 
     offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
-    vertices: np.ndarray  # ascending in each row
-    distance: np.ndarray
+    vertices: np.ndarray  # vertex numbers, ascending in each row
+    distance: np.ndarray  # of the same length: the distance of each
 
 
 class CheckedRows(NamedTuple):
     """Rows that ``check`` takes, with what was asked."""
 
-    sources: np.ndarray
+    sources: np.ndarray  # integers of shape (k,): vertex numbers
+    # offsets, vertices, distance: as in ``Rows``
     offsets: np.ndarray
     vertices: np.ndarray
     distance: np.ndarray
@@ -98,20 +105,23 @@ class _Table(NamedTuple):
     """
 
     lines: np.ndarray  # of shape (capacity, lanes): the tentative distances of each slot
-    met: np.ndarray  # the vertex of each slot
+    met: np.ndarray  # of shape (capacity,): the vertex of each slot
     due: np.ndarray  # int64: the bucket in which each slot waits, _NEVER for slots that do not
     heads: np.ndarray  # int32 (_RING,): the first entry of each bucket of the ring, -1 without
     entries: np.ndarray  # int32 (4 capacity, 2): entries of buckets, the next one and the slot
-    seen: np.ndarray  # int32: the slots of goals
+    # int32 (capacity,): the slots of goals, in the order in which they were reached; how many there
+    # are is counted apart, in ``_Counts``
+    seen: np.ndarray
 
 
 class _Line(NamedTuple):
     """The sources that are searched from together."""
 
-    sources: np.ndarray
+    sources: np.ndarray  # one per lane, but fewer in the last line
     limits: np.ndarray  # one per lane; below 0 for lanes without a search
-    lists: np.ndarray  # vertex numbers of targets
-    list_of: np.ndarray  # where in ``lists`` the targets of each source begin and end
+    # lists, list_of: as in ``Wanted``, of these sources
+    lists: np.ndarray
+    list_of: np.ndarray
     # One per lane: the first target that may not be settled. With goals there are no targets, and 1
     # says that the lane has ended.
     next_target: np.ndarray
@@ -120,9 +130,11 @@ class _Line(NamedTuple):
 class _Ends(NamedTuple):
     """What ends a search for hops once it is found."""
 
-    is_target: np.ndarray  # uint8 (n_vertices,): 1 for targets, and 2 once they are found
+    # uint8 (n_vertices,): 1 for targets, and 2 once they are found; 0 for other vertices
+    is_target: np.ndarray
     goals: Goals
-    needs_left: np.ndarray  # how many goals each group still needs
+    # int32 (n_groups,): how many goals each group still needs; below 0 where more were found
+    needs_left: np.ndarray
 
 
 class _HopSearch(NamedTuple):
@@ -137,8 +149,9 @@ class _HopSearch(NamedTuple):
 
 
 class _Stamps(NamedTuple):
-    """What the vertices that are found are stamped with."""
+    """What the vertices that are found are stamped with: ``base`` plus their hops."""
 
+    # int32 of shape (n_vertices + 1,): the stamp of each vertex, and last the largest of all
     of_vertices: np.ndarray
     base: int  # the stamp of the source; smaller ones are of earlier searches
     level: int  # the stamp of the vertices of the next level
@@ -147,17 +160,19 @@ class _Stamps(NamedTuple):
 class _RowScratch(NamedTuple):
     """What is known of a row while it is checked; place 0 stands for what is not in the row."""
 
-    row: np.ndarray  # the distance at each place
-    state: np.ndarray  # uint8: bits of _WAITS and _EXPLAINED at each place
-    place: np.ndarray  # the place of each vertex
+    row: np.ndarray  # the distance at each place, and -1 at place 0
+    # uint8: the bits of each place: _WAITS if an edge explains its distance, and _EXPLAINED if a
+    # nearer vertex or a chain from the source does
+    state: np.ndarray
+    place: np.ndarray  # int32 (n_vertices,): the place of each vertex, 0 without one
 
 
 class _Counts(NamedTuple):
     """How far the search of a line has come."""
 
-    size: int  # 1 more than the vertices reached
+    size: int  # 1 more than the vertices reached: the number of the next slot
     n_entries: int  # of the ring, those that were taken included
-    n_waiting: int  # entries that wait
+    n_waiting: int  # entries that wait, those of slots that have been lowered again included
     n_seen: int  # goals reached
 
 
@@ -206,7 +221,9 @@ def near_each_other(offsets, targets, sources, place, mark):
     n_near = 0
     order = np.empty(n, np.int64)
     queue = np.empty(_LOOK, np.int64)
-    # Backward: of a source that is there several times, the first position remains.
+    # While sources are placed, ``place`` has 1 more than the position of a source that has no line
+    # yet, and 0 for all other vertices. It is filled backward, so that of a source that is there
+    # several times the first position remains.
     for i in range(n - 1, -1, -1):
         place[sources[i]] = i + 1
 
@@ -291,7 +308,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
     limits = wanted.limits
     vertex = edges.targets.dtype
     k = wanted.sources.size
-    side = 1 << len(doublings)
+    side = 1 << len(doublings)  # lanes of a line
     sizes = np.zeros(k, np.int64)
     stops = limits.copy()
     vertices = np.empty(4 * side, vertex)
@@ -397,7 +414,11 @@ def _sort_reached(keeps, table, size, n_seen):
 
 @njit(cache=True, nogil=True)
 def _count_per_lane(keeps, table, n_vertices, counts):
-    """Count the vertices that each source of a line reaches within its limit."""
+    """Count the vertices that each source of a line reaches within its limit, into ``counts``.
+
+    ``keeps`` is as in ``Wanted``. With GOALS the ``n_vertices`` that may count are those of
+    ``table.seen``, and else those of the first slots.
+    """
     lines = table.lines
     unreached = lines.dtype.type(np.inf)
     for lane in range(counts.size):
@@ -413,7 +434,11 @@ def _count_per_lane(keeps, table, n_vertices, counts):
 
 @njit(cache=True, nogil=True)
 def _write_rows(table, row, place, cursors, vertices, distances):
-    """Write the vertices that each source reaches, from its cursor on, with their distances."""
+    """Write the vertices that each source reaches, from its cursor on, with their distances.
+
+    ``row`` has the vertices that may count, ascending. ``cursors`` has one place in ``vertices``
+    and ``distances`` per lane, and moves on.
+    """
     lines = table.lines
     unreached = lines.dtype.type(np.inf)
     for v in row:
@@ -554,7 +579,8 @@ def _is_final(d, unreached, buckets_per_unit, bound):
 def _settle_targets(line, table, place, buckets_per_unit, bound):
     """Skip targets that are settled; a source without others ends at the farthest of its targets.
 
-    Return whether all targets of all sources are settled.
+    ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Return
+    whether all targets of all sources are settled.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
@@ -594,7 +620,7 @@ def _settle_goals(line, goals, table, n_seen, needs_left, buckets_per_unit, boun
     for lane in range(line.sources.size):
         if line.limits[lane] < 0 or line.next_target[lane] > 0:
             continue
-        n_left = goals.needs.size
+        n_left = goals.needs.size  # groups that still need a goal
         farthest = line.limits.dtype.type(0)
         for g in range(goals.needs.size):
             needs_left[g] = goals.needs[g]
@@ -709,12 +735,25 @@ def put_rows(found, distances, sizes, starts, vertices, distance):
 
 @njit(cache=True, nogil=True)
 def search_hops(edges, wanted, is_target, stamp):
-    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32 and
-    ``Neighbors``.
+    """Find the hops from each source by BFS, up to its limit or until its targets are found.
 
-    ``is_target``, uint8 of shape (n_vertices,), is 0 before and after. ``stamp``, int32 of shape
-    (n_vertices + 1,), is 0 at first; its last one is the largest that a search has set, and later
-    ones set larger ones.
+    Sources are searched from one after another. A vertex that a search finds is stamped with the
+    base of the search plus its hops, which is larger than all stamps of earlier searches.
+
+    Parameters
+    ----------
+    edges : Neighbors
+    wanted : Wanted
+        Limits and distances at the targets are hops in int32, -1 where there is no path.
+    is_target : uint8 array of shape (n_vertices,)
+        0 in each place, before and after.
+    stamp : int32 array of shape (n_vertices + 1,)
+        0 in each place before the first search. The last one is the largest that a search has set.
+
+    Returns
+    -------
+    sizes, vertices, distances, stops, edges
+        As ``search_sums`` returns them.
     """
     limits = wanted.limits
     keeps = wanted.keeps
@@ -729,6 +768,7 @@ def search_hops(edges, wanted, is_target, stamp):
     # Of one type in each call: a function is compiled for each type of an argument.
     row_begin = n_edges = np.int64(0)
     for i in range(k):
+        # As ``put_rows`` expects, one place after each row is not used, not even an empty one.
         targets = wanted.lists[wanted.list_of[i, 0] : wanted.list_of[i, 1]]
         if limits[i] < 0 or (wanted.at_targets.size and targets.size == 0):
             row_begin += 1
@@ -807,6 +847,7 @@ def _keep_goals(goals, vertices):
     """Move the goals among some vertices to the front, and return how many there are."""
     n_goals = 0
     for i in range(vertices.size):
+        # Each is written to the next place, and stays there if it is a goal.
         v = vertices[i]
         vertices[n_goals] = v
         n_goals += goals.first_group[v + 1] > goals.first_group[v]
@@ -842,6 +883,7 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
     limit = search.limit
     stamp = stamps.of_vertices
     base = stamps.base
+    # The source takes a place, and a neighbor is written before it is known whether it stays.
     if queue.size < 2:
         return -1, 0, limit, 0
 
@@ -886,7 +928,10 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
 
 @njit(cache=True, nogil=True)
 def _count_off(v, missing, ends):
-    """Count a vertex that is found off what is missing, and return what is still missing."""
+    """Count a vertex that is found off what is missing, and return what is still missing.
+
+    ``missing`` is the number of targets, and of groups of goals, that the search still needs.
+    """
     is_target = ends.is_target
     goals = ends.goals
     needs_left = ends.needs_left
@@ -925,6 +970,9 @@ def _count_level(edges, frontier, base, stamp):
 def _find_level(edges, queue, frontier, stamps, missing, ends):
     """Find the next level, behind the frontier in the queue.
 
+    ``frontier`` says where the frontier begins and ends in the queue. New vertices get the stamp
+    ``stamps.level``.
+
     Return where it ends, or -1 if the queue has no room; the edges looked at; and what is missing.
     """
     offsets = edges.offsets
@@ -951,8 +999,8 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
         if tail + last_edge - first_edge >= queue.size - 1:
             return -1, n_edges, missing
         for e in range(first_edge, last_edge):
-            # Every neighbor is written to the queue, and stays there if it is new. A branch would
-            # be predicted badly.
+            # Every neighbor is written to the queue, and stays there if it is new: its stamp is
+            # one of an earlier search. A branch would be predicted badly.
             v = targets[e]
             old_stamp = stamp[v]
             queue[tail] = v
@@ -1181,6 +1229,7 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
                     nearest = min(nearest, d)
                     farthest = max(farthest, d)
                     size += 1
+            # ``size`` of them are within the limit; edges are those of all.
             counts[i, 0] = size
             counts[i, 1] = n_edges
             extremes[i, 0] = nearest
@@ -1343,6 +1392,10 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
 def point_back(edges, sources, rows, place, predecessor):
     """Set the predecessors of rows, and return how many vertices have none.
 
+    ``edges`` are ``Edges`` of the graph, ``sources`` the vertex of each row, and ``rows`` are
+    ``Rows``. ``predecessor``, of the length of the vertices of the rows, receives a vertex number
+    each, or -1; a source is its own predecessor.
+
     Those without one lie on a cycle of edges of length 0. A predecessor is the smallest vertex with
     an edge that explains the distance (distance plus weight are equal to it) among those that are
     nearer. If none is nearer, it is the smallest of those that are one edge of length 0 closer to a
@@ -1354,6 +1407,7 @@ def point_back(edges, sources, rows, place, predecessor):
     n_lost = 0
     row = np.empty(64, distance.dtype)
     for i in range(sources.size):
+        # Places of a row count from 1: place p is entry begin + p.
         begin = row_offsets[i] - 1
         size = row_offsets[i + 1] - begin
         if size > row.size:
@@ -1400,6 +1454,7 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
         if d >= farthest:
             continue  # no vertex of the row is farther
         for e in range(offsets[u], offsets[u + 1]):
+            # What is not in the row has place 0 and the distance -1, which no sum is equal to.
             v_place = np.int64(place[targets[e]])
             further = d + (weights[e] if weights.size else one_hop)
             # Vertices ascend: the first one is the smallest.
@@ -1413,7 +1468,7 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
 def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
     """Point the rest along edges of length 0, layer by layer from vertices that have a predecessor.
 
-    Return how many vertices got one.
+    ``row`` and ``begin`` are as in ``_point_to_nearer``. Return how many vertices got one.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -1456,6 +1511,9 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
 @njit(cache=True, nogil=True)
 def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, sizes):
     """Return the paths of rows to the targets in their lists, one after the other, from the source.
+
+    ``row_offsets``, ``vertices`` and ``predecessor`` are those of rows, with the vertex before each
+    one. ``lists`` are vertex numbers.
 
     ``sizes``, of the shape of ``lists``, receives the number of vertices of each path: 0 for a
     target that is not in the row. ``list_offsets`` says where the list of each row begins.
@@ -1667,7 +1725,10 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
 
 @njit(cache=True, nogil=True)
 def note(findings, rule, i, v):
-    """Count a violation of a rule; the first one is the example, at source ``i`` and vertex ``v``."""
+    """Count a violation of a rule; the first one is the example, at source ``i`` and vertex ``v``.
+
+    ``findings``, int64 of shape (5, 3), has for each rule a count, and a source and a vertex.
+    """
     if findings[rule, 0] == 0:
         findings[rule, 1] = i
         findings[rule, 2] = v

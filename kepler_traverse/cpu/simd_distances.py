@@ -39,7 +39,11 @@ def broadcast(builder, value, vector):
 
 
 class _Array:
-    """An array in the generated code. ``at`` and what is returned are values of that code."""
+    """An array in the generated code: a pointer to its elements, ``data``, and their number,
+    ``size``, are values of that code, and ``kind`` is the Numba type of an element.
+
+    ``at`` and what is returned are values of that code, too.
+    """
 
     def __init__(self, context, builder, kind, value):
         view = context.make_array(kind)(context, builder, value)
@@ -62,8 +66,9 @@ class _Lines:
     """What the intrinsics below share while code is generated.
 
     ``position`` is that of an argument of the intrinsic. The first argument is the array of lines,
-    or a named tuple that begins with it. ``line`` and what is returned are values of the generated
-    code.
+    or a named tuple that begins with it. ``line``, the number of a line, and what is returned are
+    values of the generated code. ``kind`` is the Numba type of the numbers, ``count`` how many a
+    line has, and ``number`` and ``vector`` are the LLVM types of a number and of a line.
     """
 
     def __init__(self, context, builder, signature, args):
@@ -153,6 +158,7 @@ class _Lines:
         end = offsets.index(builder.add(v, one))
         last = builder.sub(heads.size, one)
         with cgutils.for_range_slice(builder, begin, end, one, _WORD, inc=True) as (edge, _):
+            # not beyond the last head, which is read to find the line
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
             later = builder.select(builder.icmp_signed("<", later, last), later, last)
             self.prefetch(heads.index(later))
@@ -165,7 +171,7 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
     its neighbors.
 
     ``edges`` begins with offsets and neighbors. Hop counts are unsigned; the unreached have the
-    largest number, and what is beyond the limit counts as unreached.
+    largest number, and what is beyond the limit, one for all sources, counts as unreached.
     """
 
     def generate(context, builder, signature, args):
@@ -192,8 +198,9 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
     its edges, and of those where it is not the smallest sum over edges from strictly nearer
     neighbors.
 
-    ``edges`` has offsets, neighbors and weights. The unreached are at an infinite distance, and
-    what is beyond the limit counts as unreached.
+    ``edges`` has offsets, neighbors and weights. The unreached are at an infinite distance. For the
+    first word, what is beyond the limit, one for all sources, counts as unreached. The second word
+    is meant for sources that reach ``v`` within the limit; for others its bits say nothing.
     """
 
     def generate(context, builder, signature, args):
@@ -210,6 +217,9 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
             )
             builder.store(line.minimum(through, builder.load(nearer)), nearer)
 
+        # An unreached vertex is right if its best sum is beyond the limit, so that this sum becomes
+        # infinite. The sum from nearer neighbors needs no limit: its bit is read for reached
+        # vertices only, whose distances are within the limit, and so differ from any sum beyond it.
         within = line.compare("<=", builder.load(best), line.broadcast(args[3]))
         nearest = builder.select(within, builder.load(best), line.unreached())
         bits = [

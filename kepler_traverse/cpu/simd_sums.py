@@ -19,17 +19,22 @@ from .simd_distances import _INT, _WORD, PREFETCH_DISTANCE, _Lines, broadcast, p
 
 
 class LinesWithSums(NamedTuple):
-    """Lines of distances, and sums along the same paths."""
+    """Lines of distances, and sums along the same paths; a line per vertex, and in it a number per
+    source.
+    """
 
-    distances: np.ndarray  # of shape (n, sources)
-    sums: np.ndarray  # of shape (n, sources)
+    # distances, sums: integers of shape (n, sources)
+    distances: np.ndarray
+    sums: np.ndarray
     held: np.ndarray  # one line, output: what the last line held before it was lowered
 
 
 class EdgesWithSums(NamedTuple):
     """Edges, and what each one adds to a sum."""
 
-    offsets: np.ndarray
+    offsets: np.ndarray  # of shape (n + 1,): where the edges of each vertex begin
+    # heads, weights, added: of shape (n_edges,): the vertex at the other end, whose line is read;
+    # the length; and what is added to its sum
     heads: np.ndarray
     weights: np.ndarray
     added: np.ndarray
@@ -40,8 +45,8 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
     """Lower the line of a vertex to the smallest sums over its edges.
 
     ``edges`` has offsets, heads and weights. Integers of lines are at least 0 and at most
-    ``unreached``, twice which fits their type. A line that is not set counts as unreached, whatever
-    it holds.
+    ``unreached``, twice which fits their type: so sums of two need no check. A line whose
+    ``is_set`` is 0 counts as unreached, whatever it holds, so that lines need not be cleared.
     """
 
     def generate(context, builder, signature, args):

@@ -23,17 +23,24 @@ class EdgeColumns(NamedTuple):
 
 
 class SumTree(NamedTuple):
-    """Scratch of one thread, a row per vertex."""
+    """Scratch of one thread, a row per vertex.
 
-    stamp: np.ndarray  # int64 (n,): the last source for which the sums of a vertex are known
-    integers: np.ndarray  # int64 (n, n_columns): the sums
-    floats: np.ndarray  # float64 (n, n_columns)
+    Only sums of vertices with the stamp of the search count; others are of earlier searches.
+    """
+
+    # int64 (n,): the stamp of the last search in which the sums of a vertex became known; -1 before
+    stamp: np.ndarray
+    # integers, floats: int64 and float64 (n, n_columns): the sums along the path to each vertex, in
+    # the order of ``EdgeColumns``
+    integers: np.ndarray
+    floats: np.ndarray
     hops: np.ndarray  # int32 (n,): edges of the path
-    # vertex, edge: (n,): scratch: the way back that is walked, and the edge that leads to each
-    # vertex
+    # vertex, edge: int32 and int64 (n,): scratch: the way back that is walked, and the edge that
+    # leads to each vertex of it, as its position in the reversed graph
     vertex: np.ndarray
     edge: np.ndarray
-    # known, n_known: int32 (n,) and int64 (1,): the vertices whose sums are known
+    # known, n_known: int32 (n,) and int64 (1,): the vertices whose sums the last search has made
+    # known, in that order, and their number
     known: np.ndarray
     n_known: np.ndarray
 
@@ -68,6 +75,8 @@ def _begin_at_source(source, stamp, tree):
 def _add_along_way(depth, stamp, sources, columns, tree):
     """Make the sums of the first ``depth`` vertices of the way known, from the last one on, whose
     predecessor is known.
+
+    ``sources`` are the tails of the edges of the reversed graph.
     """
     for i in range(depth - 1, -1, -1):
         v = np.int64(tree.vertex[i])
@@ -85,7 +94,10 @@ def _add_along_way(depth, stamp, sources, columns, tree):
 
 @njit(cache=True, nogil=True)
 def edge_between(u, v, offsets, sources):
-    """Return the edge from u to v in the reversed graph, where in-neighbors ascend; there is one."""
+    """Return the position in the reversed graph of the edge from u to v; there is one.
+
+    ``sources`` are the tails of the edges, which ascend for each v.
+    """
     low = offsets[v]
     high = offsets[v + 1]
     while low < high:
@@ -101,12 +113,12 @@ def edge_between(u, v, offsets, sources):
 def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
     """Make the sums of all targets within a limit known.
 
-    ``stamp`` is a number of the source that no earlier search had; ``walks``, ``columns`` and
+    ``stamp`` is a number that no earlier search of this tree had; ``walks``, ``columns`` and
     ``tree`` are ``Walks``, ``EdgeColumns`` and ``SumTree``. Return a vertex whose distance no edge
     explains, or ``NO_EDGE``.
     """
     offsets = walks.offsets
-    sources = walks.sources
+    sources = walks.sources  # the tails of the edges
     distance = walks.distance
     tree.n_known[0] = 0
     _begin_at_source(source, stamp, tree)
@@ -148,8 +160,9 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
 def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
     """Make the sums of some vertices known, along predecessors that lead back to the root.
 
-    The steps from the root add nothing, as its neighbors are the sources. ``edges``: offsets and
-    in-neighbors of the reversed graph, which lacks the root.
+    The steps from the root add nothing, as its neighbors are the sources of the search. ``edges``:
+    offsets and in-neighbors of the reversed graph, which lacks the root. ``predecessor`` has one
+    more vertex, the root. The tree is new, so that 0 serves as the stamp.
     """
     offsets, sources = edges
     tree.n_known[0] = 0
@@ -186,7 +199,7 @@ def violation(source, stamp, walks, columns, tree):
     the same distance.
     """
     distance = walks.distance
-    kind = distance.dtype.type
+    kind = distance.dtype.type  # in which the search has added, and rounded
     for i in range(tree.n_known[0]):
         v = np.int64(tree.known[i])
         if v == source:
@@ -209,6 +222,7 @@ def violation(source, stamp, walks, columns, tree):
                 total_of_floats = tree.floats[u, c] + columns.floats[e, c]
                 is_equal = is_equal and tree.floats[v, c] == total_of_floats
 
+            # In-neighbors ascend: the first one that is nearer decides.
             if is_nearer:
                 is_right = is_equal
                 break

@@ -32,7 +32,7 @@ def _find_order(neighbors, order):
     offsets = neighbors.offsets
     targets = neighbors.targets
     n = order.size
-    state = np.zeros(n, np.uint8)
+    state = np.zeros(n, np.uint8)  # ``_NEW``, ``_OPEN`` or ``_DONE`` of each vertex
     path = np.empty(n, targets.dtype)
     next_edge = np.empty(n, np.int64)  # of each vertex of the path
     first_done = n

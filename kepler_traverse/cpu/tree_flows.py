@@ -36,15 +36,15 @@ _PREFETCHED_NEIGHBORS = 3
 class Served(NamedTuple):
     """The targets of one source, of shape (k,), and what they take."""
 
-    vertices: np.ndarray  # int64
+    vertices: np.ndarray  # int64 vertex numbers; one may be there several times
     # low, high: uint64 and int64: what each takes, as ``exact_sums`` has it
     low: np.ndarray
     high: np.ndarray
     # of the type of the distances: the largest one that is served; an unreached vertex is at -1 or
     # beyond it
     limit: Any
-    # is_lost, is_sent: of bool, output: which are not reached, and which take something on a path
-    # that counts
+    # is_lost, is_sent: of bool, output: which are not reached within the limit, and which take
+    # something on a path that counts
     is_lost: np.ndarray
     is_sent: np.ndarray
 
@@ -130,6 +130,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
         Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is
         added.
     sums : tuple of uint64 and int64 arrays
+        What each cell carries, as ``exact_sums`` has it, to which is added. If a distance is not
+        explained, nothing is.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
     """
     # One function: as several, by its steps, it took 1.12 to 1.3 times as long.
     offsets = walks.offsets
-    sources = walks.sources
+    sources = walks.sources  # the tails of the edges
     weights = walks.weights
     distance = walks.distance
     path = walks.path
@@ -209,6 +211,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                     while sources[e] != u:
                         e += 1
                     edge[step] = e
+                    # The last vertex enters the queue like any other, when the entry that it
+                    # leads to is looked at. One that is there already finds the rest by itself.
                     if j == size - 1 or place[u] != _NOWHERE:
                         break
                     place[u] = n_entries
@@ -243,7 +247,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
         for first in range(1, n_entries):
             i = np.int64(first)
             while i > 0 and waits[i] == 0:
-                waits[i] = _NOWHERE
+                waits[i] = _NOWHERE  # it has handed on, and must not do so again
                 cell = edge[i] if cell_kind == EDGES else np.int64(vertex[i])
                 prefetch_entry(low, cell)
                 prefetch_entry(high, cell)
@@ -274,7 +278,9 @@ def volumes_at(distance, targets, amounts, factor, decay):
     """Return what each target takes, as ``exact_sums`` has it, uint64 and int64: its amount times a
     factor of the source times the decay of its distance.
 
-    Amounts are int64 for sums of integers, and else float64. Without a path no volume decays.
+    ``distance`` are those of one source to all vertices, and ``targets`` are vertex numbers.
+    ``amounts`` are int64 for sums of integers, and else float64; ``decay`` is a ``Decay``. Without
+    a path no volume decays: it is what is lost.
     """
     low = np.zeros(targets.size, np.uint64)
     high = np.zeros(targets.size, np.int64)

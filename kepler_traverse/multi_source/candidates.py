@@ -34,23 +34,22 @@ _MIN_SOURCES_ON_GPU = 4096
 
 
 class Candidate(NamedTuple):
-    """A strategy that a plan may choose: its group size, its bytes in addition to the graph, and
-    its estimated seconds.
-    """
+    """A strategy that a plan may choose, with its estimate."""
 
     name: str
-    group: int
-    nbytes: int
-    seconds: float
+    group: int  # sources that it searches together
+    nbytes: int  # of a group, in addition to the graph
+    seconds: float  # estimated, of all the sources that are asked for
 
 
 class Fitting(NamedTuple):
     """A strategy with its largest group that fits into memory."""
 
     strategy: MultiSourceStrategy
-    group: int
-    nbytes: int  # in addition to the graph
-    # sizes of groups by the type of sums: the planned one, and each that they may need later
+    group: int  # sources that it searches together, in the planned type of sums
+    nbytes: int  # of a group, in addition to the graph; in the type of sums that needs most
+    # sizes of groups by the type of sums: the planned one, and each that they may need later. Empty
+    # for hops.
     group_in: dict[np.dtype, int]
 
 
@@ -58,7 +57,7 @@ class Capacity(NamedTuple):
     """The memory that a plan may take, and the sums that its bytes depend on."""
 
     most: int | None  # bytes; None for a share of what is free
-    sums: Sums
+    sums: Sums  # the type of sums, and those that it may be widened to
 
 
 class Candidates:
@@ -93,8 +92,8 @@ class Candidates:
         return {name: fitting.group for name, fitting in self.fitting.items()}
 
     def compare(self, n_sources: int) -> list[Candidate]:
-        """Return the candidates as ``ranked`` does; none, and without estimates, if there is no
-        choice.
+        """Return the candidates as ``ranked`` does, or none if there is only one: then nothing is
+        estimated.
         """
         if len(self.fitting) == 1:
             return []
@@ -121,7 +120,9 @@ class Candidates:
         return sorted(candidates, key=attrgetter("seconds"))
 
     def estimate_hierarchy(self, strategies: Strategies, rounded: bool) -> Estimate | None:
-        """Estimate what a hierarchy would take and save; see
+        """Estimate what a hierarchy would take and save; None where none is likely to pay.
+
+        ``rounded``: as if the weights were rounded to integers; see
         ``MultiSourcePlan.estimate_hierarchy``.
         """
         sweep = _find_sweep(self._work, strategies, rounded)
@@ -144,7 +145,9 @@ class Candidates:
 
     @property
     def _has_small_hierarchy(self) -> bool:
-        """Whether the graph is likely to have a small hierarchy."""
+        """Whether the graph is likely to have a small hierarchy: it is like a lattice, and its
+        vertex numbers have 32 bits.
+        """
         has_narrow_numbers = self._work.graph.targets.dtype.itemsize <= 4
         return has_narrow_numbers and self._shapes.at_nearest.is_lattice_like
 
@@ -166,7 +169,7 @@ def fit(
             )
         except CapacityError as error:
             errors.append(error)
-            left_out[strategy.name] = str(error).partition(";")[0]
+            left_out[strategy.name] = str(error).partition(";")[0]  # without what to do
     if not fitting:
         try:
             raise errors[0]
@@ -249,8 +252,8 @@ def _largest_group(
 
 
 def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
-    """Return whether hub labels answer the query for a strategy, which then takes groups of any
-    size.
+    """Return whether hub labels of the graph answer the query for a strategy that needs a
+    hierarchy, which then takes groups of any size.
     """
     return shape.is_summed_by_labels and "hierarchy" in strategy.needs
 
@@ -277,9 +280,11 @@ def _estimate_seconds(
     work: Workload, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
 ) -> float:
     """Return the estimated seconds of a strategy for ``n_sources`` sources."""
+    # Fewer sources than memory admits make a smaller group.
     device = work.graph.device
     if not _answers_by_labels(strategy, shape):
         group = min(group, strategy.group_size(max(n_sources, 1)))
+    # A strategy that finds no paths returns all distances and predecessors in their place.
     if shape.keep == "paths" and not strategy.finds_paths:
         shape = shape._replace(keep="all")
     return load_costs(device).seconds(

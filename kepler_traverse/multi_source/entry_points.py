@@ -50,13 +50,14 @@ class _Call(NamedTuple):
     """A search from several sources whose arguments are checked."""
 
     graph: Graph  # in the direction of the search
-    question: Question
-    given: outputs.GivenCall
-    numbers: np.ndarray  # of the sources, int64 vertex numbers
+    question: Question  # what is asked, with checked options
+    given: outputs.GivenCall  # the arguments as they were given
+    # int64 vertex numbers of the sources, in the given order; one may be there several times
+    numbers: np.ndarray
 
     @property
     def members(self) -> Any:
-        """The groups of the sources of a search from all of them together; None if there are none."""
+        """The ``SourceGroups`` of a search from all sources together; None if there are none."""
         if self.question.kind.one_search:
             return getattr(self.question.options, "groups", None)
         return None
@@ -91,23 +92,22 @@ class _Call(NamedTuple):
 
 
 class AskedTogether(NamedTuple):
-    """What is asked of one search from all sources: ``k`` nearest ones, or None for the nearest."""
+    """What is asked of one search from all sources."""
 
-    k: int | None
-    strategy: str
-    limit: float | None
-    knobs: Mapping[str, Any] | object | None
+    k: int | None  # how many of the nearest sources of each vertex; None for the nearest alone
+    strategy: str  # a name, or "auto"
+    limit: float | None  # the largest hop count or distance of interest; None without one
+    knobs: Mapping[str, Any] | object | None  # options of the strategy, as the caller gives them
     n_sources: int
 
 
 class GivenPairs(NamedTuple):
-    """The arguments of ``bfs_pairs`` and ``sssp_pairs`` but for graph, pairs and options of a kind.
-
-    ``limit``: ``max_depth`` or ``cutoff``.
+    """The arguments of ``bfs_pairs`` and ``sssp_pairs`` but for graph, pairs and the options of a
+    kind, as they are given.
     """
 
     strategy: str
-    limit: float | None
+    limit: float | None  # ``max_depth`` or ``cutoff``
     knobs: Mapping[str, Any] | object | None
     memory: int | None
     result: str
@@ -298,6 +298,7 @@ class Registry:
         options = check_options(
             kind, graph, name, given.of_kind, sources=numbers, targets=target_numbers
         )
+        # Options that estimate choose the sources themselves.
         sampled_sources = getattr(options, "sources", None)
         if sampled_sources is not None:
             numbers = sampled_sources
@@ -335,7 +336,7 @@ class Registry:
             return plan
 
         LOG.info("building a hierarchy: %s", estimate)
-        plan.release()
+        plan.release()  # its memory, which building may need
         try:
             call.graph.hierarchy(self.algorithm.metric)
         except HierarchyError as error:

@@ -16,7 +16,7 @@ _OTHER = " "
 
 def explain_plan(plan: Any) -> str:
     """Return lines that state the strategy, the reason, the alternatives, and the memory of one
-    group.
+    group of a ``MultiSourcePlan``.
     """
     shape = plan.shape
     n_sources = plan.n_sources
@@ -67,7 +67,8 @@ def explain_hierarchy(plan: Any) -> str:
     """Say what a hierarchy would take and from how many sources on it pays; ``""`` if nothing is
     known of that.
 
-    Of float weights, which it does not take as they are, it is said only where it would pay.
+    ``plan`` is a ``MultiSourcePlan``. Of float weights, which a hierarchy does not take as they
+    are, it is said only where it would pay.
     """
     estimate = plan.estimate_hierarchy()
     if estimate is not None:
@@ -100,8 +101,10 @@ def _reason(plan: Any, n_candidates: int) -> str:
 
 
 def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
-    """Return one line that says why a plan has chosen its strategy: the fastest of those that were
-    ``ranked``, if there was a choice.
+    """Return one line that says why a plan has chosen its strategy.
+
+    ``plan`` is a ``MultiSourcePlan``, and ``ranked`` are its ``Candidate``s, fastest first; empty
+    if there was no choice.
     """
     facts = [repr(plan.graph), *_describe_shape(plan)]
     if ranked:

@@ -52,6 +52,7 @@ class GroupSearch:
         work = self.work
 
         def plan_widening() -> WideningSearch:
+            """Plan the search for the first type of sums, and for wider ones if they are needed."""
             sums = Sums(work.graph, work.algorithm, work.query.limit)
             return WideningSearch(sums, self._plan_for_sums)
 
@@ -67,6 +68,7 @@ class GroupSearch:
         if not self.work.counts_hops:
             group = self.chosen.group_in[sums.dtype]
 
+        # Sums in int64 have a strategy of their own, in place of the chosen one for floats.
         strategy = strategy_for_sums(
             self.chosen.strategy, self.strategies, sums, self.work.algorithm
         )
@@ -87,6 +89,7 @@ def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
     """Return a search that takes ``group`` sources at most, and leaves out all others."""
 
     def search_first(argument: Any) -> MultiSourceOutcome:
+        """Search from the first sources; the outcome has fewer limits than there are sources."""
         if isinstance(argument, SourcesWithTargets):
             return search(argument.part(0, group))
         return search(argument[:group])
@@ -107,6 +110,7 @@ def _take_target_lists(
         return lambda argument: search(*argument)
 
     def search_and_reduce(argument: Any) -> MultiSourceOutcome:
+        """Search, and take the distances at the targets of each source."""
         outcome = search(argument.sources)
         if query.output == "targets" and outcome.distance.dtype.kind == "i":
             outcome = outcome._replace(distance=argument.lists.take(outcome.distance))
@@ -118,8 +122,8 @@ def _take_target_lists(
 class GroupOutcome(NamedTuple):
     """What a search has found from a group of sources, or from the first of them."""
 
-    sources: np.ndarray  # vertex numbers
-    lists: TargetLists | None  # the targets of each source, if each has its own
+    sources: np.ndarray  # int64 vertex numbers, of those that were searched from
+    lists: TargetLists | None  # the targets of each of these, if each has its own
     outcome: MultiSourceOutcome
 
     def to_traversals(
@@ -152,14 +156,15 @@ def search_group(
     """Search from a group of sources, or from the first of them if all are too many for the type of
     sums that they need.
     """
+    # The outcome has a limit per source that was searched from.
     if lists is None:
         outcome = search(sources)
         return GroupOutcome(sources[: len(outcome.limits)], None, outcome)
 
     outcome = search(SourcesWithTargets(sources, lists))
     n_searched = len(outcome.limits)
-    # The outcome has a limit per source that was searched from.
     lists = lists.part(0, n_searched)
+    # Float sums had to be seen whole to know whether they round, and are reduced only now.
     distance: Any = outcome.distance
     if output == "targets" and distance.ndim > 1:
         outcome = outcome._replace(distance=lists.take(distance))

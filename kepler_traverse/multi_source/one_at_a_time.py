@@ -34,6 +34,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     """
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
+        """Plan the search from one source, which outputs all distances, and return the loop."""
+        # The plan for many sources widens sums, so that this one must not.
         single_plan = Plan(
             graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False
         )
@@ -124,6 +126,7 @@ def _stack_traversals(
     limits = [t.limit for t in traversals]
     rounds = [t.rounds for t in traversals]
 
+    # Counts of a search have as many entries as it has levels; shorter ones are filled up with 0.
     if query.output == "counts":
         counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
         for row, traversal in zip(counts, traversals, strict=True):
@@ -142,7 +145,7 @@ def _stack_traversals(
 
 
 def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
-    """Return the outcome of no source."""
+    """Return the outcome of no source: arrays without a row, of the types of all others."""
     if query.output == "counts":
         return MultiSourceOutcome(None, None, [], [], np.zeros((0, 1), np.int64))
     n_columns = graph.n_vertices

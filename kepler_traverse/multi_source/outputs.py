@@ -59,9 +59,13 @@ def _all_options_per(table: str) -> list[str]:
 
 
 def no_set(table: str, name: str) -> Constraint:
-    """Return the rule that vertices with a value each have an order."""
+    """Return the rule that vertices with a value each have an order.
+
+    ``table`` is "sources" or "targets", and ``name`` an option with a value for each of them.
+    """
 
     def violated(given: GivenOptions) -> bool:
+        """Return whether the vertices are a set, and the option has a value for each."""
         is_set = isinstance(given.value(table), (set, frozenset))
         return is_set and given.is_given(name) and name in _options_per(given.kind, table)
 
@@ -107,14 +111,17 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenCall:
-    """A call of ``bfs_many`` or ``sssp_many``: its arguments, as they are given.
+    """A call of ``bfs_many`` or ``sssp_many``: its arguments, as they are given and by their names,
+    but for graph and sources.
 
     Attributes
     ----------
     limit
         ``max_depth`` or ``cutoff``.
+    stream
+        False, True, or ``ARROW`` for record batches.
     of_kind : mapping
-        The options that not all result kinds take, None for those that are not given.
+        The options that not all result kinds take, by name; None for those that are not given.
     """
 
     result: Any
@@ -134,6 +141,7 @@ class GivenCall:
         """Return the call with ``unreached`` as the option of a kind, and the kind that
         ``result="nearest"`` means.
         """
+        # Most kinds refuse the option, and so it is handed on only where it asks for something.
         of_kind = dict(self.of_kind)
         if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
             of_kind["unreached"] = self.unreached
@@ -168,6 +176,7 @@ def check_arguments(
 
     # Refuse options that do not fit the kind or each other.
     refuse_unknown(options)
+    # ``written`` has each option as the caller writes it, None for those that are not given.
     values = {**options, "targets": call.targets}
     for option in fields(kind.options_class):  # those of a plug-in are not in the signature
         values.setdefault(option.name, None)
@@ -202,6 +211,8 @@ def check_arguments(
             "targets", indexes["targets"], target_numbers, partial(find_vertices, graph)
         )
 
+    # In the reverse, a closed vertex has its numbers the other way round: a search begins at the
+    # one where paths of the graph end.
     searched = graph_in_direction(graph, direction)
     if searched is not graph:
         numbers = where_paths_end(graph, numbers)
@@ -209,7 +220,9 @@ def check_arguments(
 
 
 def options_per(question: GivenCall, table: str) -> list[str]:
-    """Return the options of a question that have a value per source or target, as ``table`` says."""
+    """Return the options of a call that are given and have a value per source or target, as
+    ``table`` says: "sources" or "targets".
+    """
     return [
         name
         for name in _options_per(RESULT_KINDS[question.result], table)
@@ -220,7 +233,11 @@ def options_per(question: GivenCall, table: str) -> list[str]:
 def with_values_in_order(
     partners: Mapping[str, Partner], question: GivenCall, algorithm: Algorithm
 ) -> GivenCall:
-    """Return a question whose values per source and per target are in the order of these."""
+    """Return a call whose values per source and per target are in the order of these.
+
+    ``partners`` has, by "sources" and "targets", what the values belong to. The limit may be one
+    per source.
+    """
     of_kind = dict(question.of_kind)
     for table, partner in partners.items():
         for name in options_per(question, table):
@@ -314,6 +331,7 @@ def limits_per_source(
     if algorithm.counts_hops:
         values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
     elif graph.returns_integers:
+        # A limit beyond all that int64 holds, such as infinity, becomes the largest number.
         values = as_distances(limits, np.dtype(np.int64))
         values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
     else:
@@ -351,7 +369,11 @@ def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Me
 
 
 class ResultForm:
-    """Makes the results of a question from the groups of a plan."""
+    """Makes the results of a question from the groups of a plan.
+
+    ``plan`` is a ``MultiSourcePlan``, and ``kind`` that of the question. ``frames`` says of which
+    library frames are.
+    """
 
     def __init__(self, plan: Any, question: Question, frames: FrameKind) -> None:
         self.plan = plan
@@ -381,7 +403,8 @@ class ResultForm:
         else:
             frame = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
 
-        # A certificate of a frame has one limit for all sources, and none can be made of bands.
+        # The query is kept with the frame, so that its distances can be certified later. That takes
+        # one limit for all sources, and distances, which bands are not.
         is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
         if is_limited:
             return frame
@@ -422,6 +445,8 @@ def _columns_of_sources(
     """Return the columns of records that belong to one source each, in the order of the sources, on
     the graph's device.
     """
+    # ``places`` has the place of each source of the result among the records, and ``numbers`` its
+    # vertex number. Unless that is their order, records are put into it.
     records = join_records([records_of_group(asked, group) for group in groups])
     sizes = records.sizes[places]
     values = records.values

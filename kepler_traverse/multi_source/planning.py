@@ -102,10 +102,11 @@ class MultiSourcePlan:
         self.sums = Sums(graph, algorithm, work.query.limit)
         self._work = work
         self._strategies = strategies
+        # Only results of this thread are not copied, and only it may change the strategy.
         self._owner = threading.current_thread()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held while the strategy may change, and during a search
         self._clock = time.perf_counter
-        self._search: Any = None
+        self._search: Any = None  # a ``SerializedSearch``; None while nothing is allocated
         self._candidates: Candidates = fit(
             work, strategies, usable, shapes, Capacity(memory, self.sums)
         )
@@ -231,7 +232,7 @@ class MultiSourcePlan:
         parts = [result]
         done = len(result)
         while done < numbers.size:
-            parts[-1] = parts[-1].copy()
+            parts[-1] = parts[-1].copy()  # the next search writes to the same arrays
             lists_left = None if lists is None else lists.part(done, numbers.size)
             result = self._run(search, strategy, numbers[done:], lists_left)
             if (
@@ -286,7 +287,9 @@ class MultiSourcePlan:
             self._use_candidate(self.strategy.name)
 
     def _cut(self, result: Traversals) -> Traversals:
-        """Return a result without the vertices beyond the limit of its searches."""
+        """Return a result without the vertices beyond the limit of its searches, where these may
+        pass it.
+        """
         if passes_limit(self.graph, self.algorithm, self._work.query):
             return cast(Traversals, without_farther(result, cast(float, self._work.query.limit)))
         return result
@@ -345,6 +348,7 @@ class MultiSourcePlan:
             started = time.perf_counter()
             outcome = search_group(search, numbers, lists, output)
             if self._may_change:
+                # Kernels may still run when a search returns.
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, outcome.sources.size, self._clock() - began)
@@ -373,6 +377,7 @@ class MultiSourcePlan:
                     if name != current:
                         self._use_candidate(name)
                 except MemoryError:
+                    # It does not fit any more, and is no candidate from now on.
                     del self._candidates.fitting[name]
                     self._choice.keep(self._candidates.groups)
                     self._use_candidate(current)

@@ -54,7 +54,7 @@ _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
 
 # times the block of a phase: "traverse" or "certify"
 Clock = Callable[[str], AbstractContextManager[Any]]
-# labels with the ascending vertex numbers of their sources
+# per group its label, and the vertex numbers of its sources, int64 and ascending
 Groups = Sequence[tuple[Any, np.ndarray]]
 
 
@@ -66,11 +66,11 @@ def _untimed(_phase: str) -> AbstractContextManager[None]:
 class RunOptions(NamedTuple):
     """How a search from all sources together runs."""
 
-    groups: Groups | None = None  # each group of sources has its own k nearest
+    groups: Groups | None = None  # each has its own k nearest; None if all sources are one group
     certified: bool = False  # whether its distances are certified before columns are made of them
     clock: Clock = _untimed  # ``clock(phase)`` times its block
-    meter: Meter | None = None  # reports each source that is done
-    of_kind: Any = None  # the checked options of the result kind
+    meter: Meter | None = None  # reports each source that is done; None for no report
+    of_kind: Any = None  # the checked options of the result kind, ``KindOptions``
 
     @property
     def along(self) -> AlongPaths | None:
@@ -87,11 +87,23 @@ PLAIN = RunOptions()
 
 
 class SearchTogether:
-    """A search from all sources together, or of the whole graph, ready to run; attributes are as in
-    ``MultiSourcePlan``.
+    """A search from all sources together, or of the whole graph, ready to run.
 
-    ``group`` is the number of all sources; ``strategy`` may be any object with a ``name``, a
-    ``device`` and a ``rationale``.
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    group : int
+        Number of all sources.
+    strategy
+        Any object with a ``name``, a ``device`` and a ``rationale``.
+    query : Query
+    nbytes : int
+        Bytes that a run takes in addition to the graph.
+    why : str
+        Explains the choice.
+    depth : int
+        Levels of the deepest search that a survey made; 0 if there was none.
     """
 
     depth = 0
@@ -115,7 +127,7 @@ class SearchTogether:
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """Search from distinct sources and return the columns and the rounds.
+        """Search from distinct sources, ``numbers``, and return the columns by name and the rounds.
 
         Raises NegativeCycleError (a negative cycle is reachable from one of the sources, SSSP only)
         or CertificateError (a distance is wrong).
@@ -124,7 +136,7 @@ class SearchTogether:
 
 
 def require_sources(work: Workload) -> tuple[Graph, int]:
-    """Return graph and number of sources of a search for the nearest ones.
+    """Return the graph and the number of sources of a search for the nearest ones.
 
     Raises InputError: there is no source.
     """
@@ -160,7 +172,7 @@ class NearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """As of ``SearchTogether``."""
+        """Search for the nearest of distinct sources, ``numbers``; as of ``SearchTogether``."""
         name = self.strategy.name
         numbers = np.sort(numbers)
         with options.clock("traverse"):
@@ -187,11 +199,13 @@ class NearestSearch(SearchTogether):
 
 
 class OnlyWay(NamedTuple):
-    """What stands for the strategy of a search that chooses among none."""
+    """What stands for the strategy of a search that chooses among none: the fields of one that are
+    shown.
+    """
 
-    device: str
+    device: str  # "cpu" or "cuda"
     name: str
-    rationale: str
+    rationale: str  # one line
 
 
 _LABELS = "k_labels", "one search from all sources, with up to k labels per vertex"
@@ -216,6 +230,7 @@ class KNearestSearch(SearchTogether):
         self._k = k
         self._plan_for = plan_for
         graph, n_sources = require_sources(work)
+        # the plan of searches from each source; None where one search finds all
         self.searches: MultiSourcePlan | None = None
         labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
         about = f"the {self._k} nearest of {n_sources} sources"
@@ -236,7 +251,9 @@ class KNearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """As of ``SearchTogether``; the rounds are those of the longest search."""
+        """Search for the k nearest of distinct sources, ``numbers``, or of each group of
+        ``options``; as of ``SearchTogether``. The rounds are those of the longest search.
+        """
         groups = options.groups
         if groups is None:
             parts = [np.sort(numbers)]
@@ -268,6 +285,7 @@ class KNearestSearch(SearchTogether):
         self, rows: tuple[Array, Array, Array, Array], along: AlongPaths
     ) -> dict[str, np.ndarray]:
         """Return the sums along the paths of the rows, by searches from their sources."""
+        # Each row is a pair of a source and a vertex, whose sums go back to its place.
         vertex, _, source, _ = (to_host(each) for each in rows)
         table = pair_table(source, vertex.astype(np.int64))
         plan = self._plan_for(n_sources=table.sources.size, forms=(), walks=None, output="all")
@@ -378,8 +396,10 @@ class SearchFromTargets:
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the targets of each vertex begin, the targets by vertex and number, and their
-        distances.
+        """The nearest targets of all vertices, in host memory, vertex by vertex.
+
+        An int64 array of shape (n_vertices + 1,) has where those of each vertex begin. The other
+        two are the targets of all vertices, ascending for each, and their distances.
         """
         n = self._graph.n_vertices
         k = self._nearest.k
@@ -393,7 +413,8 @@ class SearchFromTargets:
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
 
-        # A target in several groups has the same distance in each.
+        # A target in several groups has the same distance in each. Distinct numbers of vertex and
+        # target also put them into order.
         _, first = np.unique(vertex * n + target, return_index=True)
         return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 
@@ -403,6 +424,7 @@ class SearchFromTargets:
         return self._query.output == "all"
 
     def __call__(self, sources: np.ndarray) -> MultiSourceOutcome:
+        """Return the nearest targets of some vertices, and their distances, as sparse distances."""
         offsets, targets, distance = self._labels
         sizes = offsets[sources + 1] - offsets[sources]
         entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
@@ -432,6 +454,7 @@ def from_targets(
     is_weighted = ALGORITHMS[algorithm].is_weighted
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
+        """Return the amounts that the cost model weights; see ``MultiSourceStrategy.terms``."""
         reach = max(shape.reach, 1 / n)  # a search reaches its source
         n_labels = sum(n * min(k, targets.size * reach) for targets in nearest.members)
         return {"start": n * k, "vertex": n_labels, "row": n_sources * n_labels / max(n, 1)}

@@ -34,9 +34,9 @@ class Workload(NamedTuple):
     """The searches that a plan is made for."""
 
     graph: Graph
-    algorithm: str
+    algorithm: str  # "bfs" or "sssp"
     query: Query
-    n_sources: int
+    n_sources: int  # 0 for a plan whose sources come later, or without a source
 
     @property
     def n_searches(self) -> int:
@@ -57,8 +57,8 @@ class Workload(NamedTuple):
 class Strategies(NamedTuple):
     """The strategies of an algorithm that a plan knows."""
 
-    many: Sequence[MultiSourceStrategy]
-    single_source: Sequence[Strategy]
+    many: Sequence[MultiSourceStrategy]  # for many sources
+    single_source: Sequence[Strategy]  # for one source, which the loop over the sources runs
     searches: Sequence[Strategy]  # for BFS from one source, by which a graph is surveyed
 
     def defaults(self, graph: Graph) -> list[MultiSourceStrategy]:
@@ -137,6 +137,7 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     single = strategies.single_source
     name_of_single = "auto"
+    # A name of a strategy for one source names the loop that runs it.
     if any(each.is_called(name) for each in single):
         name_of_single = name
     loop = one_at_a_time(pick(single, name_of_single, work.graph), work.algorithm)
@@ -205,6 +206,8 @@ def measure_shapes(
     ``known`` is that of an earlier plan of the same graph, which takes the place of a survey.
     Raises InputError: it is none.
     """
+    # A sample of searches that end early says more than the shape of the whole graph, also if that
+    # is known.
     _check_shape(known, work.graph)
     shapes = None
     if _may_end_early(work, usable):
@@ -246,6 +249,7 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     """
     graph = work.graph
     query = work.query
+    # A shape that is short is one of searches which end early, and not of the whole graph.
     base = known
     if base is None or base.is_short:
         base = outline(graph)
@@ -257,6 +261,7 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     at_nearest = sample(query=query)
     if not at_nearest.is_short:
         return None
+    # Strategies that do not end at the nearest targets go on to the limit, or search everything.
     if query.nearest is None:
         return Shapes.alike(at_nearest)
     if query.limit is None:

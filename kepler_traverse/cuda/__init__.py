@@ -53,7 +53,8 @@ def _after_fork() -> None:
     """Have each use of a GPU in a forked child raise ForkError, if its parent had used one."""
     global _is_lost
     _is_lost = _has_answered
-    # Kernels that the parent has made raise it when they are launched.
+    # Kernels that the parent has made raise it when they are launched: a property of their class
+    # takes the place of the compiled function of each.
     if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):
         loader.Kernel.function = property(lambda _: refuse_after_fork())
 

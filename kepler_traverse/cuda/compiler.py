@@ -40,7 +40,7 @@ class Kernel:
 
     entry: Entry
     function: Any  # cupy.cuda.Function or RawKernel
-    dtypes: tuple[np.dtype, ...]
+    dtypes: tuple[np.dtype, ...]  # of the arguments that the entry declares, in their order
     layout: np.dtype | None = None  # of the argument struct, for a kernel that takes one
 
 
@@ -114,6 +114,8 @@ class Request(NamedTuple):
     """A kernel that will be needed, with its types."""
 
     entry: Entry
+    # vertex_t, weight_t: types of vertex numbers and weights; they do not matter to kernels that
+    # touch none, which all take these, so that one binary serves
     vertex_t: Any = np.int32
     weight_t: Any = np.float32
 
@@ -197,7 +199,7 @@ class _Modules:
 
     def cache_clear(self) -> None:
         """Forget all modules, and start the times again."""
-        self._promises: dict[tuple[Any, ...], Promise[Any]] = {}
+        self._promises: dict[tuple[Any, ...], Promise[Any]] = {}  # of modules, by ``_key``
         self._times = CompileTimes(0, 0.0, 0.0)
 
     def times(self) -> CompileTimes:
@@ -207,6 +209,7 @@ class _Modules:
 
     def __call__(self, file: Path, compiler_options: tuple[str, ...], is_cooperative: bool) -> Any:
         """Return a module, compiled now unless it is; a call counts the time that it waits."""
+        # What is compiled already is returned without a lock and without a look at the device.
         key = file, compiler_options, is_cooperative
         promise = self._promises.get(key)
         if promise is not None and promise.is_given and promise.error is None:

@@ -86,6 +86,7 @@ def assemble(
     Return offsets, targets and weights, and the numbers of self-loops and of parallel edges left
     out.
     """
+    # Kernels take contiguous arrays only.
     src = cp.ascontiguousarray(src)
     dst = cp.ascontiguousarray(dst)
     if weight is not None:
@@ -116,7 +117,7 @@ def assemble(
     launch(kernel(_SCATTER, *types), src.size, scattered)
     _restore_offsets(offsets)
 
-    # Sorting merges parallel edges, which leaves arrays that are too long.
+    # Sorting merges parallel edges, which leaves arrays that are too long: a copy frees the rest.
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = copy_array(targets[:stored])
@@ -126,7 +127,9 @@ def assemble(
 
 
 def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
-    """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
+    """Count the vertices without an edge: those that none leaves, and of a directed graph that none
+    enters. In an undirected graph each edge is stored at both ends.
+    """
     n_vertices = offsets.size - 1
     index = targets.dtype
     is_target = None
@@ -171,6 +174,8 @@ def transpose(
         "sources": sources,
         "reverse_weights": reverse_weights,
     }
+    # Warps scatter in any order, and lists are sorted then. No edges are parallel, so that none is
+    # merged, and the number that is returned is known.
     launch(kernel(_SCATTER_REVERSE, *types), n_vertices, reversed_edges)
     _restore_offsets(reverse_offsets)
     _sort_lists(reverse_offsets, sources, reverse_weights)
@@ -214,6 +219,7 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
         return 0
     n_vertices = offsets.size - 1
     types = _types(targets, weights)
+    # A part has as few vertices as fit into the bits of a key that targets leave.
     target_bits = max(1, (n_vertices - 1).bit_length())
     find_starts = kernel(_FIND_STARTS, *types)
     max_vertices = 1 << (63 - target_bits)
@@ -239,6 +245,7 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
         elif keys.size:
             keys, part_weights = _sort_with_weights(keys, part_weights)
         keys, part_weights = _merge_equal_keys(keys, part_weights)
+        # Lists begin elsewhere only where edges were merged, here or in an earlier part.
         if stored != first or keys.size < last - first:
             start_args = (
                 np.int64(keys.size),
@@ -274,7 +281,10 @@ def _sort_with_weights(keys: Array, weights: Array) -> tuple[Any, ...]:
 
 
 def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
-    """Return one key of each run of equal ones, and the smallest weight of the run."""
+    """Return one key of each run of equal ones, and the smallest weight of the run.
+
+    ``weights`` and what is returned for them are None without weights.
+    """
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     size = np.int64(keys.size)
     counter = cp.zeros(1, np.int64)
@@ -283,7 +293,8 @@ def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
     if n_sets == keys.size:
         return keys, weights
 
-    # The number of a run, counted from 1, is the sum of the flags of first keys up to there.
+    # The number of a run, counted from 1, is the sum of the flags of first keys up to there. Flags
+    # are dropped as soon as they are summed, since each of these arrays has a word per edge.
     flags = cp.empty(keys.size, np.int64)
     launch(kernel(_FLAG_SETS, *types), keys.size, (keys, size, flags))
     sets = cp.cumsum(flags)
@@ -302,8 +313,9 @@ def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
 def lower_weights(edges: Array, weights: Array, first: int, lowest: Array) -> None:
     """Lower entries of ``lowest`` to the keys of some weights, if these are smaller.
 
-    The weight of row i counts for the entry ``edges[i] - first``; below 0 it counts for none. Keys
-    are integers of the same order, as ``kt::to_ordered`` makes them.
+    ``edges``, int64, has a number for each weight: the weight of row i counts for the entry
+    ``edges[i] - first`` of ``lowest``, and below 0 for none. Keys are integers of the same order as
+    the weights, as ``kt::to_ordered`` makes them.
     """
     args = (edges, weights, np.int64(edges.size), np.int64(first), lowest)
     launch(kernel(_LOWER_WEIGHTS, np.int32, weights.dtype), edges.size, args)

@@ -82,6 +82,8 @@ def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
 def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
     """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of
     ``statistics``.
+
+    Records are int64, with the words that ``_WORDS`` counts. ``kind`` is the type of the distances.
     """
     k, size, _ = records.shape
     while size > 1:
@@ -97,6 +99,8 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
     total, harmonic, n_vertices, low_keys, high_keys, n_edges = np.ascontiguousarray(
         records.get()[:, 0].T
     )
+    # Sums are the bits of float64, and extremes are integers in the order of the distances. A source
+    # that reaches nothing within the limit has none.
     lowest = keys_to_distances(low_keys, kind).astype(np.float64)
     farthest = keys_to_distances(high_keys, kind).astype(np.float64)
     is_empty = n_vertices == 0
@@ -116,6 +120,7 @@ def bins(
     """Count the distances of each row in bins, int64 of shape (k, n_bins); see
     ``search.distance_stats.count_bins``.
     """
+    # Per source two words: the bits of a float64, and the number of the first bin.
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)

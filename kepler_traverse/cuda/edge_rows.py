@@ -68,6 +68,7 @@ def rows_that_count(
     """Return the first row of each stored edge that has its weight; see
     ``protocols.EdgeRowsBackend``.
     """
+    # The kernel lowers them: before, the largest number stands for no row.
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
     if weights is not None:
         weights = cp.ascontiguousarray(weights)
@@ -80,7 +81,11 @@ def rows_that_count(
 
 
 def _iter_parts(edges: Iterable[Array]) -> Iterator[Any]:
-    """Yield parts of all arrays: the first row, the slice of rows, and their edges as int64."""
+    """Yield parts of all arrays: the first row, the slice of rows, and their edges as int64.
+
+    Each array has the stored edge of each row: one for the edges there, and perhaps one for those
+    back, whose rows are the same.
+    """
     for positions in edges:
         for first in range(0, positions.size, ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)

@@ -53,6 +53,7 @@ def check(weights: Array) -> tuple[int, int, int]:
     """Return the number of float weights that are not finite, the position of the first of them,
     and the number of negative zeros.
     """
+    # The kernel lowers the position to the first; the largest number stands for none.
     findings = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
     launch(
         kernel(_CHECK, np.int32, weights.dtype),
@@ -82,6 +83,7 @@ def count_negative_loops(src: Array, dst: Array, weights: Array) -> int:
 
 def total(weights: Array) -> float:
     """Return the sum in float64, the same in every run; infinite where float64 cannot hold it."""
+    # The host adds the partial sums up exactly, and rounds once.
     sums = cp.empty(min(SUMS, weights.size), np.float64)
     args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
     launch(kernel(_SUM, np.int32, weights.dtype), sums.size, args)

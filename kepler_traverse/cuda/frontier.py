@@ -16,9 +16,10 @@ from . import cp
 class Frontier:
     """Two queues of vertices and a few counters, allocated once.
 
-    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next.
-    As many vertices as the graph has are capacity enough, because a vertex enters a queue at most
-    once per level. ``counters``: int64, the size of ``next``, and other numbers that a step counts.
+    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next;
+    both have room for ``capacity`` vertices. As many vertices as the graph has are capacity enough,
+    because a vertex enters a queue at most once per level. ``counters``: int64, the size of
+    ``next``, and other numbers that a step counts.
     """
 
     def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):

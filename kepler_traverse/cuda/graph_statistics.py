@@ -65,7 +65,7 @@ def hub(offsets: Array) -> int:
     """Return the first vertex of the highest degree."""
     n_vertices = offsets.size - 1
     _, _, largest = degree_statistics(offsets)
-    first = cp.asarray(np.full(1, n_vertices, np.int64))
+    first = cp.asarray(np.full(1, n_vertices, np.int64))  # the kernel lowers it
     launch(
         kernel(_FIRST_OF_DEGREE, np.int32),
         n_vertices,
@@ -144,8 +144,8 @@ def hubs(offsets: Array, min_degree: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
-    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half,
-    vertex in the lower.
+    """Return the edge chunks of adjacency lists of at least ``chunk`` edges, as uint64 words: the
+    number of the chunk in its list in the upper half, and the vertex in the lower.
     """
     vertices, lengths = hubs(offsets, chunk)
     n_chunks = -(-lengths // chunk)

@@ -55,7 +55,8 @@ def pin(array: Array) -> Array:
         else:
             host[part] = flat[part]
 
-    # The array of CuPy shows the same memory, and keeps it alive.
+    # The array of CuPy shows the same memory, and keeps it alive. Its memory also has the array of
+    # NumPy, for ``host_view``.
     address = host.ctypes.data
     device = cp.cuda.runtime.getDevice()
     memory = _pages_class(cp.cuda.UnownedMemory)(address, max(array.nbytes, 1), pages, device)

@@ -71,14 +71,12 @@ def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
 
 
 class Scale(NamedTuple):
-    """What integer sums stand for.
+    """What integer sums stand for."""
 
-    ``unit``: a power of two, of which they are multiples. ``dtype``: that of the graph's weights.
-    Sums from ``bound`` on are beyond the limit of the search, and ``highest`` is the largest.
-    """
-
-    unit: float
-    dtype: Any
+    unit: float  # a power of two, of which all distances are multiples
+    dtype: Any  # that of the graph's weights, in which distances are returned
+    # bound, highest: in units: sums from ``bound`` on are beyond the limit of the search, and
+    # ``highest`` is the largest that may occur
     bound: int
     highest: int
 
@@ -89,7 +87,8 @@ class InterleavedDistances:
 
     ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of the unit of
     ``scale``, and ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The sources
-    take the lanes from ``first`` on, in their order.
+    take the lanes from ``first`` on, in their order. As an array of rows, it has a ``shape`` of
+    sources and vertices, a ``size``, and the ``dtype`` of the rows.
     """
 
     form = "interleaved"
@@ -235,9 +234,9 @@ class EdgeWeights:
     """The weights of a graph as multiples of a unit, int32 or int64, for certificates of
     interleaved distances.
 
-    ``in_units`` are those of the edges of the reverse graph, which is made if it is not there yet.
-    ``fits``: whether all weights are positive multiples of the unit. Otherwise distances are
-    certified as rows.
+    ``in_units``, of shape (n_edges,) and the type ``kind``, are those of the edges of the reverse
+    graph, which is made if it is not there yet. ``fits``: whether all weights are positive
+    multiples of the unit. Otherwise distances are certified as rows.
     """
 
     def __init__(self, graph: Any, unit: float, kind: np.dtype):
@@ -259,6 +258,7 @@ class EdgeWeights:
 def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
     """Return the largest sum, in units, that is a distance within a limit."""
     largest = UNREACHED[np.dtype(kind)] - 1
+    # Fractions, so that the quotient is not rounded up to the next sum.
     if limit is None or math.isinf(limit):
         return largest
     return min(largest, math.floor(Fraction(limit) / Fraction(unit)))

@@ -60,7 +60,7 @@ class Entry:
     """
 
     name: str
-    file: Path
+    file: Path  # the kernel file, which may have other entry points
     block: int  # threads of a block, compiled in as ``BLOCK``
     optional: str = ""  # names of parameters that may be None; fields of structs say so themselves
     item_threads: int = 1  # threads that share one work item: 1, or 32 where a warp does
@@ -198,8 +198,10 @@ def _list_fields(
 def _read_argument(
     pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]
 ) -> Argument:
-    """Return an argument from the text that declares it; ``where`` begins the error for another
-    text.
+    """Return an argument from the text that declares it.
+
+    ``pattern`` is that of parameters or of fields, and ``types`` as in ``_list_fields``. ``where``
+    begins the ValueError for another text.
     """
     value = pattern.fullmatch(text)
     kind = _classify(value["type"], bool(value["pointer"]), types) if value else ""

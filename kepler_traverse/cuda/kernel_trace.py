@@ -30,11 +30,12 @@ _FIELDS = 5
 
 
 class Iteration(NamedTuple):
-    """An iteration: its beginning, kind, level or step, and the vertices and edges of its frontier."""
+    """An iteration of a search in one launch."""
 
-    nanoseconds: int
-    what: str
-    level: int
+    nanoseconds: int  # its beginning, after that of the first iteration
+    what: str  # its kind, one of ``ITERATIONS``
+    level: int  # or step
+    # vertices, edges: of its frontier
     vertices: int
     edges: int
 
@@ -43,8 +44,9 @@ class Iteration(NamedTuple):
 class TracedSearch:
     """A search in one launch, and the array in which its kernel records its iterations."""
 
-    search: Callable[[int], Any]
-    # ``words(capacity)`` elements; None if the kernel was compiled without a trace
+    search: Callable[[int], Any]  # takes a vertex number
+    # int64 of ``words(capacity)`` elements: the number of iterations, and then ``_FIELDS`` of each;
+    # None if the kernel was compiled without a trace
     trace: Array | None
 
     def __call__(self, source: int) -> Any:

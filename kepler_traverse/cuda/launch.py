@@ -27,6 +27,7 @@ MAX_CHILDREN = 2048
 
 _WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
+# Arguments by name, of which a kernel takes those that it declares. A plain dict has just these.
 Named = ChainMap[str, Any]
 Arguments = tuple[Any, ...] | dict[str, Any] | Named
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
@@ -114,6 +115,7 @@ class PackedLaunches:
         self._kernel = kernel
         self._shared_bytes = shared_bytes
         self._dtypes = _dtypes_by_name(kernel)
+        # by key: the arguments as CuPy takes them, and the fields that launches change, by name
         self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
     def launch(
@@ -217,6 +219,7 @@ def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int
 
 def check_arguments(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
     """Return the arguments as CuPy takes them, after their types are checked."""
+    # Of a ``ChainMap`` the kernel takes what it declares; other names are no error there.
     declared = kernel.entry.arguments
     if isinstance(args, ChainMap):
         args = {name: args[name] for name in _list_names(kernel.entry) if name in args}

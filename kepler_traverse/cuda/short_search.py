@@ -33,13 +33,13 @@ _SMALL_LOG_CAPACITY = 17  # of the first table in global memory, which most sear
 
 
 class Tier(NamedTuple):
-    """Threads of a block, the logarithm of the slots of its table, and whether the table is in
-    shared memory.
+    """One size of the table in which a search keeps what it reaches. A search whose table is full
+    goes on to the next tier.
     """
 
-    block: int
-    log_capacity: int
-    in_shared: bool
+    block: int  # threads of a block, which makes one search at a time
+    log_capacity: int  # binary logarithm of the slots of its table
+    in_shared: bool  # whether the table is in shared memory, and not in global memory
 
 
 IN_SHARED = (Tier(32, 8, True), Tier(128, 11, True), Tier(128, 13, True))
@@ -48,20 +48,22 @@ IN_SHARED = (Tier(32, 8, True), Tier(128, 11, True), Tier(128, 13, True))
 class Rows(NamedTuple):
     """What several searches reach: NumPy arrays, one row after the other."""
 
-    sizes: np.ndarray  # int64 array of shape (k,)
+    sizes: np.ndarray  # int64 array of shape (k,): vertices that each search reaches
     # array of shape (k,), of the type of distances: distance up to which each row is complete: the
     # limit, or less if a search has settled its targets.
     stops: np.ndarray
-    vertices: np.ndarray  # int32 array of the sum of sizes: ascending in each row
-    distance: np.ndarray  # array of the same length
+    vertices: np.ndarray  # int32 array of the sum of sizes: vertex numbers, ascending in each row
+    distance: np.ndarray  # array of the same length: the distance of each, of the type of distances
 
 
 class ShortSearches:
     """The searches of a plan, in a graph on a GPU with 32-bit vertex numbers and without negative
     weights.
 
-    ``weights`` are None for hops, ``kind`` is the type of distances, and ``goals`` are those of
-    ``cpu.short_search.search_sums``.
+    ``weights``, of the type ``kind`` of distances, are None for hops. ``goals`` are the arrays of
+    ``cpu.short_search.Goals``, at the nearest of which searches end; all are empty where there are
+    none. A plan remembers from its searches with which tier, and with how much memory for rows, the
+    next ones should begin.
     """
 
     def __init__(self, graph: Any, weights: Array, kind: np.dtype, goals: tuple[np.ndarray, ...]):
@@ -83,7 +85,7 @@ class ShortSearches:
         for log_capacity in sorted({min(_SMALL_LOG_CAPACITY, largest), largest}):
             self._tiers.append(Tier(last_in_shared.block, log_capacity, False))
         self._first_tier = 0  # the one that the next search begins with
-        self._vertices_per_source = float(_VERTICES)
+        self._vertices_per_source = float(_VERTICES)  # in the rows of the last searches, on average
 
     def rows(
         self,
@@ -96,8 +98,10 @@ class ShortSearches:
         """Search from several vertices; with few tiers return None where these do not suffice.
 
         ``limits``: of the type of distances; vertices that are farther are not reached, and a
-        source with one below 0 is not searched from. ``lists`` and ``list_of`` are those of
-        ``cpu.short_search.search_sums``.
+        source with one below 0 is not searched from. ``lists``, int64, has the vertex numbers of
+        the targets of all sources. ``list_of``, int64 of shape (k, 2), says where in it those of
+        each source begin and end. ``tiers`` is the number of tiers that may be tried, by default
+        all.
 
         Raises
         ------
@@ -107,7 +111,7 @@ class ShortSearches:
         k = sources.size
         sizes = np.zeros(k, np.int64)
         stops = limits.copy()
-        positions_left = np.arange(k)
+        positions_left = np.arange(k)  # in ``sources``: those whose tables have been full so far
         parts = []
 
         # The kernel takes no infinite limit; where it has stopped at the largest number, the limit
@@ -138,7 +142,8 @@ class ShortSearches:
                 )
             if not positions_left.size:
                 break
-            self._first_tier = number + (2 * positions_left.size > k)  # for the next sources
+            # The next sources begin with the tier after this one, if most were too large for it.
+            self._first_tier = number + (2 * positions_left.size > k)
         if positions_left.size and tiers is None:
             raise CapacityError(
                 "a short search on a GPU holds fewer than 2^30 vertices; leave strategy='auto'"
@@ -158,6 +163,7 @@ class ShortSearches:
     ) -> tuple[np.ndarray, list[Any]]:
         """Search from the sources at some positions with tables of one tier.
 
+        ``per_source`` has arrays with an entry per source, by the names of the kernel's arguments.
         Return the positions whose table was full; and for the others, launch by launch, their
         positions and the arrays of ``_launch``. Launches are repeated while there is too little
         memory for all rows.
@@ -183,6 +189,7 @@ class ShortSearches:
             }
             searched.append((positions[searched_here], arrays | chosen))
             full.append(positions[begins == _TABLE_IS_FULL])
+            # The rest is searched again, with as much memory as all rows would have needed.
             positions = positions[begins == _NO_CAPACITY]
             capacity = int(arrays["used"].get()[0])
         return np.concatenate([*full, positions]), searched
@@ -236,7 +243,7 @@ class ShortSearches:
 
         ``parts`` are positions of sources, and the arrays of ``_launch`` with their rows.
         """
-        ends = np.cumsum(sizes)
+        ends = np.cumsum(sizes)  # of the rows, in the order of the sources
         total = int(ends[-1]) if ends.size else 0
         vertices = cp.empty(total, np.int32)
         distances = cp.empty(total, self._key_dtype)

@@ -80,8 +80,10 @@ def _renumber_by_table(
 
 
 def _number_by_table(column: Array, lowest: np.int64, ranks: Array, dtype: np.dtype) -> Array:
-    """Return the vertex numbers of ids, from the rank of each number from the lowest on, or by the
-    id alone if all are there.
+    """Return the vertex numbers of ids.
+
+    ``ranks`` has, for each number from the lowest id on, how many ids are not above it: 1 more than
+    the vertex number. It is None if all numbers are ids, so that numbers follow from the ids alone.
     """
     numbers = cp.empty(column.size, dtype)
     launch(kernel(_NUMBER, dtype), column.size, (*_id_arguments(column), lowest, ranks, numbers))

@@ -389,6 +389,7 @@ class Betweenness(Loads):
         unfinished = np.flatnonzero(status).tolist()
 
         def add_one(item: int, thread: int) -> None:
+            """Add the loads of one source that the kernel has left, as its status says."""
             i = unfinished[item]
             source = int(sources[i])
             row = rows.to_all(i, self.graph.n_vertices)

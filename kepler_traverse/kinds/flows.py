@@ -484,7 +484,9 @@ class Flows(Loads):
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
         def select_volumes(i: int, row: np.ndarray) -> tuple[np.ndarray, Any, Any]:
-            """Return what ``_Prepared`` says, of source i at the distances of its row."""
+            """Return the targets of source i, what they take, and the rows of its pairs, if it has
+            some; ``row`` are its distances.
+            """
             if table is None:
                 targets: Any = np.where(self._targets == own_ends[i], sources[i], self._targets)
                 return targets, volumes_at(row, targets, amounts, factors[i], decay), None

@@ -48,6 +48,7 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
 class OnGpu(NamedTuple):
     """Sums in the memory of a GPU, as ``ExactSums`` has them."""
 
+    # low, high: uint64 and int64 of shape (n_cells + EXTRA,)
     low: Array
     high: Array
 

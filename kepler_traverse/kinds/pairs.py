@@ -102,8 +102,11 @@ def ends_of_pairs(
 def columns_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origin", "destination")
 ) -> dict[str, Any]:
-    """Return what ``ends_of_pairs`` takes as columns of Arrow of one length, all of a table;
-    columns and rows without names are called as ``ends``.
+    """Return pairs, in any form that ``ends_of_pairs`` takes, as columns of Arrow of one length, by
+    name.
+
+    Of a table they are all columns. Two columns, and rows of two, have no names and are called as
+    ``ends``.
 
     Raises InputError: as ``ends_of_pairs``; or a column holds values of several types, or is
     shorter than another.

@@ -4,6 +4,9 @@ Numba offers atomics on GPUs only; LLVM has them for every processor. Each funct
 element of a one-dimensional integer array and returns the value that stood there before. Distances
 of float type are passed as integers of the same width (see ``to_ordered``), whose order is the
 order of the floats.
+
+Each intrinsic returns its types, and ``generate``, which writes the instructions: its ``args`` are
+values of the generated code that stand for the arguments.
 """
 
 from __future__ import annotations

@@ -54,5 +54,6 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
         if n_levels & (n_levels - 1) == 0:
             earlier = latest
             latest = (last, n_levels)
+    # the last power of two below the number of levels, which may be a power of two itself
     before = earlier if latest[1] == n_levels else latest
     return last, n_walked, n_levels, before[0], before[1], 1

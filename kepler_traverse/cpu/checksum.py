@@ -29,7 +29,8 @@ mix_one = njit(inline="always")(mix)
 def checksum(distance, bits, unreached, source):
     """Return the sum of hashes of (source, vertex, distance) over all reached vertices.
 
-    ``bits`` are the distances as unsigned integers.
+    ``bits`` are the distances as unsigned integers, of shape (n_vertices,) as ``distance``.
+    ``unreached`` is the distance of vertices that are not reached, and ``source`` a uint64.
     """
     total = np.uint64(0)
     for v in range(distance.size):
@@ -40,7 +41,9 @@ def checksum(distance, bits, unreached, source):
 
 @njit(cache=True, nogil=True)
 def checksum_of_integers(distance, unreached, source):
-    """Return the ``checksum`` of floats that stand for integers: the one that these have as int64."""
+    """Return the ``checksum`` of distances that are integers held as floats: the same as if they
+    were held as int64.
+    """
     total = np.uint64(0)
     for v in range(distance.size):
         if distance[v] != unreached:

@@ -17,7 +17,7 @@ def stable_order(keys, n):
         offsets[keys[i] + 1] += 1
     for key in range(n):
         offsets[key + 1] += offsets[key]
-    following = offsets[:-1].copy()
+    following = offsets[:-1].copy()  # where the next one of each key goes
     order = np.empty(keys.size, np.int64)
     for i in range(keys.size):
         key = keys[i]

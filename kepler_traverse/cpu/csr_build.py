@@ -520,8 +520,9 @@ def _find_distinct(columns, kind, scratch):
 
 
 def _sort_distinct(values):
-    """Return what ``numpy.unique`` returns, which makes a hash table of integers and takes about
-    five times as long.
+    """Return the distinct values, ascending.
+
+    ``numpy.unique`` makes a hash table of integers, and takes about five times as long.
     """
     values = np.sort(values)
     if values.size:

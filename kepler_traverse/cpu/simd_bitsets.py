@@ -4,6 +4,9 @@ instruction per row.
 Numba has no vector values, and does not find by itself that a loop over the words of a row may be
 one instruction. Each function works on rows of two-dimensional uint64 arrays. The type of
 ``lanes``, a tuple that holds the bits in use, says how many words per row there are.
+
+Each intrinsic returns its types, and ``generate``, which writes the instructions: its ``args`` are
+values of the generated code that stand for the arguments.
 """
 
 from __future__ import annotations

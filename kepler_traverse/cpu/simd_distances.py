@@ -3,6 +3,10 @@ side, and vector instructions on them.
 
 How many numbers a line has is read off the type of ``doublings``: a tuple of 3 stands for 2^3, a
 short one to compile. Lines are the rows of a two-dimensional array in C order.
+
+Each intrinsic is called while Numba finds the types of a kernel. It returns its own types, and
+``generate``, which Numba calls later to write the instructions: with LLVM's ``builder``, and with
+the values of the generated code that stand for the arguments, ``args``, in their order.
 """
 
 from __future__ import annotations
@@ -144,7 +148,9 @@ class _Lines:
         return self._builder.select(self.compare("<", left, right), left, right)
 
     def pack_bits(self, of_lanes):
-        """Return what ``compare`` does as bits of one integer."""
+        """Return the bits of the lanes, a result of ``compare``, as one integer of 64 bits, lane 0
+        lowest.
+        """
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
     def neighbors(self, v, offsets: _Array, heads: _Array):
@@ -271,7 +277,10 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
 @intrinsic
 def lay_out(typing_context, lines, v, lane, rows, doublings):
-    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for all i and j below ``square_side``."""
+    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for all i and j below ``square_side``.
+
+    ``rows`` has a row of distances per source, and ``lines`` the same distances, a line per vertex.
+    """
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)

@@ -1,7 +1,8 @@
 """The statistics of a reduction block of distances inside Numba kernels, in vector registers.
 
 The compiler vectorizes neither extremes of floats nor sums that are folded in place, so the
-instructions are written here.
+instructions are written here: by ``generate``, whose ``args`` are values of the generated code that
+stand for the arguments of the intrinsic.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
                 count(n_finite, builder.fcmp_ordered("<=", distances_of_step, largest))
                 lower_or_raise(nearest, "<", distances_of_step, are_within)
                 lower_or_raise(farthest, ">", distances_of_step, are_within)
+                # Sums and reciprocals are float64, whatever type distances have.
                 double = distances_of_step
                 if number != ir.DoubleType():
                     double = builder.fpext(distances_of_step, wide)

@@ -2,7 +2,8 @@
 lines turned into rows.
 
 A line holds the distances of one vertex from as many sources as ``doublings`` says, a tuple as in
-``simd_distances``.
+``simd_distances``. Each intrinsic returns its types, and ``generate``, which writes the
+instructions: its ``args`` are values of the generated code that stand for the arguments.
 """
 
 from __future__ import annotations

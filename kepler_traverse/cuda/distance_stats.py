@@ -99,8 +99,8 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
     total, harmonic, n_vertices, low_keys, high_keys, n_edges = np.ascontiguousarray(
         records.get()[:, 0].T
     )
-    # Sums are the bits of float64, and extremes are integers in the order of the distances. A source
-    # that reaches nothing within the limit has none.
+    # Sums are the bits of float64, and extremes are integers in the order of the distances. A
+    # source that reaches nothing within the limit has none.
     lowest = keys_to_distances(low_keys, kind).astype(np.float64)
     farthest = keys_to_distances(high_keys, kind).astype(np.float64)
     is_empty = n_vertices == 0

@@ -76,7 +76,7 @@ class Scale(NamedTuple):
     unit: float  # a power of two, of which all distances are multiples
     dtype: Any  # that of the graph's weights, in which distances are returned
     # bound, highest: in units: sums from ``bound`` on are beyond the limit of the search, and
-    # ``highest`` is the largest that may occur
+    # ``highest`` is the largest sum that was found within it
     bound: int
     highest: int
 

@@ -342,7 +342,9 @@ def threads_per_multiprocessor() -> int:
 
 @functools.cache
 def _shared_memory(device: int) -> tuple[int, int]:
-    """Return what ``shared_memory`` does, of a device by its number."""
+    """Return the bytes of shared memory that a block may have, and that a multiprocessor has, of a
+    device by its number.
+    """
     attributes = cp.cuda.Device(device).attributes
     per_block = attributes["MaxSharedMemoryPerBlockOptin"]
     return per_block, attributes["MaxSharedMemoryPerMultiprocessor"]

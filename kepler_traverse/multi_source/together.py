@@ -172,7 +172,9 @@ class NearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """Search for the nearest of distinct sources, ``numbers``; as of ``SearchTogether``."""
+        """Search for the nearest of distinct sources, ``numbers``. Return the columns by name and
+        the rounds.
+        """
         name = self.strategy.name
         numbers = np.sort(numbers)
         with options.clock("traverse"):
@@ -252,7 +254,7 @@ class KNearestSearch(SearchTogether):
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
         """Search for the k nearest of distinct sources, ``numbers``, or of each group of
-        ``options``; as of ``SearchTogether``. The rounds are those of the longest search.
+        ``options``. Return the columns by name, and the rounds of the longest search.
         """
         groups = options.groups
         if groups is None:

@@ -514,7 +514,8 @@ class Betweenness(Loads):
     def make_scratch(self, key: Any) -> cpu.Scratch:
         """Return the scratch of a thread for distances of a type, and for rows or for sparse ones.
 
-        Rows overwrite all distances of a scratch, and sparse ones expect it to hold none.
+        ``key`` has the type, and whether distances are rows. It tells both scratches apart: rows
+        overwrite all distances of a scratch, and sparse ones expect it to hold none.
         """
         kind, _ = key
         return cpu.new_scratch(

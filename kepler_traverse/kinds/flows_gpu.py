@@ -192,6 +192,7 @@ def _count_bits(graph: Graph, volumes: Volumes) -> int:
     """Return the bits of the number of children of a vertex, if two such numbers and what a source
     sends fit into a word; else 0.
     """
+    # Floats need two words. Named edges need the queue, in which rounds find what uses them.
     if volumes.exponent or volumes.named is not None:
         return 0
     bits = int(graph.derived.degrees.max()).bit_length()

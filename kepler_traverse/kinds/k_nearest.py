@@ -299,7 +299,7 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
 def _widen_keys(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     """Return the keys of distances of one type as those of a type that holds these and ``to``."""
     wide = common_type(kind, to)
-    # The largest int64 is no key of a distance, and stays what it is.
+    # The largest int64 is no key of a distance and stays as it is: 0 is converted in place of it.
     has_no_label = keys == MAX_INTEGER
     distance = keys_to_distances(xp.where(has_no_label, 0, keys), kind)
     return xp.where(has_no_label, MAX_INTEGER, distances_to_keys(distance.astype(wide)))

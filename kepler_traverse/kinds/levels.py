@@ -33,7 +33,10 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: AR
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
-    """Return the number of levels of a source, estimated by the depth of one search, and at most."""
+    """Return the number of levels of a source, estimated by the depth of one search, and at most.
+
+    ``question`` is a ``Question``.
+    """
     if question.limit is None:
         max_rows = n_vertices
     else:

@@ -130,7 +130,10 @@ def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | None:
-    """Return the ends that two columns hold, or rows of two; None for anything else."""
+    """Return the ends that two columns hold, or rows of two; None for anything else.
+
+    ``name`` and ``ends`` are what errors call the pairs and their two columns.
+    """
     columns = column_tuple(given)
     if columns is not None and len(columns) == 2:
         return ends_of_columns(*columns, ends)
@@ -243,7 +246,8 @@ def frame_of_pairs(
 ) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.
 
-    ``name`` is that of a kind, of which the frame lacks the column ``without``. ``index`` is that
+    ``plan`` is a ``MultiSourcePlan`` for the origins, with their destinations as targets. ``name``
+    is that of a kind, of which the frame lacks the column ``without``. ``index`` is that
     of the rows, if the kind has a record of each and they have labels.
     """
     graph = plan.graph

@@ -282,7 +282,8 @@ def sum_column_along(
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of vertices of the paths of an origin, estimated, and at most.
 
-    At most is a guess, too: paths of all vertices would be far too many to size memory by.
+    ``question`` is a ``Question`` with pairs. At most is a guess, too: paths of all vertices would
+    be far too many to size memory by.
     """
     n_paths, most_paths = question.pairs.rows_per_source
     estimate = n_paths * min(n_vertices, _VERTICES_PER_PATH)

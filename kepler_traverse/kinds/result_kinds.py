@@ -515,7 +515,7 @@ class RowSize(NamedTuple):
 
 def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of records of a source, estimated and at most: one per vertex, or per
-    target.
+    target. ``question`` is a ``Question``.
     """
     if question.targets is None:
         rows = n_vertices
@@ -551,7 +551,7 @@ class ResultKind(Generic[OptionsT]):
     means: str
     columns: tuple[str, ...]  # of a frame and of a part file
     # ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and
-    # at most.
+    # at most, for a ``Question``, and the number of levels of one search.
     rows: Callable[[Any, int, int], tuple[int, int]] = _per_source
     order: tuple[str, ...] = ("source",)  # columns by which the records of a part file ascend
     # What the rows of a source are in part files: records that are made of a group of sources; a
@@ -682,7 +682,7 @@ class ResultKind(Generic[OptionsT]):
 
     def bytes_of_loads(self, graph: Any, threads: int, question: Any) -> int:
         """Return the bytes of the sums and of the scratch of each thread, and of the certificate; 0
-        for kinds that are not added up.
+        for kinds that are not added up. ``question`` is a ``Question``.
         """
         if not self.adds_up:
             return 0
@@ -733,7 +733,7 @@ class ResultKind(Generic[OptionsT]):
 
     def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
         """Return the bytes that a group of sources needs on a GPU for its records and its
-        statistics, beside the plan.
+        statistics, beside the plan. ``question`` is a ``Question``.
         """
         if not self.on_gpu:
             return 0
@@ -747,8 +747,9 @@ class ResultKind(Generic[OptionsT]):
         """Return the number of rows per source and the columns of a row, for memory and the sizes
         of part files.
 
-        ``n_vertices`` is that of the graph. ``depth`` is the number of levels of one search and
-        ``visited`` that of the vertices that it reaches, if they are known.
+        ``question`` is a ``Question``, and ``n_vertices`` is that of the graph. ``depth`` is the
+        number of levels of one search and ``visited`` that of the vertices that it reaches, if they
+        are known.
         """
         rows, max_rows = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:

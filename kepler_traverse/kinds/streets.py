@@ -148,7 +148,10 @@ def make_columns(asked: Asked[StreetsWithin], values: Values) -> dict[str, Colum
 
 
 def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that a source reaches, ascending, and their distances: hops as int64."""
+    """Return the vertices that source i reaches, ascending, and their distances: hops as int64.
+
+    ``distance`` is that of a group: an array of rows, or ``SparseDistances``.
+    """
     if is_rows(distance):
         row = to_host(distance[i])
         vertices = np.flatnonzero(is_reached(row))

@@ -1,4 +1,7 @@
-"""Explain a plan for many sources: ``MultiSourcePlan.explain`` and ``why``."""
+"""Explain a plan for many sources: ``MultiSourcePlan.explain`` and ``why``.
+
+Each ``plan`` is a ``MultiSourcePlan``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _OTHER = " "
 
 def explain_plan(plan: Any) -> str:
     """Return lines that state the strategy, the reason, the alternatives, and the memory of one
-    group of a ``MultiSourcePlan``.
+    group.
     """
     shape = plan.shape
     n_sources = plan.n_sources
@@ -67,8 +70,8 @@ def explain_hierarchy(plan: Any) -> str:
     """Say what a hierarchy would take and from how many sources on it pays; ``""`` if nothing is
     known of that.
 
-    ``plan`` is a ``MultiSourcePlan``. Of float weights, which a hierarchy does not take as they
-    are, it is said only where it would pay.
+    Of float weights, which a hierarchy does not take as they are, it is said only where it would
+    pay.
     """
     estimate = plan.estimate_hierarchy()
     if estimate is not None:
@@ -103,8 +106,7 @@ def _reason(plan: Any, n_candidates: int) -> str:
 def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     """Return one line that says why a plan has chosen its strategy.
 
-    ``plan`` is a ``MultiSourcePlan``, and ``ranked`` are its ``Candidate``s, fastest first; empty
-    if there was no choice.
+    ``ranked`` are its ``Candidate``s, fastest first; none if there was no choice.
     """
     facts = [repr(plan.graph), *_describe_shape(plan)]
     if ranked:

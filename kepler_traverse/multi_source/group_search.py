@@ -86,7 +86,10 @@ class GroupSearch:
 
 
 def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
-    """Return a search that takes ``group`` sources at most, and leaves out all others."""
+    """Return a search that takes ``group`` sources at most, and leaves out all others.
+
+    ``search`` is a ``MultiSourceSearch``, or one that takes ``SourcesWithTargets``.
+    """
 
     def search_first(argument: Any) -> MultiSourceOutcome:
         """Search from the first sources; the outcome has fewer limits than there are sources."""

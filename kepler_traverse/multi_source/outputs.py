@@ -317,6 +317,9 @@ def limits_per_source(
     """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the
     same.
 
+    ``limit`` is what the caller gives as one limit, or as one per source. ``sources`` are those
+    that the caller gives, in that order.
+
     Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is
     given twice with different limits; or the result has no searches of their own.
     """
@@ -348,7 +351,9 @@ def limits_per_source(
 
 
 def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Meter) -> Any:
-    """Run a plan for many sources, given by their vertex numbers, and return what is asked."""
+    """Run a ``MultiSourcePlan`` for many sources, given by their vertex numbers in the order of the
+    caller, and return what is asked.
+    """
     form = ResultForm(plan, question, frames_on(plan.graph.device))
 
     # Distinct sources in ascending order need no sorting, which for all vertices takes as long as

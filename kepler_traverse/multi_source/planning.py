@@ -339,7 +339,9 @@ class MultiSourcePlan:
         """Traverse from a group, or from the first of its sources if all are too many for the type
         of sums that they need.
 
-        Record its time if the owner thread runs it and there was a choice of strategies.
+        ``search`` is a ``SerializedSearch`` of ``strategy``, and ``lists`` has the targets of each
+        source, if each has its own. Record its time if the owner thread runs it and there was a
+        choice of strategies.
         """
         output = self.query.output
         # The lock of the search would not do: another thread may still run the previous strategy.

@@ -75,6 +75,7 @@ class ResultStream(SharedIterator):
             raise self._cycle_error(error) from None
         except BaseException as error:
             self.close()
+            # A shell that keeps the error would keep the arrays of the call with it.
             if isinstance(error, KeyboardInterrupt):
                 forget_interrupted(error, self._device)
             raise

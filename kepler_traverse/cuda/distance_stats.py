@@ -69,7 +69,11 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
-    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
+    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``.
+
+    ``distance`` is of shape (k, n_vertices), ``offsets`` are those of the CSR, and ``limit`` is the
+    largest distance that counts, of the type of the distances.
+    """
     k, n = distance.shape
     kind = distance.dtype
     size = _n_reduction_blocks(n)

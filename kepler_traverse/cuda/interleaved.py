@@ -167,7 +167,10 @@ class InterleavedDistances:
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 
     def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
-        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.statistics``."""
+        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.statistics``.
+
+        ``offsets`` are those of the CSR, and ``limit`` is a distance, or None.
+        """
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
@@ -256,7 +259,10 @@ class EdgeWeights:
 
 
 def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
-    """Return the largest sum, in units, that is a distance within a limit."""
+    """Return the largest sum, in units, that is a distance within a limit, or of all without one.
+
+    ``kind`` is the type of the sums, whose largest numbers stand for no path.
+    """
     largest = UNREACHED[np.dtype(kind)] - 1
     # Fractions, so that the quotient is not rounded up to the next sum.
     if limit is None or math.isinf(limit):

@@ -529,6 +529,7 @@ def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
     """
+    # The last level holds all: so do cutoffs beyond it.
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
     last_levels = np.minimum(asked.options.cutoffs, counts.shape[1] - 1)

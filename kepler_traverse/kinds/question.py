@@ -118,6 +118,8 @@ class Question(Generic[OptionsT]):
 
         Certificates need all distances. Counts cannot be cut at a limit of each source.
         """
+        # Kinds that keep paths add up along them by themselves. One search has no plan of its own:
+        # where it takes several in its place, they are planned as for distances.
         kind = self.kind
         targets = self.targets
         walks = self.options.walks if kind.keeps != "paths" else None
@@ -187,6 +189,7 @@ def check_options(
 
     chosen = {name: value for name, value in given.items() if value is not None}
     checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
+    # The warning is shown at the line that calls ``bfs_many`` or its like.
     for note in kind.options_class.notes_on_edges(graph.report.facts()):
         warnings.warn(note, EdgeListWarning, stacklevel=5)
     return checked

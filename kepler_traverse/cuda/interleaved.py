@@ -212,7 +212,9 @@ class InterleavedDistances:
         return not int(violations.get()[0])
 
     def _arguments(self) -> Named:
-        """Return what all kernels of this module take, by name."""
+        """Return what kernels of this module take, by name: of a ``ChainMap`` each takes what it
+        declares.
+        """
         return ChainMap(
             {
                 "lines": self.lines,

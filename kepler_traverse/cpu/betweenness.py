@@ -243,6 +243,7 @@ def _add_loads_by_levels(search, edges, counted, scratch, sums):
     if _count_by_levels(search.source, depth, edges, counted.is_even, scratch):
         status = DONE
         _add_by_levels(depth, edges, counted, scratch, sums)
+    # what the sort by level has written, for the next source
     scratch.starts[: depth + 3] = 0
     scratch.degrees[:, : depth + 1] = 0
     return status

@@ -246,7 +246,7 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
 def _merge_parallel_edges(offsets, targets, weights):
     """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps."""
     size = 0  # edges that remain
-    begin = 0
+    begin = 0  # where the list began before; its offset is overwritten
     for v in range(offsets.size - 1):
         end = offsets[v + 1]
         offsets[v] = size

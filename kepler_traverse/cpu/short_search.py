@@ -498,6 +498,7 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
             bound = bucket
         are_settled = _settle_targets(line, table, place, buckets_per_unit, bound)
         has_ended = are_settled and not is_endless
+        # Goals are looked at only once as many are reached as the most demanding group needs.
         if goals.needs.size and counts.n_seen >= most_needed:
             has_ended = _settle_goals(
                 line, goals, table, counts.n_seen, needs_left, buckets_per_unit, bound
@@ -1631,6 +1632,7 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
         ascends = v >= 0 and v < n_vertices and (entry == begin or vertices[entry - 1] < v)
         is_within = d >= 0 and d <= limits[i] and d < np.inf
         is_negative_zero = has_weights and np.signbit(np.float64(d))
+        # An example must be a vertex, also where the number is that of none.
         if not (ascends and is_within) or is_negative_zero:
             note(findings, C2, i, max(0, min(v, n_vertices - 1)))
             is_sound = False

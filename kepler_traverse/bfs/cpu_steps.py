@@ -41,6 +41,17 @@ class Reached(NamedTuple):
 class Run:
     """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step
     left.
+
+    - ``distance``: int32 array of shape (n,): hops, or UNREACHED.
+    - ``predecessor``: array of shape (n,) of the type of vertices, or NO_PREDECESSOR; None if no
+      predecessors are wanted.
+    - ``queue``, ``next_queue``: arrays of shape (n,). The frontier is the first ``frontier_size``
+      vertices of ``queue``, unless ``is_bitmap``.
+    - ``bitmap``, ``next_bitmap``: uint64 arrays: bit v % 64 of word v // 64 stands for vertex v. The
+      frontier is the set bits of ``bitmap`` if ``is_bitmap``.
+    - ``counter``: int64 array of shape (1,), in which compiled code counts the next frontier.
+    - ``reached``: these results and the counter, as compiled code takes them.
+    - ``targets``: vertex numbers, or None; a search may end once all of them are reached.
     """
 
     counted: dict[str, int] | None = None
@@ -51,7 +62,6 @@ class Run:
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
-        # bit v % 64 of word v // 64 stands for vertex v
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
         if self.predecessor is None:
@@ -107,7 +117,7 @@ def push(run: Run, level: int) -> int:
     edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
         last_level = level + 1 if run.targets is not None else run.last_level
-        # from here on another step may be faster
+        # with a frontier of so many vertices another step may be faster
         max_serial = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
         levels = push_serial(
             edges, level, last_level, max_serial, run.reached, run.queue, run.next_queue
@@ -167,8 +177,9 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
     """Make one or more levels by one thread, up to ``last_level`` or until the frontier has
     ``max_frontier`` vertices or more. Return how many.
 
-    ``reached.counter`` has the size of the frontier, before and after. It is in ``queue`` first;
-    each level exchanges the two queues.
+    ``level`` is that of the frontier. ``reached.counter`` has the size of the frontier, before and
+    after. It is in ``queue`` first; each level exchanges the two queues, so after an odd number of
+    levels it is in ``next_queue``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -191,6 +202,7 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
                     n_next += 1
                     if predecessor.size:
                         predecessor[v] = u
+                # Another vertex of the frontier has reached v in this level: the smallest one stays.
                 elif predecessor.size and distance[v] == level and u < predecessor[v]:
                     predecessor[v] = u
 
@@ -233,7 +245,7 @@ def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
     ``next_bitmap`` receives the vertices of ``level``.
 
     Threads take shares of the words from the counter ``next_share``. ``edges`` are those of the
-    reversed graph.
+    reversed graph, so that ``sources`` below are the tails of edges.
     """
     offsets = edges.offsets
     sources = edges.targets
@@ -292,11 +304,15 @@ def _list_bits(bitmap, queue):
 def _point_back(offsets, sources, root, distance, predecessor):
     """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency
     lists ascend.
+
+    The edges are those of the reversed graph: ``sources`` are the tails of the edges that lead to
+    each vertex.
     """
     for v in range(distance.size):
         predecessor[v] = NO_PREDECESSOR
         hops_of_neighbor = distance[v] - 1
         if distance[v] > 0:
+            # There is such a neighbor, since the distance is that of a search. So the loop ends.
             e = offsets[v]
             while distance[sources[e]] != hops_of_neighbor:
                 e += 1

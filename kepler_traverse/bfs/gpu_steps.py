@@ -40,9 +40,16 @@ class Run:
     targets that are not reached.
 
     ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
+
+    - ``distance``: int32 array of shape (n,): hops, or UNREACHED.
+    - ``predecessor``: array of shape (n,) of the type of vertices, or NO_PREDECESSOR. None if no
+      predecessors are wanted.
+    - ``host_targets``, ``target_vertices``: the targets in NumPy and on the GPU, None without any.
+    - ``targets_left``: the number of targets that are not reached.
     """
 
-    complete_up_to = MAX_HOP_COUNT  # a level: a vertex that is farther may get nearer
+    # A level. A target that is farther counts as unreached, since it may still get nearer.
+    complete_up_to = MAX_HOP_COUNT
 
     @property
     def counted(self) -> dict[str, int] | None:

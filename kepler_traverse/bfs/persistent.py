@@ -82,15 +82,18 @@ def plan(graph, query) -> TracedSearch:
         predecessor = None
         packed = None
         queue = cp.empty(n, index)
-    # An adjacency list of CHUNK edges or more has at most one partial chunk.
+    # Memory for the edge chunks of a frontier. An adjacency list of CHUNK edges or more has at most
+    # one partial chunk.
     chunks = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
+    # three bitmaps of the vertices: visited, frontier and next frontier
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
+    # Three copies of the loop's state: an iteration reads one, writes one and clears one.
     states = cp.zeros(
         3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8,
         np.int64,
     )
 
-    arrived = cp.zeros(1, np.uint32)
+    arrived = cp.zeros(1, np.uint32)  # of the barriers of the grid
     outcome_layout = struct_layout(_GRID.file, "Outcome")
     outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
     outcome_on_host = np.frombuffer(
@@ -103,6 +106,8 @@ def plan(graph, query) -> TracedSearch:
 
     # Every shortest path has fewer hops than the graph has vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
+    # The array in which the kernels claim vertices: with predecessors, a claim holds both the
+    # distance and the predecessor in one word.
     claims = distance if packed is None else packed
     shared_args = {
         "offsets": graph.offsets,

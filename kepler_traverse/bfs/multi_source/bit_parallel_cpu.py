@@ -65,6 +65,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Return the amounts of the cost terms: one thread pushes a level, or all threads pull vertices
     that not all sources reached.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     groups = -(-n_sources // group)
     words = group // WORD
@@ -111,29 +114,55 @@ def plan(graph, query, group: int):
 
 
 class _Bits(NamedTuple):
-    """What is known of each vertex."""
+    """What is known of each vertex.
 
-    # seen, front, found: bitsets of the sources that have seen it, are at it, and find it
+    A bitset is one row of a uint64 array of shape (n, words). Bit i % 64 of its word i // 64 stands
+    for the i-th source of the group.
+    """
+
+    # seen: the sources that have reached the vertex in this level or before
     seen: np.ndarray
+    # front: the sources that reached the vertex in the last level. Valid where in_front is 1
     front: np.ndarray
+    # found: the sources that reach the vertex in this level. Valid where is_found is 1
     found: np.ndarray
-    # in_front, is_found: whether any source is at it, and finds it
+    # in_front, is_found: uint8 arrays of shape (n,), 1 where front, or found, has a bit
     in_front: np.ndarray
     is_found: np.ndarray
-    planes: np.ndarray  # of the hop counts
+    # planes: bit planes of the hop counts. Row j * n + v holds the sources whose hop count of vertex
+    # v has bit j
+    planes: np.ndarray
 
 
 class _Chunks(NamedTuple):
     """The chunks of vertices that threads take, and what is found in them."""
 
-    next_chunk: np.ndarray  # int64 array of shape (1,)
-    bounds: np.ndarray  # of shape (n_chunks + 1,): where each begins
-    arrived: np.ndarray  # bitsets of shape (n_chunks, words), output: the sources that went on
+    next_chunk: np.ndarray  # int64 array of shape (1,): the number of the next chunk to take
+    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): the first vertex of each, and n
+    # bitsets of shape (n_chunks, words), output: the sources that discovered a vertex of the chunk
+    arrived: np.ndarray
     size: np.ndarray  # int64 array of shape (1,), output: the vertices that were found
 
 
 class _Run:
-    """The state of a group."""
+    """The state of a group.
+
+    - ``_bits``: bitsets, flags and planes of all vertices.
+    - ``_degrees``: the number of outgoing edges of each vertex.
+    - ``_next_frontier``: array of shape (n,). It begins with the vertices that a push discovers.
+    - ``_bounds``: the first vertex of each chunk of a pull, and n.
+    - ``_arrived``: bitsets of shape (n_chunks, words). After a pull, each holds the sources that
+      discovered a vertex of that chunk.
+    - ``_all_lanes``: bitset with one set bit per source of the group, an array of shape (words,).
+    - ``_lanes``: tuple of the words of a bitset. A set bit is a source that has a frontier, so that
+      its search continues. It is a tuple because its length tells compiled code the words per
+      bitset.
+    - ``_is_clear``: whether ``_bits.is_found`` is 0 everywhere. A push needs that, while a pull
+      writes all these flags itself.
+    - ``_used_planes``: planes that have bits of this search, which the next search clears.
+    - ``_level_counts``: per level the number of vertices that each source discovers, int64 of shape
+      (64 * words,), if these are wanted.
+    """
 
     def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
         self._tuning = tuning
@@ -175,6 +204,7 @@ class _Run:
                 return level, depth, level
             level += 1
             self._add_planes(level)
+            # Compiled code does not count if the array is empty.
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
 
             # Push a frontier of few vertices and few edges. A pull does not list what it finds.
@@ -201,7 +231,6 @@ class _Run:
         lanes = np.zeros(self._words, np.uint64)
         np.bitwise_or.at(lanes, words, np.uint64(1) << bits.astype(np.uint64))
         self._all_lanes = lanes
-        # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
 
         used_planes = self._bits.planes[: self._used_planes * self._graph.n_vertices]
@@ -213,7 +242,7 @@ class _Run:
         for flags in (self._bits.in_front, self._bits.is_found):
             flags.fill(0)
         self._bits.in_front[sources] = 1
-        self._is_clear = True  # whether ``is_found`` is 0 everywhere
+        self._is_clear = True
 
         if counts_levels:
             self._level_counts = [
@@ -223,8 +252,13 @@ class _Run:
             self._level_counts = [None]
 
     def _may_stop(self, query, lists) -> bool:
-        """Return whether there are targets, and each source has reached all of its own."""
+        """Return whether there are targets, and each source has reached all of its own.
+
+        ``lists`` are the targets of each source (``offsets`` and ``vertices``), or None if all
+        sources have the targets of the query.
+        """
         if lists is not None:
+            # Bit ``bits`` of word ``words`` stands for the source that each target belongs to.
             source = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
             words, bits = np.divmod(source, WORD)
             words_of_targets = self._bits.seen[lists.vertices, words]
@@ -250,8 +284,9 @@ class _Run:
         edges = Neighbors.of(self._reverse)
         n_threads = numba.get_num_threads()
         _pull(n_threads, chunks, edges, self._bits, self._lanes, level, counts)
+        # A source that discovered no vertex in any chunk has no frontier: its search is over.
         self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
-        self._is_clear = False
+        self._is_clear = False  # the flags of the old frontier stay, and become ``is_found``
         self._swap()
         return int(size[0])
 
@@ -263,16 +298,20 @@ class _Run:
             self._bits.is_found.fill(0)
         edges = Neighbors.of(self._graph)
         size = _push(edges, frontier, self._bits, self._lanes, level, counts, self._next_frontier)
+        # A source that discovered no vertex has no frontier: its search is over.
         self._lanes = tuple(
             np.bitwise_or.reduce(self._bits.found[self._next_frontier[:size]], axis=0)
         )
+        # The old frontier alone has flags, which become ``is_found``.
         self._bits.in_front[frontier] = 0
         self._is_clear = True
         self._swap()
         return size
 
     def _swap(self) -> None:
-        """Make what was found the frontier."""
+        """Make what was found the frontier. The arrays of the old frontier are used again for what
+        the next level finds.
+        """
         bits = self._bits
         self._bits = bits._replace(
             front=bits.found, found=bits.front, in_front=bits.is_found, is_found=bits.in_front
@@ -325,10 +364,10 @@ def _octet(word, i):
 
 @njit(inline="always")
 def _arrive(v, seen, lanes, found, planes, level, digits):
-    """Record the sources that found ``v`` in the planes of the level; return whether one of them
-    had not seen it.
+    """Keep in ``found[v]`` the sources that had not seen ``v``, add them to ``seen[v]`` and to the
+    planes of the level. Return whether there are any.
 
-    ``digits`` counts the vertices per source, unless it is empty.
+    ``digits`` counts the vertices per source, unless it is empty. Its digit d has shape (words,).
     """
     if not take_new(found, seen, v, lanes):
         return False
@@ -345,10 +384,11 @@ def _arrive(v, seen, lanes, found, planes, level, digits):
 
 @njit(cache=True)
 def _flush(digits, counts):
-    """Add the counters to the counts, int64 of one per source, and clear them.
+    """Add the counters of a thread to ``counts``, int64 with one number per source, and clear them.
 
-    Digit d of the counter of a source is its bit in ``digits[d]``: eight counters at a time become
-    bytes.
+    ``digits`` has shape (8, words). Bit d of the counter of a source is the bit of that source in
+    ``digits[d]``. So eight sources give a matrix of 8 x 8 bits. Transposed, each of its bytes is one
+    counter.
     """
     for word in range(digits.shape[1]):
         for i in range(8):
@@ -376,19 +416,22 @@ def _chunk_bounds(offsets) -> np.ndarray:
     """Split the vertices into chunks of about as much work: vertices of high degree are often next
     to each other.
     """
+    # the work of all vertices before each one
     work = np.arange(0, _VERTEX_WORK * offsets.size, _VERTEX_WORK)
     work += offsets
     bounds = np.searchsorted(work, np.arange(0, int(work[-1]), _CHUNK_WORK))
+    # A hub may have the work of several chunks, whose bounds are then equal.
     return np.unique(np.append(bounds, offsets.size - 1))
 
 
 @njit(parallel=True, cache=True)
 def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
-    """Find the vertices of a level: each that not all sources have seen takes what its neighbors in
-    the frontier have.
+    """Find the vertices of a level. Each vertex that some source has not seen takes the sources of
+    its in-neighbors in the frontier.
 
-    Threads take chunks of vertices. ``edges`` are those of the reversed graph; ``lanes`` has the
-    sources whose search goes on.
+    Threads take chunks of vertices. ``edges`` are those of the reversed graph, so that ``sources``
+    below are the tails of edges. ``lanes`` has the sources of searches that continue. ``counts``
+    receives the vertices per source, unless it is empty.
     """
     next_chunk = chunks.next_chunk
     bounds = chunks.bounds
@@ -413,6 +456,8 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
                 is_found[v] = 0
                 if is_full(seen, v, lanes):
                     continue
+                # Begin with what is seen, so that ``is_full`` can tell when to stop. ``_arrive``
+                # takes these sources out again.
                 copy_row(found, v, seen, v, lanes)
                 for e in range(offsets[v], offsets[v + 1]):
                     u = sources[e]
@@ -425,7 +470,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
                     or_row(lanes_of_chunks, chunk, found, v, lanes)
                     n_found += 1
                     if counts.size and n_found % _COUNTED == 0:
-                        _flush(digits, counts)
+                        _flush(digits, counts)  # before a counter of 8 bits overflows
             chunk = atomic_add(next_chunk, 0, 1)
         if counts.size:
             _flush(digits, counts)
@@ -437,6 +482,9 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
 def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
     """Find the vertices of a level by the edges of the frontier. Return how many they are;
     ``next_frontier`` begins with them.
+
+    ``bits.is_found`` is 0 everywhere before. ``lanes`` has the sources of searches that continue.
+    ``counts`` receives the vertices per source, unless it is empty.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -460,7 +508,8 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
                 n_candidates += 1
             or_row(found, v, front, u, lanes)
 
-    # A candidate is found if it brings a source that had not seen it.
+    # A candidate is discovered only if a source reaches it that had not seen it. The others leave
+    # the queue, and their flag is cleared.
     digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
     n_found = 0
     for i in range(n_candidates):

@@ -139,6 +139,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the cost terms: the host waits at each level, which visits edges and
     reads each bitset once.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     groups = -(-n_sources // group)
     bitset_bytes = group // 8
@@ -186,6 +189,7 @@ def traverse_by(run: GroupRun):
         else:
             distance = run.distances(k, depth)
             if lists is not None and query.output == "targets":
+                # Each source has distances at the targets of all sources; take its own of them.
                 distance = lists.take(distance, all_targets)
         if query.predecessors:
             predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded)
@@ -223,7 +227,7 @@ def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
 
 
 def kernels(graph, query, group: int) -> list[Request]:
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     variants = _variants(graph, group // WORD, ENTRIES, query.get_tuning(BitParallelGpuTuning))
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
@@ -260,6 +264,33 @@ def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[
 class GroupRun:
     """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level
     leaves for the next one.
+
+    A bitset has ``words`` words of 32 bits, one bit per source. A bitmap has one bit per vertex.
+    Attributes without an underscore are passed to kernels by their names.
+
+    - ``seen``, ``front``, ``found``: bitsets of shape (n, words): the sources that have reached a
+      vertex, those that reached it in the last level, and those that reach it in this level.
+    - ``gathered``: bitsets of shape (n, words), to which several threads add bits of this level. All
+      bits are 0 between levels.
+    - ``in_front``, ``is_found``, ``touched``: bitmaps of the vertices whose ``front``, ``found`` or
+      ``gathered`` has a bit.
+    - ``done``: bitmap of the vertices that all sources with a frontier have reached.
+    - ``idle``: bitmap with which ``done`` begins: the vertices without an incoming edge.
+    - ``planes``: bit planes of the hop counts: row j * n + v holds the sources whose hop count of
+      vertex v has bit j. None if only counts of levels are wanted.
+    - ``in_offsets``, ``in_targets``: the edges of the reversed graph.
+    - ``first_word``, ``end_word``, ``first_edge``: the bitmap words whose vertices a pull visits, here
+      all, and the position of the first of their edges.
+    - ``hub_chunks``: edge chunks of adjacency lists of ``tuning.chunk`` edges or more, uint64.
+    - ``chunks``: edge chunks of a frontier that is pushed, at most ``capacity``.
+    - ``_state``: two uint32 arrays, of which a level reads one and writes the other. Each begins with
+      _N_COUNTERS counters of 64 bits. After them is the bitset of the sources that have a frontier.
+    - ``target_vertices``: int64 array; a search may end once all sources have reached these. None
+      without targets.
+    - ``_distance``, ``padded``: hop counts in the memory that groups share, and the rows of the last
+      group in it, of shape (k, pitch). None before the first group.
+    - ``_level_counts``: per level the number of vertices that each source discovers, int64 of shape
+      (32 * words,).
     """
 
     def __init__(self, graph, query, group: int):
@@ -269,7 +300,7 @@ class GroupRun:
         self.graph = graph
         self.query = query
         self._words = words
-        self.n = np.int64(n)  # attributes without an underscore are arguments of kernels
+        self.n = np.int64(n)
         self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
         self.in_offsets = reverse.offsets
@@ -284,7 +315,6 @@ class GroupRun:
         self.in_front, self.is_found, self.done, self.idle, self.touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
-        # a pull visits the vertices of all words, and its edges begin with the first
         self.first_word = np.int64(0)
         self.end_word = np.int64(bitmap)
         self.first_edge = np.int64(0)
@@ -293,7 +323,6 @@ class GroupRun:
         self.n_hub_chunks = np.int64(self.hub_chunks.size)
         self.capacity = np.int64(_push_capacity(n, m, tuning))
         self.chunks = cp.empty(int(self.capacity), np.uint64)
-        # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._counters_on_host = np.frombuffer(
             cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS
@@ -341,7 +370,9 @@ class GroupRun:
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
-        """Begin the searches. Return what ``_read_counters`` does, of the sources."""
+        """Begin the searches. Return the vertices and edges of the first frontier, and the number of
+        targets that are not reached, as ``_read_counters`` does.
+        """
         clear(self.seen, self.gathered, self.in_front, self.touched, *self._state)
         # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.
         self.front[cp.asarray(sources)] = 0
@@ -366,8 +397,8 @@ class GroupRun:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """Count the targets that are not reached, if there are targets. Return the vertices and
-        edges of the frontier, and that count.
+        """Return the vertices and edges of the frontier, and the number of targets that some source
+        has not reached. The last number is 0 without targets. The host waits for the level here.
         """
         if self.target_vertices is not None:
             size = self.target_vertices.size
@@ -380,7 +411,8 @@ class GroupRun:
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
         """Find the vertices at a level from the frontier, which has so many vertices and edges.
 
-        Return what ``_read_counters`` does, of the next frontier.
+        Return the vertices and edges of the next frontier, and the number of targets that are not
+        reached, as ``_read_counters`` does.
         """
         self._make_planes(level)
         graph = self.graph
@@ -396,7 +428,8 @@ class GroupRun:
         is_pushed = (
             vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         )
-        # Packed arguments are kept for each pair of arrays that levels exchange.
+        # Levels exchange two pairs of arrays. Packed arguments are kept for each state of that
+        # exchange, which these two addresses tell.
         array_addresses = self.front.data.ptr, counters.data.ptr
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 

@@ -37,15 +37,17 @@ IN_PLACE = -1  # in the key of a launch, instead of the number of a buffer
 
 
 class Segment(NamedTuple):
-    """The edges of adjacent vertices, which are copied at once."""
+    """The incoming edges of adjacent vertices, which are copied at once. Each end is the position
+    after the last one.
+    """
 
-    # first_word, end_word: words of bitmaps
+    # first_word, end_word: words of bitmaps, one per WORD vertices: the vertices of the segment
     first_word: int
     end_word: int
-    # first_edge, end_edge: positions of edges
+    # first_edge, end_edge: positions in ``in_targets``
     first_edge: int
     end_edge: int
-    # first_chunk, end_chunk: positions in the list of chunks of hubs
+    # first_chunk, end_chunk: positions in ``hub_chunks``, the list of edge chunks of hubs
     first_chunk: int
     end_chunk: int
 
@@ -55,12 +57,12 @@ class Segment(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """What one stream copies to and searches."""
+    """Memory for the edges of one segment, and the stream that copies to it and searches it."""
 
-    number: int
-    targets: Array
-    stream: Any
-    searched: Any  # event
+    number: int  # position among the buffers
+    targets: Array  # vertex numbers on the GPU, as many as the largest segment has edges
+    stream: Any  # a stream of CuPy
+    searched: Any  # an event of CuPy: all searches of this stream in a level are done
 
 
 def segment_size(n_edges: int, tuning: StreamedTuning) -> int:
@@ -86,6 +88,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
     """Return the amounts of the cost terms: those of ``bit_parallel_gpu``, and the bytes over the
     bus.
+
+    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
     """
     amounts = bit_parallel_gpu.terms(shape, n_sources, group, machine)
     return amounts | {"bus": amounts["edge"] * shape.index}
@@ -97,9 +101,10 @@ def plan(graph: Graph, query: Query, group: int) -> MultiSourceSearch:
 
 
 def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
-    """Return the first word of each segment of at most ``size`` edges, or of one word, and the end.
+    """Return the first bitmap word of each segment, and the number of words.
 
-    ``word_offsets``: positions of the first edges of words of a bitmap, and the number of edges.
+    A segment has at most ``size`` edges. It has more only if it is a single word. ``word_offsets``
+    has the position of the first edge of each word, and the number of edges.
     """
     n_words = word_offsets.size - 1
     cuts = [0]
@@ -113,6 +118,8 @@ def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
 def make_segments(in_offsets: Array, size: int, chunk: int) -> list[Segment]:
     """Cut the edges into segments of about ``size`` edges. ``chunk``: edges of a chunk of a hub."""
     n_vertices = in_offsets.size - 1
+    # Cuts lie at multiples of WORD vertices: pulls of several segments run at once, and write words
+    # of bitmaps without atomics. So each word must belong to one segment.
     first_vertices = np.append(np.arange(0, n_vertices, WORD), n_vertices)
     word_offsets = in_offsets[cp.asarray(first_vertices)].get()
     cuts = cut_words(word_offsets, size)
@@ -129,7 +136,16 @@ def make_segments(in_offsets: Array, size: int, chunk: int) -> list[Segment]:
 
 
 class StreamedRun(GroupRun):
-    """The state of a group, and the buffers through which the edges are streamed."""
+    """The state of a group, and the buffers through which the edges are streamed.
+
+    - ``segments``: all incoming edges, in the order of the vertices.
+    - ``_first_words``: int64 array of shape (n_segments + 1,) on the GPU: the first bitmap word of
+      each segment, and the end.
+    - ``_edges_left``: int64 array of shape (n_segments,) on the GPU: the edges of those vertices of
+      a segment that some source has not reached.
+    - ``_host_targets``: NumPy view of ``in_targets``, which are in host memory.
+    - ``_may_begin``: event of the main stream, which all buffers wait for before a level.
+    """
 
     def __init__(self, graph: Graph, query: Query, group: int):
         super().__init__(graph, query, group)
@@ -174,6 +190,7 @@ class StreamedRun(GroupRun):
             for buffer in self._buffers:
                 buffer.stream.synchronize()
             raise
+        # The main stream goes on with the level only after all segments are searched.
         for buffer in self._buffers:
             buffer.searched.record(buffer.stream)
             main.wait_event(buffer.searched)
@@ -207,7 +224,8 @@ class StreamedRun(GroupRun):
         for number, segment in enumerate(self.segments):
             n_left = edges_left[number]
             if n_left == 0:
-                # the bits are those of the level before the last
+                # No kernel writes these words. They hold the bits of the level before the last,
+                # since levels exchange ``is_found`` and ``in_front``.
                 clear(self.is_found[segment.first_word : segment.end_word])
                 self.counted["left_out"] += 1
                 continue
@@ -231,7 +249,9 @@ class StreamedRun(GroupRun):
     def _pack_segment(
         self, pack: Callable[[], Named], segment: Segment, buffer: Buffer, is_copied: bool
     ) -> Named:
-        """Return the arguments of a kernel that pulls in a segment."""
+        """Return the arguments of a kernel that pulls in a segment: those of a whole pull, and in
+        front of them the bounds of the segment, and the copy of its edges if there is one.
+        """
         segment_args: dict[str, Any] = {
             "first_word": np.int64(segment.first_word),
             "end_word": np.int64(segment.end_word),

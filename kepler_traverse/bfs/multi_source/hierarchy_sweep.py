@@ -1,9 +1,10 @@
 """Many searches at once on the CPU over a contraction hierarchy of hops: each core sweeps it for 16
 sources side by side.
 
-As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per
-source, nothing is swept: each core looks them up for one source at a time, in the hierarchy or in
-hub labels, or the sums of these are all that is asked for (``answer_by_labels``).
+It is the sweep of ``sssp``, with a weight of one per edge. For paths, and for distances at few
+targets per source, nothing is swept. Each core then looks up the targets of one source at a time, in
+the hierarchy or in hub labels. If only distances are wanted and there are labels, the sums of the
+labels are the result (``answer_by_labels``).
 """
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the terms of the cost: those of a sweep, and of writing or counting its
     distances; or hubs of the labels that answer.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     if shape.is_summed_by_labels:
         pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
@@ -100,6 +104,7 @@ def plan(graph, query, group: int):
     lanes = LANES[sum_dtype]
     doublings = DOUBLINGS[sum_dtype]
     unreached = UNREACHED[sum_dtype]
+    # the smallest sum that is no distance of the result
     if query.limit is None:
         bound = unreached
     else:
@@ -119,6 +124,7 @@ def plan(graph, query, group: int):
     ]
     counts_only = query.output == "counts"
     rows = np.empty((0 if counts_only else n_rows, columns.size), hops_dtype(0))
+    # no distance of the result is larger than the smallest of these
     n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
     counts = np.zeros((n_rows if counts_only else 0, n_levels), np.int64)
     n_used = 0  # levels that the last group has counted
@@ -130,7 +136,7 @@ def plan(graph, query, group: int):
         positions = hierarchy.position[source_numbers].astype(np.int64)
         k = source_numbers.size
         deepest = np.zeros(len(states), np.int64)
-        counts[:, :n_used] = 0
+        counts[:, :n_used] = 0  # all that the last group has written
 
         def sweep_line(i: int, _thread: int) -> None:
             """Sweep for the sources of the i-th line."""
@@ -169,8 +175,11 @@ def plan(graph, query, group: int):
 
 
 def part_to_sweep(hierarchy, query):
-    """Return the place of each position that is swept, empty for all positions; the edges of the
-    sweep; and the place of each column of the result.
+    """Return what a sweep needs: places, edges, and columns.
+
+    The places are an int32 array of shape (n,): the place of each position in the sweep, -1 for a
+    position that takes no part. It is empty if all positions are swept in their order. The edges lead
+    downward, between places. The columns are the place of each column of the result.
     """
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restrict(query.targets)
@@ -179,8 +188,10 @@ def part_to_sweep(hierarchy, query):
 
 
 def answer_by_labels(labels, query, sources, lists=None):
-    """Return the sums of labels at the targets of each source: of its own of shape (n_targets,), or
-    of those of all sources of shape (k, n_targets).
+    """Return the sums of labels from each source to its targets, int64.
+
+    With ``lists`` each source has targets of its own, and the sums have shape (n_targets,), one list
+    after the other. Else all sources have the targets of the query, and the shape is (k, n_targets).
     """
     source_numbers = np.asarray(sources)
     if lists is not None:
@@ -193,6 +204,9 @@ def answer_by_labels(labels, query, sources, lists=None):
 def _plan_lookups(graph, query, bound, labels):
     """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source,
     and paths to them.
+
+    ``bound`` is the smallest sum that is no distance of the result. ``labels`` are the hub labels
+    that answer, or None.
     """
     hierarchy = graph.derived.known_hierarchy("hops")
     finds_paths = query.output == "paths"

@@ -77,20 +77,15 @@ _SHARED = 227 << 10
 
 @dataclass(frozen=True)
 class _Layout:
-    """Resources of a block: threads, visited bits or else slots of a hash table, and bytes of
-    shared memory.
+    """Resources of a block."""
 
-    ``shared_words`` words of the bits are in shared memory, or all if it is 0; ``outside`` bytes
-    are in global memory.
-    """
-
-    block: int
-    shared_bits: bool
-    slots: int
-    queue_capacity: int
-    nbytes: int
-    shared_words: int = 0
-    outside: int = 0
+    block: int  # threads
+    shared_bits: bool  # True: one visited bit per vertex; False: a hash table of visited vertices
+    slots: int  # words of the hash table; with visited bits one bucket, which is not used
+    queue_capacity: int  # vertices that a queue holds in shared memory
+    nbytes: int  # of shared memory: visited bits or hash table, and two queues
+    shared_words: int = 0  # words of the visited bits in shared memory; 0: all of them
+    outside: int = 0  # bytes of the visited bits in global memory
 
 
 def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
@@ -98,7 +93,8 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
 
     Visited bits in shared memory if they fit, or a part of them; else a hash table.
     """
-    # whatever the graph: of each constant there is a kernel to compile
+    # The same for all graphs with visited bits: it is a compile-time constant, and each value of it
+    # needs a kernel of its own.
     queue_capacity = tuning.queue_capacity
     bytes_per_block, _ = shared_memory()
     available = bytes_per_block - _BLOCK_SHARED
@@ -191,6 +187,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the cost terms: requests of all blocks; levels and edges of the
     consecutive searches of one block.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
@@ -236,7 +235,7 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     tuning = query.get_tuning(SourcePerBlockTuning)
     variants = _variants(graph, _choose_layout(graph.n_vertices, tuning), tuning)
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
@@ -270,7 +269,25 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group. Distances keep the type that the last group needed."""
+    """The state of a group. Distances keep the type that the last group needed.
+
+    Attributes without an underscore are passed to the kernel by their names.
+
+    - ``is_per_source``: 1 if each source has a row of ``distance``, 0 if each block has one.
+    - ``distance``: hop counts of shape (group or blocks, ``pitch``), int16 or int32.
+    - ``spill``: vertices of shape (blocks, 2, ``spill_capacity``): what two queues of a block do not
+      hold in shared memory.
+    - ``outside``: uint32 of shape (blocks, words): visited bits that shared memory does not hold.
+    - ``target_vertices``, ``target_offsets``: the targets, int64, and where those of each source
+      begin. Both None without targets; the offsets None if all sources have the same targets.
+    - ``at_target_vertices``: hop counts of shape (group, n_targets), or of the lists one after the
+      other. None unless these are the output.
+    - ``taken``: int64 array of shape (1,): the number of the next source that a block takes.
+    - ``outcome``: int64 array of shape (group,): the struct ``Outcome`` of each source.
+    - ``columns``: levels that are counted per source, level 0 included.
+    - ``counts_of_levels``: vertices per source and level, int32 of shape (group, ``columns``). None
+      unless these are the output.
+    """
 
     def __init__(self, graph, query, group: int):
         n = graph.n_vertices
@@ -294,7 +311,6 @@ class _Run:
         )
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
 
-        # Attributes without an underscore are arguments of the kernel.
         self.pitch = np.int64(row_pitch(n))
         self.is_per_source = np.int32(query.output == "all")
         self.spill = cp.empty(
@@ -306,7 +322,7 @@ class _Run:
         self.target_offsets = None
 
         self.taken = cp.zeros(1, np.int64)
-        self.outcome = cp.zeros(group, np.int64)  # one Outcome per source
+        self.outcome = cp.zeros(group, np.int64)
         self.columns = min(n, tuning.short_hops) + 1
         self._dtype = np.dtype(np.int16)
         self.distance: Array = None
@@ -320,7 +336,7 @@ class _Run:
     def _allocate(self, dtype) -> None:
         """Allocate the arrays of results for hops of a type."""
         output = self._query.output
-        # before others are made
+        # frees the old arrays before new ones are allocated
         self.distance = self.at_target_vertices = self.counts_of_levels = None
         self._dtype = dtype
         self.distance = cp.empty(
@@ -335,7 +351,7 @@ class _Run:
             self.counts_of_levels = cp.empty((self._group, self.columns), np.int32)
 
     def wait_for(self, lists) -> None:
-        """Take the targets of the next sources, if each has its own."""
+        """Take the targets of the next sources, if each has its own. ``lists`` is None if not."""
         if lists is None:
             return
         self.target_offsets = cp.asarray(lists.offsets)
@@ -345,7 +361,7 @@ class _Run:
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
         """Search from each source. Return the number of levels, and the level at which each search
-        was stopped.
+        was stopped, or _STOPPED_NOWHERE; both int64 of shape (k,).
         """
         on_device = cp.asarray(sources)
         while True:
@@ -355,6 +371,7 @@ class _Run:
             stops = outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
+            # Distances or columns were too small for one of the searches: all are repeated.
             self.columns = min(self._graph.n_vertices + 1, 4 * self.columns)
             self._allocate(np.dtype(np.int32))
 

@@ -35,6 +35,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the cost terms: each core visits what its sources reach; beyond the
     cache an edge is a cache miss.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
@@ -51,8 +54,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 def plan(graph, query, _group: int):
     """Return ``traverse(source_vertices)`` for several vertex numbers."""
     n = graph.n_vertices
-    # For as many threads as there may ever be: the caller's number of them may change. What is
-    # never touched costs nothing.
+    # For as many threads as there may ever be: the caller's number of them may change. Memory that
+    # is never touched costs nothing. ``_search`` needs space for one vertex more.
     queues = np.empty((threads.max_threads(), n + 1), graph.targets.dtype)
     if query.limit is None:
         limit = MAX_HOP_COUNT
@@ -65,8 +68,9 @@ def plan(graph, query, _group: int):
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Search from each source; write its number of levels and where it stopped.
 
-        Return the distances, those at the targets, and the numbers of vertices per level, of which
-        arrays are empty that the query does not ask for.
+        ``levels`` and ``stops`` are int64 of shape (k,), output. Return the distances, those at the
+        targets, and the number of vertices per source and level. What the query does not ask for
+        is empty, or scratch of the threads.
         """
         source_numbers = sources.tolist()
         k = sources.size
@@ -121,6 +125,7 @@ def plan(graph, query, _group: int):
             return MultiSourceOutcome(
                 None, predecessor, limits, rounds, counts[:, : deepest_level + 1]
             )
+        # ``distance`` is the scratch of threads unless all distances are wanted.
         result = distance if query.output == "all" else at_targets
         # A search that ran out of vertices noticed one level later. An earlier group may have
         # needed a wider type.
@@ -133,12 +138,12 @@ def plan(graph, query, _group: int):
 
 @njit(cache=True, nogil=True)
 def _search(edges, source, limit, target_vertices, queue, distance, counts):
-    """Search from a source. Return the levels searched and at which one the search was stopped; the
-    latter is _NOT_YET if it was not.
+    """Search from a source. Return the number of levels that were searched, and the level at which
+    the search was stopped. The latter is _NOT_YET if it was not stopped.
 
     Both are _NOT_YET if there is a vertex beyond the last level that the type of the distances
     holds. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
-    has space for all vertices and one more.
+    has space for all vertices and one more: a neighbor that is not new is written behind its end.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -184,6 +189,7 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
                 distance[v] = level if is_new else hops
                 end += np.uint64(is_new)
 
+        # The distances of this level did not fit into their type: the caller searches again.
         if level > deepest and end > end_of_level:
             return _NOT_YET, _NOT_YET
         if counts.size and end > end_of_level:

@@ -41,28 +41,41 @@ _CHUNK = 1 << 14  # vertices that a thread takes at a time where all are visited
 
 
 class Labels(NamedTuple):
-    """What the rounds of a search know of each vertex."""
+    """What the rounds of a search know of each vertex, in arrays of shape (n,)."""
 
     keys: np.ndarray  # integers whose order is that of the distances
-    limit: Any  # of the type of the distances: no farther vertex is reached
-    # int32: the round that last put a vertex on the queue, for one entry per round
+    limit: Any  # scalar of the type of the distances: no farther vertex is reached
+    # int32: the last round that queued the vertex, -1 for none, so that a round queues it once
     queued_in: np.ndarray
-    parent: np.ndarray  # the vertex that last lowered it, or empty
+    # the vertex that lowered it last, NO_PREDECESSOR for none. Empty without negative weights
+    parent: np.ndarray
     counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
 
 
 class Predecessors(NamedTuple):
-    """Predecessors, and the final distances that they follow from."""
+    """Predecessors, and the final distances that they follow from, in arrays of shape (n,)."""
 
     distance: np.ndarray
-    unreached: Any  # of the type of the distances
-    predecessor: np.ndarray
+    unreached: Any  # the distance that stands for no path
+    predecessor: np.ndarray  # output, NO_PREDECESSOR for none
     layer: np.ndarray  # int32: the level of a BFS along tight edges, or ``_UNRESOLVED``
     counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
 
 
 class Run:
-    """The state of a CPU traversal."""
+    """The state of a CPU traversal.
+
+    - ``distance``: array of shape (n,) of the type of the weights, infinite where unreached.
+    - ``keys``: the same memory as integers in the order of the distances. With negative weights
+      ``finish`` turns them back into floats.
+    - ``limit``: scalar of the type of the distances; no farther vertex is reached.
+    - ``may_overflow``: whether a sum of weights could exceed that type, so that ``finish`` looks.
+    - ``predecessor``: array of shape (n,), set by ``finish``; None if no predecessors are wanted.
+    - ``queue``, ``next_queue``: arrays of shape (n,). The frontier is the first ``frontier_size``
+      vertices of ``queue``.
+    - ``queued_in``, ``parent``: those of ``Labels``.
+    - ``labels``: what compiled code takes of all these.
+    """
 
     counted: dict[str, int] | None = None
 
@@ -139,8 +152,8 @@ def may_overflow(graph) -> bool:
 
 
 def count_overflows(graph, distance, run=threads.run) -> int:
-    """Count the edges that lead to a vertex which a search without a limit reached at no finite
-    distance.
+    """Count the edges from a vertex at a finite distance to one without a finite distance. In a
+    search without a limit there are such edges only if their sum overflows.
     """
     counters = np.zeros(1, np.int64)
     run(_count_overflows, _chunks(graph), Edges.of(graph), distance, counters)
@@ -237,6 +250,8 @@ def relax(run: Run, round_number: int) -> None:
 def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
     """Relax the edges of some shares of the frontier, which threads take from the counter
     ``next_share``. Improved vertices are put on ``queue``, once per round ``round_number``.
+
+    ``labels`` are ``Labels``; their counter is the number of vertices on ``queue``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -256,9 +271,10 @@ def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
                 v = targets[e]
                 candidate = distance_u + weights[e]
                 key = to_ordered(candidate)
+                # A plain comparison first, as most candidates fail it.
                 if not (key < keys[v] and candidate <= limit):
                     continue
-                if atomic_min(keys, v, key) <= key:
+                if atomic_min(keys, v, key) <= key:  # another thread was faster
                     continue
                 if parent.size:
                     # may race with another improvement of v; only the search for cycles reads it

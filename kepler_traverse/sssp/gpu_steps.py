@@ -37,8 +37,21 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 class Run:
     """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name.
 
-    ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for
-    both.
+    ``distance`` and ``predecessor``: arrays for the results, if the caller has memory for them.
+
+    - ``distance``: array of shape (n,) of the type of the weights, infinite where unreached.
+    - ``keys``: the same memory as integers, which atomic minima lower. Their order is that of the
+      distances. With negative weights ``finish`` turns them back into floats.
+    - ``predecessor``: array of shape (n,), set by ``finish``, NO_PREDECESSOR for none. None if no
+      predecessors are wanted.
+    - ``limit``: scalar of the type of the distances; no farther vertex is reached.
+    - ``may_overflow``: whether a sum of weights could exceed that type, so that ``finish`` looks.
+    - ``queued_in``: int32 array of shape (n,). During the rounds, the number of the last round that
+      queued the vertex, -1 for none, so that a round queues it once. In ``finish`` the memory serves
+      another end: the layer of the vertex in the search for predecessors, or -1.
+    - ``parent``: array of shape (n,): the vertex that lowered each distance last, NO_PREDECESSOR
+      for none. The search for negative cycles reads it. None without negative weights.
+    - ``relax``, ``kernels``: compiled kernels by name, and by entry.
     """
 
     @property
@@ -72,8 +85,6 @@ class Run:
         else:
             self.predecessor = predecessor
         self.frontier = Frontier(n, index, n_counters)
-        # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search
-        # for predecessors.
         self.queued_in = cp.empty(n, np.int32)
         if graph.has_negative_weights:
             self.parent = cp.empty(n, index)
@@ -112,6 +123,7 @@ class Run:
         if step not in self._packed:
             self._packed[step] = PackedLaunches(step)
         size = self.frontier.size
+        # Rounds exchange two queues, so arguments are packed once for each of them.
         queue_address = self.frontier.queue.data.ptr
         self._packed[step].launch(
             size, queue_address, self.arguments, n_frontier=np.int64(size), **changed
@@ -138,7 +150,7 @@ class Run:
 
         if self.predecessor is None or n_open == 0:
             return
-        if n_open is None:
+        if n_open is None:  # else the kernel of the search has written most predecessors
             self._point_to_nearer(source)
         self._resolve_in_layers()
 
@@ -164,9 +176,10 @@ class Run:
         n = self.n_vertices
         frontier = self.frontier
         frontier.clear_counters()
+        # ``advance`` exchanges the queues, so the kernel writes to the next one.
         resolved = self.arguments() | {"queue": frontier.next}
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
-        reached = frontier.advance()
+        reached = frontier.advance()  # the second counter: vertices at a finite distance
         n_resolved = frontier.size
         depth = 0
         while frontier.size and n_resolved < reached:

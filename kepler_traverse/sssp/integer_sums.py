@@ -159,13 +159,13 @@ def _dijkstra(edges, source, limit, distance):
 
     while len(heap):
         distance_u, u = heapq.heappop(heap)
-        if distance_u != distance[u]:
+        if distance_u != distance[u]:  # an entry that a shorter path has replaced
             continue
         n_settled += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             weight = weights[e]
-            if weight >= MAX_INTEGER - distance_u:
+            if weight >= MAX_INTEGER - distance_u:  # the sum does not fit, or is "unreached"
                 is_too_far[v] = True
                 continue
             candidate = distance_u + weight
@@ -180,8 +180,8 @@ def _dijkstra(edges, source, limit, distance):
 
 
 def _bellman_ford(graph, source: int, distance) -> int:
-    """Write the distances from a source, int64, and return the number of rounds; raise
-    NegativeCycleError if there is such a cycle.
+    """Write the distances from a source, int64 of shape (n,), and return the number of rounds;
+    raise NegativeCycleError if there is such a cycle.
     """
     n = graph.n_vertices
     distance.fill(MAX_INTEGER)
@@ -220,6 +220,7 @@ def _relax(edges, frontier, round_number, distance, parent, queued_in):
         u = frontier[i]
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
+            # cut off, so that the sums of a negative cycle do not overflow before it is found
             candidate = max(distance[u] + weights[e], _LOWEST)
             if candidate < distance[v]:
                 distance[v] = candidate

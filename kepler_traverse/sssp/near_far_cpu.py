@@ -35,12 +35,15 @@ _LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)  # in ``State.sizes``
 
 
 class State(NamedTuple):
-    """What ``search`` keeps between calls."""
+    """The state of a search, which ``search`` keeps when it leaves a large pile to several threads."""
 
-    piles: np.ndarray  # array of shape (3, n), of the type of vertices
-    queued_in: np.ndarray  # int32 array: the round that last put a vertex on a pile
-    is_far: np.ndarray  # uint8 array
-    distance: np.ndarray
+    # array of shape (3, n) of vertices: two near piles, which rounds exchange, and the far pile
+    piles: np.ndarray
+    # int32 array of shape (n,): the round that last put a vertex on a near pile. _RELAXED: it has
+    # been relaxed since
+    queued_in: np.ndarray
+    is_far: np.ndarray  # uint8 array of shape (n,): 1 where the vertex is on the far pile
+    distance: np.ndarray  # float array of shape (n,), infinite where unreached
     # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one, at
     # _LOWERED, ..., _SWAPPED
     sizes: np.ndarray
@@ -66,6 +69,7 @@ def plan(graph, query):
     def traverse(source: int) -> Outcome:
         """Search from a vertex number."""
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
+        # One thread alone never hands a pile over.
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
         search(edges, source, limit, targets, width, shared_from, state)
         while sizes[_NEAR]:  # ``search`` left a pile that is worth the start of other threads
@@ -95,7 +99,7 @@ def new_state(dtype) -> tuple[np.ndarray, np.ndarray]:
 
 def count_rounds(sizes) -> int:
     """Return the number of rounds that a finished search took."""
-    return int(sizes[_ROUNDS]) - 1
+    return int(sizes[_ROUNDS]) - 1  # they are numbered from 1
 
 
 # at most: a third pile and a second mark
@@ -240,7 +244,9 @@ def _cut_at_farthest(target_vertices, distance):
 
 @njit(inline="always")
 def _drop_settled(far, distance, is_far, threshold, sizes):
-    """Keep what is still to come of the far pile; return the smallest distance among it."""
+    """Drop the vertices of the far pile that are nearer than the threshold: they were settled since.
+    Return the smallest distance of those that stay, infinite without one.
+    """
     nearest = distance.dtype.type(np.inf)
     n_kept = 0
     for i in range(sizes[_FAR]):
@@ -257,8 +263,8 @@ def _drop_settled(far, distance, is_far, threshold, sizes):
 
 @njit(inline="always")
 def _split(far, distance, is_far, queued_in, threshold, near, sizes):
-    """Move what lies below the threshold from the far pile to the near one; return how much that
-    is.
+    """Move the vertices below the threshold from the far pile to the near one. Return how many they
+    are.
     """
     last_round = sizes[_ROUNDS] - 1
     n_near = n_kept = 0
@@ -309,6 +315,8 @@ def _relax_shared(next_share, n_shares, edges, limit, keys, state):
                 v = targets[e]
                 candidate = distance_u + weights[e]
                 key = to_ordered(candidate)
+                # A plain comparison first, as most candidates fail it. Another thread may have
+                # lowered v since; what was there before tells.
                 if not (key < keys[v] and candidate <= limit) or atomic_min(keys, v, key) <= key:
                     continue
                 if candidate < threshold or threshold == np.inf:

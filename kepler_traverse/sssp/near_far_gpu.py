@@ -71,7 +71,7 @@ def plan(graph, query) -> TracedSearch:
     else:
         trace = None
 
-    arrived = cp.zeros(1, np.uint32)
+    arrived = cp.zeros(1, np.uint32)  # of the barriers of the grid
     is_short = _has_short_lists(graph)
     if is_short:
         edges_per_width = sssp_tuning.EDGES_PER_WIDTH
@@ -91,9 +91,9 @@ def plan(graph, query) -> TracedSearch:
         "trace": trace,
     }
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
-    packed = arrays["packed"]
-    stamps = run.queued_in
-    first_step = -1  # of the next search; negative: labels and stamps are not cleared
+    packed = arrays["packed"]  # per vertex its distance and predecessor in one word, or None
+    stamps = run.queued_in  # per vertex the last step that queued it
+    first_step = -1  # of the next search; negative: labels and stamps must be cleared before it
 
     def traverse(source: int) -> Outcome:
         """Search from a vertex number."""
@@ -172,7 +172,7 @@ def _has_short_lists(graph) -> bool:
 
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
-    """Return the state of a run, and the arguments of the kernel that it holds, by name."""
+    """Return the state of a run, and by name the arrays that the kernel takes besides."""
     n = graph.n_vertices
     m = graph.n_edges
     index = graph.targets.dtype
@@ -195,6 +195,7 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
         "piles": piles,
         "chunks": cp.empty(2 * chunk_capacity, np.uint64),
         "chunk_capacity": np.int64(chunk_capacity),
+        # three copies of the loop's state: an iteration reads one, writes one and clears one
         "states": cp.zeros(3 * struct_layout(_STATE_FILE, "LoopState").itemsize // 8, np.int64),
     }
 

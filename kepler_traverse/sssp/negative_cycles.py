@@ -72,7 +72,8 @@ def _cycles(parent):
     to its predecessor, are those from ``starts[i]`` to ``starts[i + 1] - 1``.
     """
     n = parent.size
-    walk = np.zeros(n, np.int64)  # the walk that visited a vertex first
+    # of each vertex, the walk that visited it first: its start plus 1, and 0 for none
+    walk = np.zeros(n, np.int64)
     cycles = np.empty(n, np.int64)
     starts = [0]
     size = 0

@@ -61,6 +61,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Return the amounts of the terms of the cost: those of a sweep for hops, where wider distances
     are written as rows.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
     if shape.is_summed_by_labels:
@@ -83,7 +86,7 @@ def plan(graph, query, group: int):
     unreached = UNREACHED[sum_dtype]
     unit = dtype.type(hierarchy.unit)
     bound = first_beyond(query.limit, hierarchy, dtype)
-    # No distance of these is ever rounded; those of integers are checked by the caller.
+    # Without a check no distance is ever rounded. Those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
 
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
@@ -128,7 +131,7 @@ def plan(graph, query, group: int):
 
 def _plan_sums(graph, query):
     """Return ``traverse(sources)``, which finds the distances of the targets, the same for all
-    sources, and adds columns up along the paths to them.
+    sources, and adds columns up along the paths to them, by ``query.sums``, a ``SumSweeps``.
     """
     hierarchy = query.sums.hierarchy
     dtype = graph.weights.dtype
@@ -142,6 +145,7 @@ def _plan_sums(graph, query):
         k = source_numbers.size
         same_lists = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
         distance, sums = query.sums.at_targets(source_numbers, same_lists)
+        # The sums of targets without a path, or beyond the limit, mean nothing.
         sums[distance >= bound] = 0
         distance = np.where(distance < bound, distance * hierarchy.unit, np.inf).astype(dtype)
         return MultiSourceOutcome(
@@ -184,7 +188,8 @@ def _plan_lookups(graph, query, labels):
                 routes = Routes(*sizes_and_vertices)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(dtype)
         if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[dtype]).any()):
-            # As above. That strategy finds no paths, but predecessors.
+            # Sums that floats would round are found in the order in which a search adds them. That
+            # strategy finds no paths, but predecessors.
             query_of_search = query
             if finds_paths:
                 query_of_search = replace(query, output="all")

@@ -115,6 +115,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the terms of the cost: launches per group, lines, and rows of
     distances.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     groups = -(-n_sources // max(group, 1))
     if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes
@@ -130,7 +133,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     sum_dtype = graph.derived.known_hierarchy("weights").dtype
     entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), sum_dtype))
     return [
@@ -190,7 +193,27 @@ def _plan_labels(graph, query, labels):
 
 
 class _Run:
-    """The state of a group: lines, and what blocks need that search upward."""
+    """The state of a group: lines, and what blocks need that search upward.
+
+    Attributes without an underscore are passed to kernels by their names. Below, a place is the
+    number of a line, and ``blocks`` search at once.
+
+    - ``lines``: sums in units, of shape (places, lanes): the distances of each place from all
+      sources.
+    - ``is_set``: uint8 of shape (places,): 1 where a search upward has set the line.
+    - ``sources``: int64 of shape (group,): vertex numbers.
+    - ``sums``: of shape (blocks, n): the sums of one search, all unreached before and after.
+    - ``marks``: uint32 bits of shape (blocks, words), one per vertex of a search.
+    - ``queues``: int32 of shape (blocks, 2, capacity): vertices of a search.
+    - ``reached``, ``reached_sums``: of shape (group, capacity): the vertices that the search of each
+      source reaches, and their sums. ``n_reached``, int64 of shape (group,), says how many.
+    - ``_bound``: the smallest sum that is no distance of the result.
+    - ``_columns``: the place of each target on the GPU, None if all vertices are the result.
+    - ``_rows``: memory for distances of shape (group, columns), None where no rows are written.
+    - ``_single``: state of one search, which finds predecessors; None if none are wanted.
+    - ``_counts``: int64 of shape (3,): sources that blocks have taken, searches that reached more
+      than ``capacity`` vertices, and the largest sum.
+    """
 
     def __init__(self, graph, query, group: int):
         self._graph = graph
@@ -200,7 +223,6 @@ class _Run:
         self._device = on_gpu(hierarchy)
         self._sum_dtype = sum_dtype = hierarchy.dtype
         self._lanes = lanes = _lanes(group)
-        # the smallest sum that is no distance
         self._bound = int(first_beyond(query.limit, hierarchy, graph.weights.dtype))
 
         self._sweep = self._device.sweep
@@ -225,13 +247,11 @@ class _Run:
             self._rows = cp.empty((group, n_columns), graph.weights.dtype)
         else:
             self._rows = None
-        # one search at a time, which finds its predecessors
         self._single = gpu_steps.Run(graph, query) if query.predecessors else None
         self._needs_check = (
             not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
         )
 
-        # sources that were taken, overflows, and the largest sum
         self._counts = cp.zeros(3, np.int64)
         self.sources = cp.empty(group, np.int64)
         self._allocate_searches(min(_CAPACITY, graph.n_vertices))

@@ -81,6 +81,9 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the cost terms: requests of all blocks; rounds and edges of the
     consecutive searches of one block.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
@@ -117,7 +120,7 @@ def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     entry = _variant(graph.n_vertices, query.get_tuning(SourcePerBlockTuning))
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
 
@@ -142,7 +145,28 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group: distances, and the piles and marks of each block."""
+    """The state of a group: distances, and the piles and marks of each block.
+
+    Attributes without an underscore are passed to the kernel by their names.
+
+    - ``single``: state of one search, which finds predecessors and overflows; None if it is not
+      needed.
+    - ``distance``: of shape (group, n) if ``_keeps_rows``, else (blocks, n): each block then uses one
+      row for all its searches.
+    - ``target_vertices``, ``target_offsets``: the targets, int64, and where those of each source
+      begin. Both None without targets; the offsets None if all sources have the same targets.
+    - ``at_target_vertices``: distances of shape (group, n_targets), or of the lists one after the
+      other. None unless these are the output.
+    - ``piles``: vertices of shape (blocks, 3, n): what shared memory does not hold of two near piles,
+      and the far pile.
+    - ``queued``: uint32 bits of shape (blocks, 3, words), one per vertex: set if the vertex is on that
+      pile.
+    - ``taken``: int64 array of shape (1,): the number of the next source that a block takes.
+    - ``rounds``: int32 array of shape (group,), output.
+    - ``_bounds``: of shape (2, group), output: the distance up to which each search is complete, and
+      its last threshold.
+    - ``width``: scalar of the type of the weights, of the first pile.
+    """
 
     def __init__(self, graph, query, group: int):
         n = graph.n_vertices
@@ -154,14 +178,12 @@ class _Run:
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
 
-        # one search at a time, which finds its predecessors and overflows
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._keeps_rows = query.output == "all" or self.single is not None
         self.distance = cp.empty((group if self._keeps_rows else self._n_blocks, n), real)
         self.target_vertices = query.copy_targets_to_gpu()
 
-        # Attributes without an underscore are arguments of the kernel.
         self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
             self.at_target_vertices = cp.empty((group, query.targets.size), real)
@@ -169,7 +191,6 @@ class _Run:
         self.queued = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self.taken = cp.zeros(1, np.int64)
         self.rounds = cp.zeros(group, np.int32)
-        # up to where each search is complete, and its last threshold
         self._bounds = cp.zeros((2, group), real)
         self.limit = as_distance(query.limit, real)
         self.width = first_width(graph, query.may_stop)

@@ -60,6 +60,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the cost terms: the host waits at each round, and each relaxed edge
     reads 32 distances.
+
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
+    counts.
     """
     groups = -(-n_sources // GROUP)
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
@@ -87,7 +90,7 @@ def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     tuning = query.get_tuning(SourcePerLaneTuning)
     _, chunk = _size_chunks(graph, tuning)
     entry = _ENTRY.variant(block=tuning.block, CHUNK=chunk)
@@ -120,6 +123,21 @@ def plan(graph, query, _group: int):
 class _Run:
     """The state of a group: 32 distances per vertex, and masks of the sources whose distance
     improved.
+
+    Attributes without an underscore are passed to the kernel by their names.
+
+    - ``_distances``: of shape (n, 32), the type of the weights: those of the i-th source in lane i.
+    - ``keys``: the same memory as integers, whose order is that of the distances.
+    - ``now``, ``next``: uint32 of shape (n,). Bit i is set if the vertex improved in the i-th search
+      and its edges are still to be relaxed: in this round or later, and in the next round.
+    - ``hub_chunks``: edge chunks of long adjacency lists, uint64.
+    - ``counters``: int64 of shape (3,): near vertices that improved, edges relaxed, and ``_infinite``
+      less the key of the smallest far distance, 0 if no vertex is far.
+    - ``_infinite``: the key of an infinite distance.
+    - ``_target_vertices``: int64 on the GPU; a search may end once they are final. None without any.
+    - ``_single``: state of one search, which finds predecessors and overflows; None if it is not
+      needed.
+    - ``_first_width``: the width of the first pile; infinite if all vertices are near.
     """
 
     def __init__(self, graph, query):
@@ -138,12 +156,10 @@ class _Run:
         self.now = cp.empty(n, np.uint32)
         self.next = cp.empty(n, np.uint32)
         self.hub_chunks = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
-        # near vertices that improved, edges relaxed, and a code of the smallest far distance
         self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
         self._counters_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = query.copy_targets_to_gpu()
-        # one search at a time, which finds its predecessors and overflows
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self.limit = as_distance(query.limit, real)
@@ -163,8 +179,8 @@ class _Run:
         self._target_vertices = cp.asarray(targets, np.int64)
 
     def search(self, sources) -> tuple[int, list[Any], Any]:
-        """Relax until no distance improves. Return rounds, up to where each source is complete, and
-        the last threshold.
+        """Relax until no distance improves, or the targets are final. Return the number of rounds,
+        the distance up to which each source is complete, and the last threshold.
         """
         self._start(sources)
         width = self._first_width
@@ -187,6 +203,7 @@ class _Run:
                 farthest = self._find_farthest(sources.size)
                 distances = farthest.get().view(self._real)
                 if distances.max() < threshold:
+                    # Distances beyond the farthest target may not be final: forget them.
                     keys = self.keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
@@ -203,9 +220,10 @@ class _Run:
             threshold = _beyond(nearest, width)
 
     def _find_farthest(self, k: int):
-        """Return the distances of the farthest targets, 0 without a target, as integers.
+        """Return the distance of the farthest target of each source, 0 without a target, as keys of
+        shape (k,).
 
-        CuPy treats subnormal numbers as 0.
+        Keys are compared in place of floats, since CuPy treats subnormal floats as 0.
         """
         if not self._target_vertices.size:
             return cp.zeros(k, self.keys.dtype)
@@ -218,6 +236,7 @@ class _Run:
         self._distances[places, cp.arange(sources.size)] = 0
         self.next.data.memset_async(0, self.next.nbytes)
         self.now.data.memset_async(0, self.now.nbytes)
+        # Sources may be the same vertex, whose mask then has several bits.
         vertices, place_of_source = np.unique(sources, return_inverse=True)
         masks = np.zeros(vertices.size, np.uint32)
         np.bitwise_or.at(

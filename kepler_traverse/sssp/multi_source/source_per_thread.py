@@ -39,7 +39,10 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the terms of the cost: those of one search, over the cores."""
+    """Return the amounts of the terms of the cost: those of one search, over the cores.
+
+    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {

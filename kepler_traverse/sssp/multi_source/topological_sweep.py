@@ -32,8 +32,10 @@ group_size = per_core(LANES)
 class SweepState(NamedTuple):
     """The memory of one thread."""
 
-    lines: np.ndarray  # (n_vertices + 1, LANES): the distances of each position of the order
-    is_reached: np.ndarray  # uint8 (n_vertices,): the positions whose lines are set
+    # float array of shape (n_vertices + 1, LANES): line p + 1 has the distances of position p of the
+    # order, a lane per source. Line 0 has the limit in each lane
+    lines: np.ndarray
+    is_reached: np.ndarray  # uint8 array of shape (n_vertices,): 1 where a position's line is set
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
@@ -53,6 +55,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
     """Return the amounts of the terms of the cost: what a sweep for several sources reaches, and
     the writing of distances.
+
+    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
     """
     lanes = min(n_sources, LANES)
     sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
@@ -189,7 +193,9 @@ def _has_overflow(edges, state, n_lanes):
 
 @njit(cache=True, nogil=True)
 def _write_rows(state, columns, rows):
-    """Write the lines as one row per source, a column per position of ``columns``."""
+    """Write the lines as one row per source, a column per position of ``columns``. Lines that are
+    not set hold distances of an earlier group, so that their columns are infinite.
+    """
     lines = state.lines
     is_reached = state.is_reached
     for begin in range(0, columns.size, _COLUMNS_AT_ONCE):

@@ -188,7 +188,7 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
     """Prove labels right, and certify what they answer from some vertices to all others, in each
     direction.
     """
-    graph = graph.to("cpu")
+    graph = graph.to("cpu")  # labels and their proofs are in host memory
     sources = of_labels.sample_sources(graph, labels)
     failures = of_labels.prove_labels(graph, labels)
     if failures:
@@ -387,7 +387,10 @@ def _rows_on_device(graph: Graph, distances: Any) -> Any:
 def _certify_batch(
     graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]
 ) -> Certificate:
-    """Certify distances of a type that fits the graph, in the way that their form allows."""
+    """Certify distances of a type that fits the graph, in the way that their form allows.
+
+    ``distances`` are ``InterleavedDistances``, ``SparseDistances`` or an array of rows.
+    """
     if isinstance(distances, InterleavedDistances):
         if _interleaved_are_valid(graph, sources, distances, limits):
             return Certificate({}, sources.size)
@@ -421,6 +424,7 @@ def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
     if limit is None:
         return [None] * n_sources
     if isinstance(limit, (list, tuple)):
+        # as numbers, so that all are checked in one way
         limit = [np.inf if source_limit is None else source_limit for source_limit in limit]
     limits = arguments.limits("limit", limit, n_sources)
     if limits is None:  # it is one number
@@ -431,7 +435,9 @@ def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
 def _certificate_of_findings(
     graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray
 ) -> Certificate:
-    """Return the certificate of the findings of ``batch.check_distances``."""
+    """Return the certificate of the findings of ``batch.check_distances``, with an example of each
+    broken rule. ``distances`` have one of the forms that ``_as_distances`` returns.
+    """
     failures = {}
     for rule, (n_violations, position, vertex) in zip(RULES, findings.tolist(), strict=True):
         if n_violations:
@@ -472,6 +478,7 @@ def _interleaved_are_valid(
     """
     if len(set(limits)) > 1 or graph.has_negative_weights:
         return False
+    # Such a check reads whole lines, with all of their lanes, also those without a source.
     if distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
     if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
@@ -566,13 +573,13 @@ def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
 
 
 class _Findings(NamedTuple):
-    """What ``single_cpu.check`` and ``single_gpu.check`` return: numbers of vertices and edges, and
-    the first vertex of some.
+    """What the passes over a traversal with predecessors have found (``check`` of ``single_cpu`` and
+    ``single_gpu``): numbers of vertices and edges, and the first vertex of some.
     """
 
     n_roots: int  # vertices that are their own predecessor
     n_bad: int  # vertices that break C2
-    first_bad: int
+    first_bad: int  # the smallest of them; the number of vertices if there is none, here and below
     n_reached: int
     n_violated: int  # edges that break C3
     first_violated: int  # vertex that such an edge leads to
@@ -634,8 +641,8 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"leads to {_name(graph, findings.first_violated)}"
         )
 
-    # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and
-    # nearly all of SSSP.
+    # If every predecessor is strictly nearer, there is no cycle, and none is looked for. This holds
+    # for all of BFS and nearly all of SSSP.
     may_circle = bool(findings.n_level or findings.n_unexplained)
     return failures | _wrong_predecessors(
         graph, result, findings.n_unexplained, findings.first_unexplained, may_circle
@@ -643,7 +650,9 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
 
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
-    """Return what ``_broken_rules`` does, for distances in int64."""
+    """Return a description of the violation per rule that a traversal breaks, for distances in
+    int64.
+    """
     findings = integer_sums.check_distances(
         graph, np.array([result.source]), result.distance[None], [result.limit]
     )

@@ -26,20 +26,18 @@ from ..graph import Graph
 TILE_BYTES = 64
 
 C1, C2, C3, C4, C5 = range(5)
+# findings without a violation: by rule the number, and the positions of the source and the vertex of
+# an example
 NOTHING = np.zeros((5, 3), np.int64)
 
 
 class Block(NamedTuple):
-    """Sources that are checked together, by their numbers, their distances, and the limit of each;
-    None where there is none.
+    """Sources that are checked together: their distances from one vertex fit into a tile."""
 
-    A tile holds distances from all of them in the type ``kind``.
-    """
-
-    sources: np.ndarray
-    distances: Array
-    kind: np.dtype
-    limits: list[Any]
+    sources: np.ndarray  # int64 array of shape (k,): vertex numbers
+    distances: Array  # of shape (k, n_vertices), in the type that the caller has
+    kind: np.dtype  # the type that they have in a tile: unsigned for hops, else their own
+    limits: list[Any]  # up to where the distances of each source are complete; None: everywhere
 
 
 # ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of

@@ -26,13 +26,14 @@ FEW = 4
 
 
 class Lanes(NamedTuple):
-    """The searches that are checked, and what is found, for all threads."""
+    """The searches that are checked, and what is found, for all threads. A lane is one search."""
 
-    # int64 array: the source of each lane, -1 for lanes without one
+    # int64 array of shape (lanes,): the source of each lane, -1 for lanes without one
     source: np.ndarray
-    # array of the type of the distances, and the largest of them: up to where each lane is complete
+    # array of shape (lanes,) of the type of the distances: up to where each lane is complete. The
+    # largest number, or infinity, means everywhere
     limits: np.ndarray
-    largest_limit: Any
+    largest_limit: Any  # the largest of them, with which all lanes are compared at once
     has_negative: bool  # whether a weight is negative
     bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each chunk of vertices begins
     # int64 array of shape (n_chunks, 5, 3), output: by rule a count, and lane and vertex of an
@@ -41,12 +42,18 @@ class Lanes(NamedTuple):
 
 
 def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
-    """See ``batch.Summaries``."""
+    """Yield the size of each block of sources, and its findings in the form of
+    ``batch.check_distances``.
+    """
     return ((len(block.sources), _check_block(graph, *block)) for block in blocks)
 
 
 def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
-    """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold."""
+    """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold.
+
+    The arguments are the fields of ``batch.Block``. Return the findings in the form of
+    ``batch.check_distances``.
+    """
     summary = NOTHING.copy()
     summary[C2] = _out_of_range(distances, limits, graph.has_negative_weights)
     wrong_sources = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
@@ -61,6 +68,7 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     bounds = divide_vertices(reverse.offsets)
     findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(key_dtype).max if key_dtype.kind == "u" else np.inf
+    # Of unsigned keys -1, which stands for unreached, becomes the largest number in either way.
     if distances.itemsize > key_dtype.itemsize:
         narrow = distances.astype(key_dtype, copy=False)
     else:
@@ -91,7 +99,8 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
         threads.run(_check_hops, len(findings), neighbors, lines, lanes, doublings)
         return _sum_findings(findings)
 
-    # Of weighted distances also C5, unless each edge leads farther.
+    # Of weighted distances also C5, unless each edge leads farther. A set bit of ``unfounded`` is a
+    # lane in which no strictly nearer vertex explains the distance of the vertex.
     unfounded = np.zeros(graph.n_vertices, np.uint16)
     incoming = Edges.of(reverse)
     threads.run(_check_sums, len(findings), incoming, lines, lanes, doublings, unfounded)
@@ -101,7 +110,7 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
         return summary
     _clear_explained(incoming, Edges.of(graph), lines, unfounded)
     lost_vertices = np.flatnonzero(unfounded)
-    if lost_vertices.size:
+    if lost_vertices.size:  # no chain of exact edges explains what is left
         bits = int(unfounded[lost_vertices[0]])
         n_lost = int(np.bitwise_count(unfounded).sum())
         lowest_lane = (bits & -bits).bit_length() - 1
@@ -113,6 +122,7 @@ def _out_of_range(distances, limits, has_negative: bool) -> tuple[int, int, int]
     """Return the number of values that are no distances (C2), and the source and vertex of an
     example.
     """
+    # Two passes that look at extremes alone decide nearly all cases.
     if distances.dtype.kind == "i":
         is_sound = distances.min(initial=UNREACHED) >= UNREACHED
     else:
@@ -182,7 +192,8 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
     """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4).
 
-    ``edges`` are those of the reversed graph.
+    ``edges`` are those of the reversed graph. ``lines``, of shape (n_vertices, lanes), has the keys
+    of each vertex. A set bit of ``wrong`` below is a lane that differs.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -203,6 +214,7 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
                     for e in range(offsets[v], offsets[v + 1]):
                         hops = lines[neighbors[e], lane]
                         best = hops if hops < best else best
+                    # the unreached plus one would become 0
                     best = lines.dtype.type(best + (best != unreached))
                     _compare(
                         findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of
@@ -212,7 +224,12 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
 
 @njit(nogil=True, cache=True)
 def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
-    """Check what ``_check_hops`` does, of distances that are not laid out in tiles."""
+    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4), without
+    tiles.
+
+    ``edges`` are those of the reversed graph. ``rows``, of shape (sources, n_vertices), has the keys
+    of each source.
+    """
     offsets = edges.offsets
     neighbors = edges.targets
     limits = lanes.limits
@@ -239,8 +256,13 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
 
 @njit(nogil=True, cache=True)
 def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded):
-    """Compare distances as ``_check_hops`` does, and set one bit per source for vertices that no
-    strictly nearer vertex explains.
+    """Compare distances with the smallest sum over the edges to each vertex, and note what differs
+    (C3 and C4). Set bits of ``unfounded``, output, where C5 is still to be shown.
+
+    ``edges`` are those of the reversed graph, and ``lines``, of shape (n_vertices, lanes), has the
+    distances of each vertex. Bit i of ``unfounded[v]`` is set if in lane i no edge from a strictly
+    nearer vertex explains the distance of v. The bits of ``wrong`` and ``is_open`` below are lanes,
+    too.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -280,6 +302,10 @@ def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded)
 def _compare(findings, lane, v, distance, smallest, limit, source_of):
     """Note a vertex whose distance is not the smallest over its in-neighbors: C3 if it is too
     large, C4 if it is too small.
+
+    ``findings``, output, are those of a chunk. ``smallest`` is the least distance that an edge brings
+    to ``v`` in the lane, ``limit`` that of the lane, and ``source_of`` the source of each lane. A
+    source needs no edge to explain its distance 0. Beyond the limit a vertex may be unreached.
     """
     if v == source_of[lane]:
         if smallest < distance:
@@ -295,7 +321,11 @@ def _compare(findings, lane, v, distance, smallest, limit, source_of):
 def _clear_explained(incoming, outgoing, keys, unfounded):
     """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit.
 
-    ``keys`` are the distances, a lane per source; ``unfounded`` has a bit per lane.
+    An edge from u to v is exact in a lane if the distance of u and its weight add up to the distance
+    of v. ``keys``, of shape (n_vertices, lanes), are the distances. Bit i of ``unfounded[v]``, uint16,
+    is set while the distance of v in lane i is not known to follow from the source. What keeps its
+    bit breaks C5. ``incoming`` are the edges of the reversed graph, so that ``sources`` below are the
+    tails of edges, and ``outgoing`` those of the graph.
     """
     in_offsets = incoming.offsets
     sources = incoming.targets
@@ -303,7 +333,7 @@ def _clear_explained(incoming, outgoing, keys, unfounded):
     offsets = outgoing.offsets
     targets = outgoing.targets
     weights = outgoing.weights
-    n_waiting = 0
+    n_waiting = 0  # set bits: each is queued once at most
     for v in range(unfounded.size):
         for lane in range(keys.shape[1]):
             n_waiting += (unfounded[v] >> lane) & 1
@@ -312,6 +342,7 @@ def _clear_explained(incoming, outgoing, keys, unfounded):
     queue = np.empty((n_waiting, 2), np.int64)  # vertex and lane
     size = head = 0
     for v in range(unfounded.size):
+        # no edges if no bit is set
         for e in range(in_offsets[v], in_offsets[v + 1] if unfounded[v] else in_offsets[v]):
             u = sources[e]
             for lane in range(keys.shape[1]):

@@ -16,7 +16,8 @@ from .batch import NOTHING
 
 
 def check_distances(graph, sources, distances, limits) -> np.ndarray:
-    """Return what ``batch.check_distances`` does.
+    """Check distances without predecessors. Return the findings in the form of
+    ``batch.check_distances``.
 
     ``distances`` are int64 of shape (n_sources, n_vertices), on either device; ``limits`` has one
     per source, None where there is none.
@@ -52,11 +53,15 @@ def _note(findings, rule, vertex):
 
 @njit(cache=True)
 def _check(edges, source, distance, limit, has_negative):
-    """Return the number of violations and an example vertex for each rule, int64 of shape (5, 2)."""
+    """Return the number of violations and an example vertex for each rule, int64 of shape (5, 2).
+
+    ``distance`` is int64 of shape (n,), the largest integer where unreached. C3 to C5 are checked only
+    if C1 and C2 hold.
+    """
     findings = np.zeros((5, 2), np.int64)
     n = distance.size
     lowest = np.int64(0)
-    if has_negative:
+    if has_negative:  # searches refuse graphs whose weights add up to 2^62 or more
         lowest = np.int64(-(2**62))
     if distance[source] != 0:
         _note(findings, 0, source)
@@ -66,8 +71,8 @@ def _check(edges, source, distance, limit, has_negative):
     if findings[0, 0] or findings[1, 0]:
         return findings
 
-    # Whether an edge explains the distance; and whether one from a strictly nearer vertex does, or
-    # a chain of edges that begins with such a one.
+    # True in ``is_tight``: an edge explains the distance. True in ``is_founded``: an edge from a
+    # strictly nearer vertex does, or a chain of edges that begins with such a one, or it is the source.
     is_tight = np.zeros(n, np.bool_)
     is_founded = np.zeros(n, np.bool_)
     is_founded[source] = True
@@ -87,8 +92,9 @@ def _check(edges, source, distance, limit, has_negative):
 def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
     """Note each edge that allows a shorter distance, and mark the vertices that an edge explains.
 
-    ``marks``: which vertices are explained by an edge, and which of them by one from a strictly
-    nearer vertex; with negative weights nearer vertices may form a cycle, and none counts.
+    ``marks``: two bool arrays of shape (n,), output. True in the first: an edge explains the distance
+    of the vertex. True in the second: an edge from a strictly nearer vertex does. With negative
+    weights nearer vertices may form a cycle, so that the second stays as it is.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -99,6 +105,7 @@ def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
+            # a sum that overflows shortens nothing and explains nothing
             if weights[e] > 0 and distance[u] >= MAX_INTEGER - weights[e]:
                 continue
             candidate = distance[u] + weights[e]
@@ -111,7 +118,9 @@ def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
 
 @njit
 def _extend_chains(edges, distance, is_founded):
-    """Mark what a chain of edges that explain distances reaches from the vertices that are marked."""
+    """Mark all vertices that a chain of edges reaches from one that is marked in ``is_founded``, if
+    each edge explains the distance of its head.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights

@@ -30,7 +30,7 @@ def sample_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
     n = labels.n_vertices
     rows_per_hub = np.bincount(labels.inward.hubs, minlength=n)
     busiest = labels.order[np.argsort(-rows_per_hub, kind="stable")[:_SAMPLE]]
-    seed = int(graph.fingerprint[:15], 16)
+    seed = int(graph.fingerprint[:15], 16)  # so that a graph always has the same sample
     random_vertices = np.random.default_rng(seed).integers(0, n, min(_SAMPLE, n))
     return np.unique(np.concatenate([busiest, random_vertices])).astype(np.int64)
 
@@ -63,8 +63,8 @@ def prove_labels(graph: Graph, labels: HubLabels) -> dict[str, str]:
 def answers_to_all(
     graph: Graph, labels: HubLabels, sources: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield some sources at a time, and the distances that labels answer from them to all vertices,
-    of shape (sources, n).
+    """Yield some of the sources at a time, as many as bounded memory allows, and the distances that
+    labels answer from them to all vertices, of shape (sources, n).
     """
     n = graph.n_vertices
     all_vertices = np.arange(n)
@@ -81,7 +81,7 @@ def find_fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) 
     inward = labels.inward
     is_sampled = np.zeros(labels.n_vertices, bool)
     is_sampled[labels.rank[sources]] = True
-    # All rows of these hubs, and the vertex whose label has each.
+    # All rows of these hubs, and per row the vertex whose label has it. Rows name hubs by rank.
     rows = np.flatnonzero(is_sampled[inward.hubs])
     vertices = labels.order[np.searchsorted(inward.offsets, rows, side="right") - 1]
     hubs = labels.order[inward.hubs[rows]]

@@ -27,15 +27,18 @@ CHUNK = 1 << 15
 class Result(NamedTuple):
     """What is checked, of shape (n_vertices,) each."""
 
-    distance: np.ndarray
-    predecessor: np.ndarray
+    distance: np.ndarray  # hops, keys of ``_as_keys``, or weighted distances
+    predecessor: np.ndarray  # vertex numbers, NO_PREDECESSOR for none; of a source itself
 
 
 class Chunks(NamedTuple):
     """The chunks of vertices that threads take."""
 
-    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each begins
-    counts: np.ndarray  # int64 array of shape (n_chunks, 3), output: what was found in each
+    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): the first vertex of each, and n
+    # int64 array of shape (n_chunks, 3), output, of each chunk. Of vertices: roots, those that break
+    # C2, and those reached. Of edges: vertices with an edge that breaks C3, vertices that an edge
+    # from their predecessor explains, and vertices that are no farther than their predecessor
+    counts: np.ndarray
 
     @classmethod
     def of(cls, bounds: np.ndarray) -> Chunks:
@@ -116,8 +119,8 @@ def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int
         edges = Neighbors(reverse.offsets, neighbors)
         threads.run(_check_hops, n_chunks, edges, Result(keys, predecessor), farthest, chunks)
     else:
-        # A vertex that was not reached is in the wrong from the first distance beyond the limit
-        # downwards.
+        # An edge that brings at most the limit to an unreached vertex breaks C3. ``beyond`` is the
+        # next number, because kernels ask whether something is smaller.
         if np.isinf(limit):
             beyond = limit
         else:
@@ -126,7 +129,8 @@ def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int
         checked_result = Result(distance, predecessor)
         threads.run(_check_weighted, n_chunks, weighted, checked_result, beyond, source, chunks)
 
-    # Where something is wrong, another pass says what.
+    # Chunks count vertices only. Where something is wrong, another pass counts edges and finds the
+    # first vertices. The source alone needs no edge that explains it.
     n_violated, n_explained, n_level = chunks.counts.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, n_level])
     if n_violated or n_explained != n_reached - 1:
@@ -149,7 +153,9 @@ def _as_keys(distance) -> np.ndarray:
 
 
 def _with_padding(neighbors) -> np.ndarray:
-    """Return the neighbors, of which there are sixteen at least: those of one comparison."""
+    """Return the neighbors, with zeros behind them if there are fewer than one comparison reads:
+    sixteen.
+    """
     if neighbors.size >= SIXTEEN:
         return neighbors
     return np.append(neighbors, np.zeros(SIXTEEN, neighbors.dtype))
@@ -240,7 +246,9 @@ def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
 
 @njit(nogil=True, cache=True)
 def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
-    """Count what ``_count_hops`` does, for weighted distances."""
+    """Count per chunk the roots, the vertices that are out of range, and those reached, for weighted
+    distances.
+    """
     distance = result.distance
     predecessor = result.predecessor
     bounds = chunks.bounds
@@ -266,23 +274,22 @@ def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
 
 
 class _Expected(NamedTuple):
-    """What the edges to a vertex should bring: nothing less than ``least``, and that from the
-    predecessor exactly ``distance``.
-    """
+    """What the edges to a vertex should bring: the distance or key of their tail plus the weight."""
 
-    least: Any
-    distance: Any
+    least: Any  # no edge may bring less
+    distance: Any  # the edge from the predecessor brings exactly this
     predecessor: int
 
 
 @njit(inline="always")
 def _compare_edges(neighbors, values, first, begin, end, expected):
-    """Return the bits of the edges to a vertex that bring less than they may, and of those that
-    explain the distance.
+    """Return two words, of which each is 0 unless one of the edges to a vertex brings less than it
+    may, and unless one explains the distance.
 
     The edges are ``begin`` to ``end - 1``. ``values`` has what each edge brings, from the edge
-    ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a time, and the last
-    sixteen may overlap those before.
+    ``first`` on, behind ``SIXTEEN`` unused places. Edges are compared sixteen at a time. The window
+    never reaches beyond the last neighbor, so it may begin with edges of other vertices, and even
+    before ``first``; ``is_inside`` leaves out all that are not asked for.
     """
     less = same = np.uint64(0)
     n_left = end - begin
@@ -326,8 +333,9 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
-        # What each edge of the chunk brings, in the order of the edges.
+        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their tails.
         sources = neighbors[first : offsets[end]]
+        # Windows may begin before the first edge of the chunk, and end behind the last one.
         values = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
         for i in range(sources.size):
             values[i + SIXTEEN] = keys[np.uint64(sources[i])]
@@ -345,7 +353,7 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
             if key == unreached:
                 bound = farthest
             else:
-                bound = keys.dtype.type(key - (key > 0))
+                bound = keys.dtype.type(key - (key > 0))  # not below 0, as keys are unsigned
             expected = _Expected(bound, keys.dtype.type(key - 1), p)
             less, same = _compare_edges(neighbors, values, first, begins[v], ends[v], expected)
             n_violated += less != 0
@@ -358,10 +366,11 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
 
 @njit(nogil=True, cache=True)
 def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks):
-    """Count per chunk what ``_check_hops`` does, and the vertices no farther than their
-    predecessor.
+    """Count per chunk the vertices with edges that break C3, those that an edge from their
+    predecessor explains, and those that are no farther than their predecessor.
 
-    An unreached vertex is too far from a distance below ``beyond`` on.
+    ``edges`` are those of the reversed graph. An edge that brings less than ``beyond`` to an
+    unreached vertex breaks C3: ``beyond`` is the first number after the limit.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -376,7 +385,7 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
-        # What each edge of the chunk brings, in the order of the edges.
+        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their tails.
         sources = neighbors[first : offsets[end]]
         chunk_weights = weights[first : offsets[end]]
         values = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
@@ -401,6 +410,7 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
             n_level += (
                 is_reached
                 & (begin + v != source)
+                # in place of -1 any vertex, which does not count
                 & (distance[np.uint64(p if is_reached else 0)] >= d)
             )
         counts[chunk, 0] = n_violated

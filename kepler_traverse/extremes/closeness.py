@@ -132,8 +132,18 @@ def top_closeness(
 
 
 class _Closeness:
-    """The vertices of the highest closeness: ``vertices``, ``values``, ``reached`` and ``sums``,
-    NumPy, in their order.
+    """The vertices of the highest closeness, and bounds of that of all others.
+
+    - ``vertices``, ``reached``, ``sums``: int64, NumPy, of shape (k,) or less: vertex numbers, the
+      vertices that each one reaches, and the sums of their distances, by descending closeness.
+    - ``values``: float64, NumPy, of the same shape: the closeness.
+    - ``_labels``: of shape (n,): the (strongly) connected component of each vertex.
+    - ``_sizes``: NumPy: the vertices of each component.
+    - ``_reach``: two int64 arrays of shape (n,): a lower and an upper bound of the number of vertices
+      that each vertex reaches.
+    - ``_bound``: float64 of shape (n,): an upper bound of the closeness of each vertex.
+    - ``_open``: bool of shape (n,). True: the vertex was neither searched from nor proved to be behind
+      the first k.
     """
 
     def __init__(self, searches: Searches, k: int) -> None:
@@ -147,7 +157,6 @@ class _Closeness:
         if not n:
             return
 
-        # the (strongly) connected component of each vertex, and the vertices of each component
         self._labels = self._xp.asarray(
             strong_components(to_host(self.graph.offsets), to_host(self.graph.targets))
         )
@@ -157,7 +166,7 @@ class _Closeness:
             self._bound = self._bound_by_weight(most)
         else:
             self._bound = self._bound_by_walks(most, least == most)
-        self._open = self._xp.ones(n, bool)  # neither searched from nor proved to be behind
+        self._open = self._xp.ones(n, bool)
         self._find_first_k(min(k, n))
 
     def _find_first_k(self, k: int) -> None:
@@ -229,8 +238,10 @@ class _Closeness:
         ]
 
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the vertices that searches which end early do not prove to be behind the first k,
-        and edges visited.
+        """Search from each of some vertices until it is proved to be behind the first k.
+
+        Return the vertices of which that is not proved, so that they need complete searches, and the
+        number of edges visited.
         """
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
         kth_value = float(self.values[-1])
@@ -244,6 +255,7 @@ class _Closeness:
                 f"the search from vertex {wrong_vertex!r} returned wrong distances"
             )
         self._open[numbers[verdicts == cpu.BELOW]] = False
+        # A certificate visits each edge once more.
         return numbers[verdicts == cpu.OPEN], edges * (1 + self._searches.certified)
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
@@ -314,8 +326,9 @@ class _Closeness:
     ) -> None:
         """Bound the closeness of the other vertices of the component by the distances from one.
 
-        ``least_sums`` has lower bounds of sums, per vertex if there are weights, and else as
-        ``_least_hops`` returns them.
+        ``least_sums`` has lower bounds of the sums of distances. With weights it has one per vertex.
+        Without, it has one per level, from which the degree of a vertex is still to be subtracted.
+        ``n_inside`` is the number of vertices that each vertex of the component reaches.
         """
         xp = self._xp
         if not self._weighted and self.graph.device == "cpu":
@@ -341,8 +354,8 @@ class _Closeness:
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
     def _least_hops(self, counts: Array) -> Array:
-        """Return, per level, a lower bound of the sum of hops of its vertices, plus the degree of
-        the vertex.
+        """Return, per level, a lower bound of the sum of hops from a vertex of that level to all
+        others, plus the degree of the vertex.
 
         ``counts`` is the number of vertices per level of the search that bounds them.
         """
@@ -351,8 +364,10 @@ class _Closeness:
         n_until = xp.cumsum(counts)
         hops_until = xp.cumsum(counts * level)
         n_next = xp.append(counts[1:], 0)
-        # Of a vertex at a level: those at a level x beyond are x - level away at least, and all but
-        # its neighbors 2. The degree is subtracted later.
+        # Of a vertex at a level: those at a level x beyond are x - level away at least. All but itself
+        # and its neighbors are 2 away at least. So those of the next level count once more, and those
+        # that this inequality does not bound count 2. Neighbors count 1 too much: that is the degree.
+        # In an undirected graph those at a level x before are level - x away at least.
         least_sums = (hops_until[-1] - hops_until) - level * (n_until[-1] - n_until) + n_next
         if self.graph.directed:
             return least_sums + 2 * n_until - 2
@@ -418,8 +433,8 @@ class _Closeness:
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
         """Return a bound of the closeness of each vertex by the number of walks of each length.
 
-        ``most`` bounds the number of vertices that it reaches, ``is_exact`` says where that is the
-        number.
+        ``most`` bounds the number of vertices that it reaches, itself included. ``is_exact``, bool, is
+        True where it reaches exactly so many.
         """
         xp = self._xp
         graph = self.graph
@@ -431,6 +446,7 @@ class _Closeness:
         best_bound = xp.zeros(graph.n_vertices)
 
         for length in range(1, _WALK_LEVELS + 1):
+            # at most as many vertices at this distance as walks end there
             n_at_length = xp.minimum(walks, n_left)
             covered = covered + n_at_length
             sums = sums + length * n_at_length

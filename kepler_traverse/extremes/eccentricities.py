@@ -340,8 +340,10 @@ def _find_extreme(graph: Graph, name: str, **options: Any) -> Any:
 
 
 class _Bounds:
-    """Lower and upper bounds of one number per vertex: arrays of shape (n,) of the type ``dtype``,
-    on the graph's device. ``searched``, bool: where both are the number itself.
+    """Lower and upper bounds of one number per vertex, in arrays of shape (n,) of NumPy or CuPy.
+
+    - ``low``, ``high``: the bounds, of the type ``dtype``: 0 and the largest number at first.
+    - ``searched``: bool; True where a search has found the number, which both bounds then are.
     """
 
     def __init__(self, xp: Any, n: int, dtype: np.dtype) -> None:
@@ -369,6 +371,14 @@ class _Bounds:
 class _Eccentricities:
     """Bounds of all eccentricities, and the searches that tighten them until the extremes are
     decided.
+
+    - ``out``, ``back``: bounds of the eccentricities e of the module's docstring, and of e'. One
+      object for an undirected graph.
+    - ``dtype``: type of the bounds: int32 or int64 for hops and integer weights, else float64.
+    - ``_xp``: NumPy or CuPy, of which the bounds and ``_tie`` are arrays.
+    - ``_is_exact``: whether distances are integers, so that no bound needs widening for rounding.
+    - ``_widening``: the factor by which bounds of rounded sums are widened; 1 for integers.
+    - ``_tie``: of shape (n,), from 0 to below 1: larger degrees come first among equal bounds.
     """
 
     def __init__(self, searches: Searches) -> None:
@@ -376,6 +386,8 @@ class _Eccentricities:
         self.graph = searches.graph
         n = self.graph.n_vertices
         self.dtype = bound_dtype(self.graph, searches.algorithm)
+        # ``Searches`` returns float distances on the host, whatever the device of the graph: CuPy would
+        # treat subnormal numbers as 0. So their bounds are on the host, too.
         if self.dtype.kind == "f":
             self._xp = np
         else:
@@ -388,7 +400,6 @@ class _Eccentricities:
         else:
             self._widening = _widening(self.graph)
 
-        # Of the eccentricities e of the module's docstring, and of e'.
         self.out = _Bounds(self._xp, n, self.dtype)
         if self.graph.directed:
             self.back = _Bounds(self._xp, n, self.dtype)
@@ -403,7 +414,7 @@ class _Eccentricities:
         if self._xp is np:
             degrees = to_host(degrees)
         self._tie = degrees / (int(degrees.max()) + 1)
-        if n == 1:
+        if n == 1:  # there is no other vertex, so no search is needed
             self.out.settle(0, 0)
 
     @property
@@ -446,7 +457,7 @@ class _Eccentricities:
 
             # Few sources at first, as each profits from the bounds of those before.
             wide_rounds = rounds - _NARROW_ROUNDS
-            size = 2
+            size = 2  # one vertex of large upper and one of small lower bound
             if wide_rounds >= 0:
                 # Where very many vertices must be searched, time per round matters more than their
                 # choice.
@@ -460,8 +471,10 @@ class _Eccentricities:
             rounds += 1
 
     def _undecided(self, wanted: set[str]) -> tuple[Array, Array]:
-        """Return which vertices may have the largest, and which the smallest eccentricity, as far
-        as what is wanted depends on it.
+        """Return which vertices must still be decided, as two bool arrays of shape (n,).
+
+        In the first, True is a vertex that may have the largest eccentricity, in the second one that
+        may have the smallest, as far as the names in ``wanted`` depend on it.
         """
         low = self.out.low
         high = self.out.high
@@ -531,6 +544,7 @@ class _Eccentricities:
 
     def _search(self, numbers: np.ndarray, backward: bool = False) -> None:
         """Search from some vertices, and tighten the bounds of all others by their distances."""
+        # the bounds of the eccentricities in the direction of these searches, and against it
         along, against = (self.back, self.out) if backward else (self.out, self.back)
         for vertex, distance in self._searches.iter_distances(numbers, backward):
             along.settle(vertex, distance.max())
@@ -552,6 +566,7 @@ class _Eccentricities:
             return
         along.raise_low(eccentricity - distance)
         against.raise_low(distance)
+        # Upper bounds are the largest number until a search has lowered them.
         half = np.iinfo(self.dtype).max // 2
         if int(high_against) <= half and int(eccentricity) <= half:  # the sum cannot overflow
             against.lower_high(distance + high_against)
@@ -601,6 +616,8 @@ def require_connected(
     """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)
+    # A search in each direction from any vertex shows it. Its distances are not needed: reading them
+    # raises the error.
     for backward in (False, True)[: 1 + component.directed]:
         for _ in searches.iter_distances(np.zeros(1, np.int64), backward):
             pass
@@ -613,12 +630,15 @@ def _induced(graph: Graph, members: Array) -> Graph:
     between its vertices are those in the whole graph: each path between them stays inside.
     """
     xp = namespace(graph.offsets)
+    # the number of each vertex in the part, -1 for a vertex that is not in it
     new_number = xp.full(graph.n_vertices, -1, index_dtype(graph.n_vertices))
     new_number[members] = xp.arange(members.size, dtype=new_number.dtype)
-    # A running count of the beginnings of adjacency lists gives the head of each edge.
+    # A running count of the beginnings of adjacency lists gives the tail of each edge. True in
+    # ``is_inside``: both ends of the edge are in the part.
     n_lists_begun = xp.bincount(graph.offsets[1:-1], minlength=graph.n_edges + 1)[: graph.n_edges]
     is_inside = (new_number[xp.cumsum(n_lists_begun)] >= 0) & (new_number[graph.targets] >= 0)
 
+    # the edges of the part before each edge of the graph; their differences are the new degrees
     edges_before = xp.zeros(graph.n_edges + 1, np.int64)
     xp.cumsum(is_inside, out=edges_before[1:])
     degrees = (edges_before[graph.offsets[1:]] - edges_before[graph.offsets[:-1]])[members]

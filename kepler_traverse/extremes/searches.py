@@ -32,7 +32,9 @@ _WASTE = 3
 class Searches:
     """Searches from vertices of a graph, in groups; ``count`` is their number.
 
-    ``certified``: whether each distance is certified before it is returned.
+    ``certified``: whether each distance is certified before it is returned. ``_plans`` has a plan by
+    direction (True: in the reverse graph) and group size. ``_groups_save_time`` is None until
+    ``widest`` has estimated it.
     """
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
@@ -103,6 +105,7 @@ class Searches:
         Plans are kept. Those of one direction share what the first one has learned of the graph.
         """
         size = next((group for group in GROUPS if n_sources <= group), GROUPS[-1])
+        # An undirected graph is its own reverse, so that both directions share plans.
         is_reversed = backward and graph is not self.graph
         if (is_reversed, size) in self._plans:
             return self._plans[is_reversed, size]

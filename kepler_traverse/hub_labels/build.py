@@ -51,16 +51,16 @@ class Above(NamedTuple):
     """What the labels of a level are made of."""
 
     edges: Edges  # from each rank to higher levels
-    labels: LabelLists  # of higher levels, in the direction of the edges
-    labels_back: LabelLists  # those of the other direction
-    unreached: np.integer
+    labels: LabelLists  # finished labels of higher levels, in the direction of the edges
+    labels_back: LabelLists  # those of the other direction, by which candidates are tested
+    unreached: np.integer  # in ``dense``: a rank that is no candidate
 
 
 class Scratch(NamedTuple):
-    """Candidates of some vertices that follow each other."""
+    """Candidates of some ranks that follow each other; those that are kept become their labels."""
 
-    places: np.ndarray  # int64 array of shape (n + 1,): where those of each vertex begin
-    hubs: np.ndarray  # int32 array of shape (places[-1],) or more
+    places: np.ndarray  # int64 array of shape (n + 1,): where those of each rank begin
+    hubs: np.ndarray  # int32 array of shape (places[-1],) or more: ranks
     distances: np.ndarray  # of the same shape, of the type of the sums
     counts: np.ndarray  # int64 array of shape (n,), output: rows of each finished label
 
@@ -132,7 +132,15 @@ def heights(offsets, heads, offsets_back, heads_back):
 
 
 class _GrowingLists:
-    """The label lists of one direction, while levels are added to them, in the order of the ranks."""
+    """The label lists of one direction, while levels are added to them, in the order of the ranks.
+
+    - ``_offsets``: int64 of shape (n + 1,): where the rows of each rank begin. Ranks that have no
+      label yet begin where the last label ends.
+    - ``_hubs``, ``_distances``: the rows, int32 and of the type of sums, with space behind them.
+    - ``_scratch``: hubs and distances of ``Scratch``.
+    - ``_dense``: per thread an array of shape (n,) with the sum of each candidate of a rank, all
+      unreached before and after.
+    """
 
     def __init__(self, n_vertices: int, dtype: np.dtype, likely_rows: int):
         self._offsets = np.zeros(n_vertices + 1, np.int64)
@@ -156,6 +164,7 @@ class _GrowingLists:
         ``edges`` lead from each to higher levels, and ``labels_back`` are those of the other
         direction.
         """
+        # A candidate is a row of a neighbor above: count those of each edge of the level.
         sizes = np.diff(self._offsets)[edges.heads[edges.offsets[first] : edges.offsets[last]]]
         candidates_before = np.concatenate([[0], np.cumsum(sizes)])
         # candidates at most, and the vertex itself, of all before each rank of the level
@@ -340,7 +349,9 @@ def _is_answered(hub, distance, labels_back, dense, unreached):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def forget_candidates(v, edges, labels, dense, unreached):
-    """Undo what ``write_candidates`` has written to ``dense``."""
+    """Set the places of the candidates of ``v`` in ``dense`` to ``unreached``, after
+    ``write_candidates``.
+    """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         clear(edges.heads[e], labels, dense, unreached)
 

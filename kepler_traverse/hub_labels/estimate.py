@@ -81,13 +81,14 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
     if not n:
         return LabelEstimate(0.0, 0.0, 0, 0, 0.0, 0)
 
-    # By the vertices above some, as many of which are hubs as usual.
+    # A first guess: count the vertices above a few, of which the usual share are hubs.
     numbers = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     sample = np.sort(hierarchy.position[numbers].astype(np.int64))
     mean_above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
     hubs = _TYPICAL_HUB_SHARE * mean_above
 
-    # By the labels of as many vertices as can be built in short time; of none if they are too long.
+    # Then the labels of as many vertices as can be built in short time; of none if even the smallest
+    # likely labels are too long to pay.
     if _MIN_HUB_SHARE * mean_above > MAX_HUBS:
         sample = sample[:0]
     positions = _all_above(hierarchy, sample)
@@ -140,7 +141,7 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
 
 
 def _mean_above(hierarchy: Hierarchy, positions: np.ndarray) -> float:
-    """Return how many positions are above one, on average."""
+    """Return how many positions are above each of some, on average."""
     sizes = [_all_above(hierarchy, positions[i : i + 1]).size for i in range(positions.size)]
     return float(np.mean(sizes))
 
@@ -152,11 +153,16 @@ def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _positions_above(targets, upward, downward):
-    """Compute ``_all_above``."""
+    """Return the positions above some, these included, int64 in ascending order.
+
+    ``targets`` are positions. ``upward`` and ``downward`` lead from each position to those above it.
+    Position 0 is the top, so a position above another has a smaller number.
+    """
     n = upward.offsets.size - 1
-    is_marked = np.zeros(n, np.uint8)
+    is_marked = np.zeros(n, np.uint8)  # 1 for a target, and for what is above one
     for target in targets:
         is_marked[target] = 1
+    # From the bottom to the top, so that a position is marked before its own edges are followed.
     for p in range(n - 1, -1, -1):
         if is_marked[p]:
             for e in range(upward.offsets[p], upward.offsets[p + 1]):
@@ -169,6 +175,9 @@ def _positions_above(targets, upward, downward):
 def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
     """Return the hierarchy of some positions, which ascend; all that is above them must be among
     them.
+
+    They are numbered anew in their order. Each new position is its own vertex number, since the
+    labels are only counted.
     """
     numbers = np.arange(positions.size, dtype=np.int32)
     upward = _edges_between(hierarchy.upward, positions)

@@ -24,7 +24,11 @@ ENTRIES = (_PAIRS,)
 
 
 class LabelsOnGpu:
-    """The arrays of ``HubLabels`` on the current GPU."""
+    """The arrays of ``HubLabels`` on the current GPU.
+
+    ``_arrays`` has them by the names that kernels take: ``rank``; ``offsets``, ``hubs`` and
+    ``distances`` of the outward labels; and the same with ``_in`` of the inward ones.
+    """
 
     def __init__(self, labels: Any):
         self._dtype = labels.dtype

@@ -39,20 +39,23 @@ _NONE = -1
 
 
 class Rows(NamedTuple):
-    """What is checked of the rows of one direction."""
+    """The rows of one direction, which are checked, and what they are compared with."""
 
-    edges: Edges  # from each rank to smaller ranks, in the direction of the rows
-    labels_ahead: LabelLists  # of that direction
-    labels_back: LabelLists  # of the other direction
-    unreached: np.integer
+    edges: Edges  # of the hierarchy, from each rank to smaller ranks, in the direction of the rows
+    labels_ahead: LabelLists  # the labels whose rows are checked
+    labels_back: LabelLists  # those of the other direction, by which pairs are answered
+    unreached: np.integer  # what stands for no path
 
 
 class Sides(NamedTuple):
-    """The edges of a hierarchy, and which of them an edge of the graph has the weight of."""
+    """The edges of a hierarchy by rank, and which of them are explained so far (rule L3)."""
 
+    # upward, downward: from each rank to smaller ranks, and to each rank from smaller ranks
     upward: Edges
     downward: Edges
-    # explained, explained_down: uint8 arrays, output; one array if both sides are the same
+    # explained, explained_down: uint8 arrays with one value per edge of each side, output: 1 if an
+    # edge of the graph, or the sum of two edges by way of a lower vertex, has its weight. One array
+    # if both sides are the same
     explained: np.ndarray
     explained_down: np.ndarray
 
@@ -128,7 +131,7 @@ def _find_fault_of_rows(
 ) -> Fault | None:
     """Check L2 and L4: the rows of one direction."""
     n = labels.n_vertices
-    faults = np.full(3, n, np.int64)
+    faults = np.full(3, n, np.int64)  # by kind of fault, the smallest rank that has it; n for none
     scratch = [
         [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.count())]
         for _ in range(2)
@@ -151,7 +154,7 @@ def _find_fault_of_edges(
 ) -> Fault | None:
     """Check L3 and L5: the edges of the hierarchy, which are by rank, and of the graph."""
     n = labels.n_vertices
-    faults = np.full(2, n, np.int64)
+    faults = np.full(2, n, np.int64)  # by kind of fault, the smallest rank that has it; n for none
     explained = [np.zeros(edges.heads.size, np.uint8) for edges in (upward, downward)]
     if labels.is_symmetric:
         explained[1] = explained[0]
@@ -184,8 +187,8 @@ def _find_fault_of_edges(
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _sum_up(v, edges, labels_ahead, sums):
-    """Write the smallest sum over an edge of v and a row of the vertex above to ``sums``, at each
-    hub.
+    """Write to ``sums``, at each hub of a vertex above v, the smallest sum of an edge from v and
+    the row of the vertex above.
     """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
@@ -205,10 +208,11 @@ def _has_other_sums(v, labels_ahead, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _check_answers(v, rows, faults, sums, label):
-    """Compare the answer at each hub of v's sums with the sum, and with the row of v; the sums are
-    cleared.
+    """Compare what labels answer for v and each hub that has a sum with that sum, and with the row of
+    v if there is one. The sums become unreached again.
 
-    ``label`` has the label of v, laid out by hub.
+    ``sums`` and ``label``, both of shape (n,), have the sums of ``_sum_up`` and the label of v at the
+    place of each hub. ``faults`` receives v where it is the smallest rank at fault.
     """
     edges = rows.edges
     labels_ahead = rows.labels_ahead
@@ -251,8 +255,10 @@ def _check_rows(next_item, n_items, rows, faults, sums, label):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_covered(tail, head, weight, sides, answers):
-    """Return whether an edge between two ranks is in the hierarchy with ``weight``, which is marked
-    as explained, or less; or is answered by at most that.
+    """Return whether the hierarchy has an edge between two ranks of at most ``weight``, or labels
+    answer the pair by at most that.
+
+    An edge of the hierarchy that has exactly this weight is marked as explained.
     """
     if head < tail:
         edges = sides.upward

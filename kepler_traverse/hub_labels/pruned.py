@@ -42,15 +42,20 @@ _NS_PER_ROW = 2000.0  # of the only thread
 
 
 class Growing(NamedTuple):
-    """The labels of one direction while searches add rows: blocks that follow each other."""
+    """The labels of one direction while searches add rows. The rows of a label are in a chain of
+    blocks. Labels and hubs are ranks.
+    """
 
-    hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK)
-    distances: np.ndarray  # int64 array of that shape
-    following: np.ndarray  # int64 array of shape (n_blocks,): the next block of the same label
-    first: np.ndarray  # int64 array of shape (n,): the first block of each label, -1 without
+    hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK): the hub of each row
+    distances: np.ndarray  # int64 array of that shape: in units
+    # int64 array of shape (n_blocks,): the next block of the same label; -1 if it has no further one
+    following: np.ndarray
+    # first, last: int64 arrays of shape (n,): the first and the last block of each label; -1 while
+    # the label has no row
+    first: np.ndarray
     last: np.ndarray
-    sizes: np.ndarray  # int64 array of shape (n,): rows
-    used: np.ndarray  # int64 array of shape (1,): blocks
+    sizes: np.ndarray  # int64 array of shape (n,): the rows of each label
+    used: np.ndarray  # int64 array of shape (1,): the blocks that labels have taken
 
     @classmethod
     def of(cls, n: int, n_blocks: int) -> Growing:
@@ -79,21 +84,21 @@ class Growing(NamedTuple):
 class SearchScratch(NamedTuple):
     """Memory of a search, of shape (n,) each."""
 
-    # dense, tentative: int64: the label of the root, by hubs; distances from the root; both
-    # unreached before and after
+    # int64: the distance of each hub in the label of the root. All unreached before and after
     dense: np.ndarray
+    # int64: the smallest distance of each rank from the root so far. All unreached before and after
     tentative: np.ndarray
-    touched: np.ndarray  # int32: the ranks that have a distance
+    touched: np.ndarray  # int32: the ranks that have a tentative distance, to be reset at the end
 
 
 class Ranks(NamedTuple):
     """A graph by rank: its order, and the edges from and to each rank."""
 
     order: np.ndarray  # int32 array of shape (n,): the vertex of each rank
-    rank: np.ndarray
-    ahead: Edges
-    back: Edges  # the same object for an undirected graph
-    unit: float
+    rank: np.ndarray  # int32 array of shape (n,): the rank of each vertex; 0 is the top
+    ahead: Edges  # from each rank, with lengths in units
+    back: Edges  # to each rank; the same object for an undirected graph
+    unit: float  # the power of two that lengths are multiples of
 
     @property
     def sides(self) -> list[Edges]:
@@ -139,6 +144,7 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
     n_affordable = int(_SAMPLED_EDGES / max(graph.n_edges, 1))
     n_searches = min(n, max(_MIN_SAMPLE, min(n_affordable, _MAX_SAMPLE)))
 
+    # a fixed seed, so that a graph always has the same estimate
     numbers = np.random.default_rng(0).permutation(n)[:n_searches]
     dtype = np.dtype(np.int32 if metric == "hops" else np.int64)
     counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
@@ -167,7 +173,7 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
         lists = [labels._replace(distances=labels.distances.astype(np.int32)) for labels in lists]
         sides = [edges._replace(weights=edges.weights.astype(np.int32)) for edges in sides]
 
-    # The first and the last direction, which are the same of an undirected graph.
+    # Below, index 0 is outward and index -1 inward; an undirected graph has one direction for both.
     height = heights(sides[0].offsets, sides[0].heads, sides[-1].offsets, sides[-1].heads)
     n_shortcuts = sum(map(_count_shortcuts, sides, ranks.sides))
 
@@ -201,7 +207,7 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
     scratch = SearchScratch(np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32))
     next_rank = 0
     while next_rank < n:
-        # A search adds a block to each label at most.
+        # A search adds at most one block to each label.
         for i, labels in enumerate(growing):
             if labels.used[0] + n > labels.following.size:
                 growing[i] = labels.with_space(n + int(labels.used[0]) // 2)
@@ -256,7 +262,8 @@ def _count_shortcuts(edges: Edges, graph_edges: Edges) -> int:
     graph_pairs = number_pairs(graph_edges)
     pairs = number_pairs(edges)
     order = np.argsort(graph_pairs)
-    # The place of each edge among those of the graph, if it is one of them; else any place.
+    # The place of each edge among those of the graph, if it is one of them; else any place, which the
+    # comparison below shows.
     places = order[
         np.minimum(np.searchsorted(graph_pairs, pairs, sorter=order), graph_pairs.size - 1)
     ]
@@ -335,8 +342,9 @@ def _search(root, edges, root_labels, grown_labels, scratch):
 
     while heap:
         distance, rank = heapq.heappop(heap)
-        if distance > tentative[rank]:
+        if distance > tentative[rank]:  # an entry that a shorter path has replaced
             continue
+        # Labels so far answer no more than that distance: the search ends here.
         if rank != root and _is_covered(rank, distance, grown_labels, dense):
             continue
         _add_row(rank, root, distance, grown_labels)
@@ -395,7 +403,8 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
     """Set ``is_edge``, uint8, of the rows that are edges of the hierarchy.
 
     ``dense``, of shape (n,), is all unreached, before and after. ``between``, int32 of shape (n,),
-    is -1 before; it has the last rank of which two rows sum up to the row of each hub.
+    is -1 before. In it a hub has the number of the last rank whose row for that hub is the sum of
+    two rows by way of a rank between. So it need not be cleared from rank to rank.
     """
     offsets = lists.offsets
     hubs = lists.hubs
@@ -434,7 +443,7 @@ def count_hubs(source, edges):
 
     while heap:
         distance, rank = heapq.heappop(heap)
-        if distance > tentative[rank] or highest[rank] < 0:
+        if distance > tentative[rank] or highest[rank] < 0:  # replaced, or settled before
             continue
         highest_on_path = highest[rank]
         highest[rank] = -1  # settled

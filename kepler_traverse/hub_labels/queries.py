@@ -18,19 +18,19 @@ _NO_MATCH = 62  # bits by which the sum of two hubs that differ is moved beyond 
 
 
 class BothLabels(NamedTuple):
-    """What answers pairs: the ``LabelLists`` of both directions, and what stands for no path."""
+    """What answers pairs, as compiled code takes it."""
 
-    outward: Any
-    inward: Any
-    unreached: np.integer
+    outward: Any  # ``LabelLists``: distances from each rank to its hubs
+    inward: Any  # ``LabelLists``: distances to each rank from its hubs
+    unreached: np.integer  # what stands for no path
 
 
 class PairLists(NamedTuple):
-    """Targets of some sources, as ranks: those of the i-th source lie between two offsets."""
+    """Some sources with targets of their own."""
 
-    sources: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
+    sources: np.ndarray  # ranks, of shape (k,)
+    offsets: np.ndarray  # int64 array of shape (k + 1,): where the targets of each source begin
+    targets: np.ndarray  # ranks, of shape (n_targets,): one list after the other
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -66,6 +66,7 @@ def merge(source, target, answers):
         hub = hubs[i]
         hub_in = hubs_in[j]
         total = np.int64(distances[i]) + np.int64(distances_in[j])
+        # The sum of two hubs that differ gets a bit that makes it larger than every distance.
         best = min(best, total | (np.int64(hub != hub_in) << np.int64(_NO_MATCH)))
         i += np.uint64(hub <= hub_in)
         j += np.uint64(hub_in <= hub)
@@ -105,17 +106,18 @@ def lay_out(rank, lists, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def clear(rank, lists, dense, unreached):
-    """Undo ``lay_out``."""
+    """Set the places of the hubs of a label in ``dense`` to ``unreached``, after ``lay_out``."""
     for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
         dense[lists.hubs[i]] = unreached
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def smallest_sum(begin, end, lists, dense, unreached):
-    """Return the smallest sum of a distance of a label, in the rows ``begin`` to ``end - 1``, and
-    of the one laid out at its hub.
+    """Return the smallest sum over the hubs that two labels share, at least ``unreached`` if they
+    share none.
 
-    At least ``unreached`` if they have no hub in common.
+    One label is the rows ``begin`` to ``end - 1`` of ``lists``. The other one is laid out in
+    ``dense``, of shape (n,), which has its distances at the places of its hubs.
     """
     smallest = unreached
     for i in range(begin, end):

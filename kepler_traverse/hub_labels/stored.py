@@ -33,7 +33,7 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
         "format": _FORMAT,
         "graph": fingerprint,
         "metric": labels.metric,
-        "files": {},
+        "files": {},  # ``write_arrays`` puts the digests there
         "is_symmetric": labels.is_symmetric,
         "unit": labels.unit,
     }

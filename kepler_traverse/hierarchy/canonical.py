@@ -46,10 +46,11 @@ class Entries(NamedTuple):
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    # left, right: int32 arrays: of a shortcut that passes v: the entry of the edge to v, downward,
-    # and of the edge from v, upward. Of an edge of the graph: ``EDGE``, and its position in the
-    # reversed graph.
+    # left: int32 array. Of a shortcut that passes v: the entry downward of the edge to v. ``EDGE``
+    # for an edge of the graph, _NO_PARTS while nothing is known
     left: np.ndarray
+    # right: int32 array. Of a shortcut that passes v: the entry upward of the edge from v. Of an edge
+    # of the graph: its position in the reversed graph
     right: np.ndarray
 
 
@@ -59,7 +60,7 @@ class Canonical(NamedTuple):
     up: Entries
     down: Entries  # those of each position in the order of the paths, seen from their end
     up_tail: np.ndarray  # int32 array: the position from which an edge leads upward
-    order: np.ndarray  # as in ``Hierarchy``
+    order: np.ndarray  # int32 array of shape (n,): the vertex at each position, 0 is the top
 
 
 class CanonicalHierarchy(NamedTuple):
@@ -97,7 +98,7 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     first_pairs = contraction.pairs_of_rest()
     if first_pairs > max(MAX_PAIRS * known.n_vertices, _FEW_PAIRS):
         return None
-    rank = -known.position.astype(np.int64)
+    rank = -known.position.astype(np.int64)  # the last position, which is the lowest, goes first
     if not contraction.run_in_order(rank, max(_GROWTH * first_pairs, _FEW_PAIRS)):
         return None
     hierarchy = hierarchy_from(contraction, known.unit, 0.0)
@@ -169,9 +170,9 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
     """Return whether one path comes before another one of the same length and end.
 
     A path is a stack of entries with the last one on top: 2 e for the entry e upward, 2 e + 1
-    downward. ``a`` and ``b``, int64, hold the stacks; they are changed. Where a stack is empty, the
-    path goes on with the entry that led to the vertex, ``parent[vertex]``, up to the source; it
-    ends there if ``parent`` is None.
+    downward. ``a`` and ``b``, int64, hold the stacks; they are changed. ``size_a`` and ``size_b``
+    are the entries on them. Where a stack is empty, the path goes on with the entry that led to the
+    vertex, ``parent[vertex]``, up to the source; it ends there if ``parent`` is None.
     """
     up = paths.up
     down = paths.down
@@ -192,7 +193,7 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
                     b[0] = 2 * np.int64(parent[met])
                     size_b = 1
 
-        # Compare the last entries of both paths.
+        # Compare the last entries of both paths. Bit 0 tells downward from upward.
         entry_a = a[size_a - 1]
         entry_b = b[size_b - 1]
         tail_a = np.int64(down.heads[entry_a >> 1] if entry_a & 1 else up_tail[entry_a >> 1])
@@ -200,7 +201,7 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
         left_a = np.int64(down.left[entry_a >> 1] if entry_a & 1 else up.left[entry_a >> 1])
         left_b = np.int64(down.left[entry_b >> 1] if entry_b & 1 else up.left[entry_b >> 1])
         if entry_a == entry_b or (left_a < 0 and left_b < 0):
-            if tail_a != tail_b:
+            if tail_a != tail_b:  # two edges of the graph to one vertex: the smaller predecessor
                 return order[tail_a] < order[tail_b]
             met = tail_a
             size_a -= 1
@@ -224,7 +225,8 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 def _find_edges(offsets, sources, lengths, position, place, paths):
     """Mark the entries that are edges of the graph, with their positions in the reversed graph.
 
-    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex.
+    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex, with their
+    tails.
     ``place``, int32 of shape (n,), is -1 before and after: meanwhile it has the entry downward from
     each position to the head.
     """

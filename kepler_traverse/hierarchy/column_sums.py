@@ -32,38 +32,43 @@ BYTES_PER_VERTEX = 16 * (8 + 4) + 8
 
 
 class Swept(NamedTuple):
-    """The part of a hierarchy above some targets."""
+    """The part of a hierarchy above some targets. A place is the number of a position in the part."""
 
-    places: np.ndarray  # int32 array of shape (n,): of each position, -1 if it takes no part
-    positions: np.ndarray  # int32 array: of each place
-    # offsets, heads, weights, entries: the rows downward between places; which entries they were
+    # int32 array of shape (n,): the place of each position, -1 if it takes no part
+    places: np.ndarray
+    positions: np.ndarray  # int32 array of shape (n_places,): the position of each place
+    # offsets, heads, weights: the edges downward between places, as in ``Edges``
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    entries: np.ndarray
+    entries: np.ndarray  # which entry downward of the whole hierarchy each of these edges is
 
 
 class AddedUp(NamedTuple):
-    """What the entries of a hierarchy add to the sum of a column; int32 if no sum exceeds it."""
+    """What the edges and shortcuts of a hierarchy add to the sum of a column; int32 arrays if no sum
+    exceeds that, else int64.
+    """
 
-    up: np.ndarray
-    down: np.ndarray  # of the rows between places
+    up: np.ndarray  # of each entry upward
+    down: np.ndarray  # of each edge downward between places
 
 
 class SumArrays(NamedTuple):
-    """The memory of one thread. The lines are output."""
+    """The memory of one thread for a sweep from some sources, a lane per source."""
 
-    lines: np.ndarray
-    sums: np.ndarray
+    lines: np.ndarray  # of shape (places, lanes), output: distances
+    sums: np.ndarray  # of shape (places, lanes), output: the sum of the column along each path
     is_set: np.ndarray  # uint8 array of shape (places,): all 0, before and after
     tentative: np.ndarray  # integer array of shape (n,): all unreached, before and after
-    # heap, reached, total: arrays of shape (n,): scratch
+    # heap, reached: int32 arrays of shape (n,): scratch of a search upward
     heap: np.ndarray
     reached: np.ndarray
-    total: np.ndarray
-    parent: np.ndarray  # int32 array of shape (lanes, n): scratch: the entry that led upward
-    held: np.ndarray  # a line: scratch
-    stacks: np.ndarray
+    total: np.ndarray  # int64 array of shape (n,), scratch: sums along the paths upward
+    # int32 array of shape (lanes, n), scratch: the entry upward that led to each position that a
+    # search reached; -1 for the source
+    parent: np.ndarray
+    held: np.ndarray  # array of shape (lanes,), scratch: a line as the searches upward have set it
+    stacks: np.ndarray  # int64 array of shape (2, entries), scratch of ``is_before``
 
 
 class ColumnSums:
@@ -122,12 +127,19 @@ class SumSweeps:
         totals = np.empty((size, len(self._columns.entry_sums)), np.int64)
         for column in range(totals.shape[1]):
             part.sweep(column, sources, lists, distance, totals[:, column])
-        self._free = [part]
+        self._free = [part]  # one part at most is kept for the next call
         return distance, totals
 
 
 class _Part:
-    """The part of a hierarchy above some vertices, and what each thread needs to sweep it."""
+    """The part of a hierarchy above some vertices, and what each thread needs to sweep it.
+
+    - ``vertices``: int64 vertex numbers, as the caller gave them.
+    - ``_targets``: the place of each of these vertices in the part.
+    - ``_added``: per column, what each edge of the part adds to its sum.
+    - ``_dtype``: type of the sums.
+    - ``_arrays``: per thread its memory, None until the thread sweeps.
+    """
 
     def __init__(self, columns: ColumnSums, vertices: np.ndarray):
         canonical = columns.canonical
@@ -150,7 +162,11 @@ class _Part:
         distance: np.ndarray,
         total: np.ndarray,
     ) -> None:
-        """Write the distances and the sums of a column at the targets of each source."""
+        """Write the distances and the sums of a column at the targets of each source.
+
+        ``column`` is its number. ``lists`` are ``TargetLists``; ``distance`` and ``total``, int64, have
+        one entry per target of them.
+        """
         canonical = self._canonical
         dtype = distance.dtype
         lanes = LANES[dtype]
@@ -208,8 +224,9 @@ def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, sum_dtype: np.dtype
 def _find_parents(source, count, parent, paths, up_sums, arrays):
     """Find the entries that lead to what a search upward has reached, and the sums along them.
 
-    ``arrays.reached`` has ``count`` positions. ``parent``, int32 of shape (n,), receives the entry
-    upward that leads to each, of those that tie the one whose path is first.
+    The positions reached are the first ``count`` of ``arrays.reached``. ``parent``, int32 of shape
+    (n,), receives the entry upward that leads to each, -1 for the source. If several tie, it is the
+    one whose path comes first. ``arrays.total`` receives the sum along each path.
     """
     up = paths.up
     tentative = arrays.tentative

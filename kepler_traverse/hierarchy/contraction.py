@@ -48,30 +48,29 @@ _LONG = 3  # an edge counts as at most so many original edges in a priority
 
 
 class ListArrays(NamedTuple):
-    """The arrays of ``Lists``, for compiled code."""
+    """The arrays of ``Lists``, for compiled code.
 
-    # begin, size, capacity: int64, int32 and int32 of shape (n,): where the list of a vertex
-    # begins, its entries in the order of their weights, and the entries that fit
-    begin: np.ndarray
-    size: np.ndarray
-    capacity: np.ndarray
-    # head, weight, via, hops: int32, int64, int32 and uint8: the pool: the other end, the weight,
-    # the vertex that a shortcut passes (-1 for an edge of the graph), and the number of edges of
-    # the graph on it, at most 255
-    head: np.ndarray
-    weight: np.ndarray
-    via: np.ndarray
-    hops: np.ndarray
+    The list of vertex v is the entries ``begin[v]`` to ``begin[v] + size[v] - 1`` of the pool, by
+    ascending weight. The pool is the last four arrays.
+    """
+
+    begin: np.ndarray  # int64 array of shape (n,)
+    size: np.ndarray  # int32 array of shape (n,): entries
+    capacity: np.ndarray  # int32 array of shape (n,): entries that fit from ``begin`` on
+    head: np.ndarray  # int32: the vertex at the other end of the edge
+    weight: np.ndarray  # int64
+    via: np.ndarray  # int32: the vertex that a shortcut passes, -1 for an edge of the graph
+    hops: np.ndarray  # uint8: the number of edges of the graph that it stands for, at most 255
 
 
 class Shortcuts(NamedTuple):
-    """Shortcuts: int32, int32, int64, int32 and uint8 arrays; ``via`` and ``hops`` as in ``Lists``."""
+    """Shortcuts, one per entry of the arrays."""
 
-    tail: np.ndarray
-    head: np.ndarray
-    weight: np.ndarray
-    via: np.ndarray
-    hops: np.ndarray
+    tail: np.ndarray  # int32: the vertex that it leaves
+    head: np.ndarray  # int32: the vertex that it leads to
+    weight: np.ndarray  # int64
+    via: np.ndarray  # int32: the contracted vertex that it passes
+    hops: np.ndarray  # uint8: the number of edges of the graph that it stands for, at most 255
 
     @staticmethod
     def empty(n: int) -> Shortcuts:
@@ -90,13 +89,17 @@ class Shortcuts(NamedTuple):
 
 
 class Lists:
-    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow."""
+    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow.
+
+    The arrays are those of ``ListArrays``. ``used`` is the number of entries of the pool up to the
+    end of the last range.
+    """
 
     def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
         self.begin = offsets[:-1].astype(np.int64)
         self.size = np.diff(offsets).astype(np.int32)
         self.capacity = self.size.copy()
-        # Lists that outgrow their range move to the end of the pool.
+        # Lists that outgrow their range move to the end of the pool, where this is for.
         spare = offsets[-1] // 2 + 1024
         self.head = np.concatenate([targets.astype(np.int32), np.empty(spare, np.int32)])
         self.weight = np.concatenate([weights.astype(np.int64), np.empty(spare, np.int64)])
@@ -183,10 +186,12 @@ class Workspace(NamedTuple):
     """What threads need for their witness searches; a row per thread, or the row of one."""
 
     # int64 array of shape (threads, n, 4): per vertex, in one cache line: its tentative distance
-    # and the search that wrote it; how long a witness may be, and the search that still looks for
-    # it.
+    # (_DISTANCE), and the number of the search that wrote it (_STAMP); how long a witness to it may
+    # be (_LIMIT), and the number of the search that still looks for one (_GOAL; 0: none). Numbers
+    # ascend, so that nothing is cleared between searches.
     marks: np.ndarray
-    heap: np.ndarray  # int64 array of shape (threads, entries, 2)
+    # int64 array of shape (threads, entries, 2): a binary heap of distances and vertices
+    heap: np.ndarray
     # int64 array of shape (threads, 8): the number of the last search, alone in its cache line
     state: np.ndarray
 
@@ -194,7 +199,7 @@ class Workspace(NamedTuple):
 class Inherited(NamedTuple):
     """What vertices inherit from contracted neighbors; int32 arrays of shape (n,)."""
 
-    level: np.ndarray
+    level: np.ndarray  # more than the level of each contracted neighbor
     contracted: np.ndarray  # how many of them there are
     seen: np.ndarray  # the last round that listed the vertex
 
@@ -218,7 +223,8 @@ class Items(NamedTuple):
 class Search(NamedTuple):
     """What the witness searches of all threads have in common."""
 
-    # uint8 array: vertices that no witness may pass, in addition to the one that is contracted
+    # uint8 array of shape (n,): 1 for a vertex that no witness may pass: those of the round. The
+    # vertex that is contracted is left out in any case.
     chosen: np.ndarray
     most: int  # vertices that a search settles at most
     # Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is
@@ -276,7 +282,8 @@ def _find_witnesses(source, avoided, search, reach, work, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
     witnessed goals lose their mark.
 
-    ``avoided`` is the vertex that is contracted, and ``now`` the number of this search in
+    ``search`` is a ``Search``, ``reach`` a ``Reach``, and ``work`` the row of a ``Workspace`` that this
+    thread has. ``avoided`` is the vertex that is contracted, and ``now`` the number of this search in
     ``Workspace.marks``, which the caller has set for the goals. A tentative distance is enough: it
     is the length of a path. Lists are sorted by weight, so that the first edge that is too long
     ends a scan.
@@ -348,10 +355,12 @@ def _take_workspace(search):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _contract(v, search, work, shortcuts, at, emits):
-    """Find the shortcuts that contracting ``v`` needs. Return where the next one is written, and
-    the edges of the graph that they stand for, of each edge joined no more than ``_LONG``.
+    """Find the shortcuts that contracting ``v`` needs. Return the place behind the last of them, and
+    the number of edges of the graph that they stand for. In that number an edge that is joined counts
+    as ``_LONG`` at most.
 
-    If ``emits``, the shortcuts are written to ``shortcuts`` from ``at`` on; else they are counted.
+    If ``emits``, the shortcuts are written to ``shortcuts`` from ``at`` on. Else they are only
+    counted.
     """
     ahead = search.ahead
     back = search.back
@@ -382,6 +391,7 @@ def _contract(v, search, work, shortcuts, at, emits):
         wanted = 0
         longest = 0
         slack = -1
+        # In an undirected graph both lists are one, and each pair of its entries is joined once.
         first_partner = i + 1 if is_symmetric else first
         for j in range(first_partner, end):
             w = head[j]
@@ -390,7 +400,8 @@ def _contract(v, search, work, shortcuts, at, emits):
                 marks[w, _GOAL] = now
                 marks[w, _LIMIT] = through
                 longest = max(longest, through)
-                # the lightest edge to w, or the one after it if that one is from v
+                # A witness ends with an edge to w, and not from v: the lightest such edge bounds how
+                # far its last but one vertex may be.
                 lightest = begin_back[w]
                 lightest += head_back[lightest] == v and size_back[w] > 1
                 slack = max(slack, through - weight_back[lightest])
@@ -452,8 +463,10 @@ def _evaluate(next_item, n_items, items, search, shortcuts, difference):
 
 @njit(cache=True, nogil=True)
 def _emit(next_item, n_items, items, search, shortcuts, places, counts):
-    """Write the shortcuts of the vertices of a round, those of the j-th one from ``places[j]`` on,
-    and how many they are to ``counts``.
+    """Write the shortcuts of the vertices of a round to ``shortcuts``, those of the j-th one from
+    ``places[j]`` on, and their number to ``counts[j]``.
+
+    ``items`` are the vertices, of which threads take chunks from the counter ``next_item``.
     """
     vertices = items.vertices
     chunk = items.chunk
@@ -493,8 +506,8 @@ def _is_first(v, priority, lists):
 
 @njit(cache=True, nogil=True)
 def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
-    """Set ``marks``, bool, of the vertices that come before all their neighbors. ``back`` is None
-    if it is ``ahead``.
+    """Set ``marks[j]``, bool: whether the j-th vertex of ``items`` is contracted before all its
+    neighbors. ``back`` is None if it is ``ahead``.
     """
     vertices = items.vertices
     chunk = items.chunk
@@ -537,8 +550,11 @@ def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched
 
 @njit(cache=True, nogil=True)
 def _update(next_item, n_items, items, chosen, lists, first, added):
-    """Remove contracted neighbors from the lists of vertices, and add shortcuts; those of the j-th
-    vertex are ``first[j]`` to ``first[j + 1] - 1`` of ``added``, sorted by tail.
+    """Remove contracted neighbors from the lists of vertices, and add shortcuts.
+
+    ``items`` are the vertices. ``chosen``, uint8 of shape (n,), is 1 for a vertex that this round
+    contracts. The shortcuts of the j-th vertex are ``first[j]`` to ``first[j + 1] - 1`` of ``added``,
+    which are sorted by tail.
     """
     touched = items.vertices
     chunk = items.chunk
@@ -622,6 +638,9 @@ class Contraction:
         The vertices that each round has contracted.
     remaining : int32 array
         The vertices that are left.
+    ahead, back : Lists
+        The edges from and to each vertex, shortcuts included: of vertices that are left, those between
+        them; of a contracted vertex, those to the vertices above it. One object if undirected.
     """
 
     def __init__(
@@ -643,14 +662,13 @@ class Contraction:
         self.level = np.zeros(n, np.int32)
         self.rounds: list[np.ndarray] = []
         self._n = n
-        # Of each vertex: its contracted neighbors, what ``_evaluate`` has found, whether that is
-        # out of date, the last round that listed it, and whether this round contracts it.
-        self._contracted = np.zeros(n, np.int32)
-        self._difference = np.zeros(n, np.int64)
-        self._is_stale = np.ones(n, np.uint8)
-        self._seen = np.full(n, _NONE, np.int32)
-        self._chosen = np.zeros(n, np.uint8)
-        self._none_chosen = np.zeros(n, np.uint8)
+        # of each vertex:
+        self._contracted = np.zeros(n, np.int32)  # its contracted neighbors
+        self._difference = np.zeros(n, np.int64)  # what contracting it adds, see ``_evaluate``
+        self._is_stale = np.ones(n, np.uint8)  # 1: that is out of date
+        self._seen = np.full(n, _NONE, np.int32)  # the last round that listed it, -1 for none
+        self._chosen = np.zeros(n, np.uint8)  # 1: this round contracts it
+        self._none_chosen = np.zeros(n, np.uint8)  # 0 everywhere, for estimates of priorities
         rows = threads.count()
         self._works = Workspace(
             np.zeros((rows, n, 4), np.int64),
@@ -742,6 +760,7 @@ class Contraction:
             self._evaluate(self.remaining)
         priority = self._priority(slice(None))
         candidates = self._first(self.remaining, priority)
+        # of these, the vertices of which a neighbor was contracted since
         stale = candidates[self._is_stale[candidates] == 1]
         if stale.size:
             self._evaluate(stale)
@@ -771,7 +790,7 @@ class Contraction:
         chosen[vertices] = 0
 
     def _find_shortcuts(self, vertices: np.ndarray) -> Shortcuts:
-        """Return the shortcuts that contracting some vertices needs."""
+        """Return the shortcuts that contracting some vertices needs, in the order of the vertices."""
         # Each vertex has places for as many as it has pairs of edges.
         degree = self.ahead.size[vertices].astype(np.int64)
         if self.is_symmetric:
@@ -785,7 +804,7 @@ class Contraction:
         search = self._search(self._chosen, max_settled)
         threads.run(_emit, *_in_chunks(vertices), search, shortcuts, places, counts)
 
-        # Close the gaps behind those of each vertex.
+        # Most places stay empty. Close the gaps behind the shortcuts of each vertex.
         gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
         return shortcuts.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
@@ -801,6 +820,7 @@ class Contraction:
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:
         """Remove contracted neighbors from the lists of ``touched``, and add shortcuts."""
+        # Both are sorted by vertex, so that the shortcuts of the j-th vertex are a range of them.
         added = added.at(np.argsort(added.tail, kind="stable"))
         first = np.searchsorted(added.tail, np.concatenate([touched, [self._n]]))
         lists.reserve(touched, np.diff(first))
@@ -811,6 +831,8 @@ class Contraction:
 def half_depth(begin, size, head, start):
     """Return within how many edges of ``start`` half of the vertices are that it reaches, and how
     many it reaches.
+
+    ``begin``, ``size`` and ``head`` are those of ``ListArrays``.
     """
     depth = np.full(size.size, _NONE, np.int32)
     queue = np.empty(size.size, np.int32)

@@ -52,10 +52,10 @@ class Topology(NamedTuple):
 
 
 class Customizable(NamedTuple):
-    """The arcs, the rank of each vertex, and how many triangles there are."""
+    """A hierarchy for any weights."""
 
-    topology: Topology
-    rank: np.ndarray
+    topology: Topology  # its arcs, between ranks
+    rank: np.ndarray  # int32 array of shape (n,): the rank of each vertex; rank 0 is the lowest
     n_triangles: int
 
 
@@ -110,7 +110,10 @@ def _join_directions(n: int, tails: np.ndarray, heads: np.ndarray) -> tuple[np.n
 
 @njit(cache=True, nogil=True)
 def _drop_repeated(offsets, neighbors):
-    """Drop loops and repeated neighbors from sorted lists; the offsets are changed."""
+    """Drop loops and repeated neighbors from sorted lists, and return the neighbors that stay.
+
+    ``offsets`` and ``neighbors`` are changed: the first become those of the new lists.
+    """
     n_kept = np.int64(0)
     begin = np.int64(0)
     for v in range(offsets.size - 1):
@@ -127,7 +130,11 @@ def _drop_repeated(offsets, neighbors):
 
 @njit(cache=True, nogil=True)
 def _find_sides(next_item, n_items, ends, offsets, heads, sides):
-    """Write the side of each link between ranks, per block of ``_BLOCK`` links."""
+    """Write the side of each link, as ``Topology.sides`` has it, per block of ``_BLOCK`` links.
+
+    ``ends`` are the ranks of the tails and of the heads of the links, ``offsets`` and ``heads`` the
+    arcs.
+    """
     tails_of_links, heads_of_links = ends
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -211,9 +218,12 @@ def _count_triangles(topology: Topology) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _mark_subtrees(offsets, heads, work, largest):
-    """Return the share of each rank: 0 to n - 1, or n above all shares, and n.
+    """Return the share of each rank and the number of shares. That number is also the share of the
+    ranks above all others.
 
-    All ranks above a rank are above its lowest one, too, unless the rank is an end.
+    ``work`` are the triangles of each rank, and a share has at most ``largest`` of them. The lowest
+    rank above a rank has all others above the rank above itself, unless the rank is an end. So what
+    lies below one rank is a subtree.
     """
     below = work.copy()
     n_ranks = work.size
@@ -247,6 +257,9 @@ def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: A
 
 @njit(cache=True, nogil=True)
 def _set_links(costs, topology, arcs):
+    """Set each side of the arcs to its cheapest link, of which the first counts; without one, it is
+    unreached.
+    """
     weights = arcs.weights
     first = arcs.first
     weights[:] = UNREACHED
@@ -261,12 +274,16 @@ def _set_links(costs, topology, arcs):
 
 @njit(cache=True, nogil=True)
 def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
-    """Lower the arcs of each share of the ranks to the ways by lower vertices."""
+    """Lower the arcs of each share of the ranks to the ways by lower vertices.
+
+    The ranks of share i are ``ranks[first_rank[i] : first_rank[i + 1]]``, in ascending order.
+    """
     offsets = topology.offsets
     heads = topology.heads
     weights = arcs.weights
     first = arcs.first
     second = arcs.second
+    # by rank, the arc that leads there from ``middle``; not set where there is none
     arc_to = np.empty(offsets.size - 1, np.int32)
 
     # A triangle: two arcs of one vertex, ``bottom``, to ``middle`` and to a vertex above it, and the
@@ -277,7 +294,7 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
         if share >= n_items:
             break
         for middle in ranks[first_rank[share] : first_rank[share + 1]]:
-            if middle < topology.n_ends:
+            if middle < topology.n_ends:  # no path leads through, here and below
                 continue
             for arc in range(offsets[middle], offsets[middle + 1]):
                 arc_to[heads[arc]] = arc
@@ -305,11 +322,12 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
 
 @njit(cache=True, nogil=True)
 def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_shorter):
-    """Set ``is_shorter`` of each share of the ranks in which a link or a triangle is shorter than the
-    weight of its arc. Without one, no way between two vertices is shorter than the least one up and
-    down.
+    """Set ``is_shorter``, bool, of each share of the ranks: True if a link or a triangle is shorter
+    than the weight of its arc. If none is, no way between two vertices is shorter than the least one
+    up and down.
 
-    ``first_rank`` (n_items + 1,) int64: the ranks of each share.
+    ``first_rank`` (n_items + 1,) int64: the first rank of each share, and the end. The first share
+    also has all links.
     """
     offsets = topology.offsets
     heads = topology.heads
@@ -318,7 +336,7 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
         share = atomic_add(next_item, 0, 1)
         if share >= n_items:
             break
-        smallest_difference = np.int64(0)
+        smallest_difference = np.int64(0)  # negative once something is shorter than its arc
         if share == 0:
             for link in range(costs.size):
                 if topology.sides[link] != NO_LINK:
@@ -367,7 +385,8 @@ def hand_down(
     ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,)
     float64. Sides descend: those that explain a side come before it in the arrays.
     """
-    # Of several volumes on an arc, those of higher ranks are added first, and none is of another share.
+    # The ranks above all shares come first, as what they carry is handed down to the shares. Of
+    # several volumes on an arc, those of higher ranks are added first, and none is of another share.
     are_right = np.ones(subtrees.first.size - 1, np.bool_)
     handed = costs, loads, flow
     subtrees.run_above(_hand_down, topology, arcs, handed, are_right[-1:])
@@ -377,7 +396,11 @@ def hand_down(
 
 @njit(cache=True, nogil=True)
 def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, are_right):
-    """Hand down what the arcs of each share of the ranks carry, from the highest one on."""
+    """Hand down what the arcs of each share of the ranks carry, from the highest rank on.
+
+    ``handed`` are the costs, loads and flow of ``hand_down``. ``are_right``, bool, receives per share
+    whether all that it carried was handed down, over links and arcs that cost as much.
+    """
     costs, loads, flow = handed
     weights = arcs.weights
     while True:

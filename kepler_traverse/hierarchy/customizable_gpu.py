@@ -100,6 +100,12 @@ class CustomizableOnGpu:
         As ``customizable.Arcs`` has them.
     is_wrong : int32 array of shape (1,), CuPy
         Set where a proof fails.
+
+    The private arrays, all of CuPy: ``_tails``, ``_sides`` and ``_offsets`` are those of ``Topology``.
+    ``_first_triangle`` (n_arcs + 1,) int64 has the number of the first triangle of each arc, and
+    ``_joins`` (n_triangles,) int32 the arc that joins the heads of each. What explains the weight of
+    each side: ``_links`` (2 * n_arcs,) int32, the first such link, and ``_triangles`` (2 * n_arcs,)
+    int64, the first such triangle. The largest number of their type stands for none.
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:

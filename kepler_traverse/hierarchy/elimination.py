@@ -206,7 +206,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
             _insert(v, size[v], first, following, previous)
 
     joined = np.empty(n, np.int32)
-    least = np.int64(0)  # no vertex has fewer neighbors
+    least = np.int64(0)  # no vertex that is left has fewer neighbors
     n_triangles = np.int64(0)
     while n_ordered < n:
         while first[least] == _NONE:

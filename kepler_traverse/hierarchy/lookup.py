@@ -30,6 +30,12 @@ class Lookup:
 
     ``weights`` are those of ``graph.reverse``, None for hops. ``labels`` are hub labels that take
     the place of the hierarchy, or None.
+
+    - ``_above``: what lies above the source and the targets, see ``cpu.path_walk.Above``.
+    - ``_distance``: of shape (n,), by position: distances from the last source, -1 where not known.
+    - ``_laid_out``: the positions or hubs at which ``_above.tentative`` holds something of the last
+      source.
+    - ``_level``, ``_queue``, ``_path``, ``_reached``, ``_other``: arrays of shape (n,), scratch.
     """
 
     def __init__(
@@ -42,7 +48,6 @@ class Lookup:
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
 
-        # What is above the source and above the targets; see ``cpu.path_walk.Above``.
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
@@ -64,6 +69,7 @@ class Lookup:
         """Search upward from a vertex, or lay out its label; what follows is about this source."""
         above = self._above
         hierarchy = self._hierarchy
+        # Clear what is known of the last source.
         above.tentative[self._laid_out] = self._unreached
         self._distance[above.known[: above.n_known[0]]] = -1
         above.n_known[0] = 0
@@ -119,7 +125,7 @@ class Lookup:
 
 
 def looks_up(query: Any, n_vertices: int) -> bool:
-    """Return whether the targets of each source are looked up in place of a sweep."""
+    """Return whether the targets of each source are looked up in place of a sweep, by the ``Query``."""
     if not query.has_target_lists:
         return False
     is_few = query.targets_per_source * _VERTICES_PER_TARGET <= n_vertices
@@ -143,14 +149,14 @@ class Lookups:
         """Return distances at the targets of each source, in units, and paths to those that are
         nearer than ``bound``.
 
-        These are sums, integers of shape (n_targets,), and sizes and vertices of
-        ``results.Routes``; no vertices without ``finds_paths``.
+        ``lists`` are ``TargetLists``. Return the distances, integers of shape (n_targets,), and the
+        sizes and vertices of ``results.Routes``; without ``finds_paths`` there are no vertices.
         """
         source_numbers = np.asarray(sources, np.int64)
         sums = np.empty(lists.vertices.size, self._sum_dtype)
         sizes = np.zeros(lists.vertices.size, np.int64)
         paths: list[list[np.ndarray]] = [[] for _ in source_numbers]
-        next_item = np.zeros(1, np.int64)
+        next_item = np.zeros(1, np.int64)  # the source that the next free thread takes
 
         def get_lookup(thread: int) -> Lookup:
             """Return the ``Lookup`` of a thread."""

@@ -13,11 +13,11 @@ from .arrays import Edges, Hierarchy, renumbered
 
 
 class EdgesOnGpu(NamedTuple):
-    """Edges in compressed sparse rows, CuPy arrays; see ``Edges``."""
+    """Edges in compressed sparse rows, CuPy arrays."""
 
-    offsets: Any
-    heads: Any
-    weights: Any
+    offsets: Any  # int64 of shape (n + 1,): where the edges of each row begin
+    heads: Any  # int32: the row above at the other end
+    weights: Any  # int32 or int64: multiples of the unit of the hierarchy
 
 
 class Sweep(NamedTuple):

@@ -48,7 +48,7 @@ def save_hierarchy(
         "format": _FORMAT,
         "graph": fingerprint,
         "metric": metric,
-        "files": {},
+        "files": {},  # ``write_arrays`` puts the digests there
         "is_symmetric": hierarchy.is_symmetric,
         "unit": hierarchy.unit,
         "levels": hierarchy.levels,

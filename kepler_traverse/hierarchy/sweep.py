@@ -64,7 +64,7 @@ class SweepArrays(NamedTuple):
 class LookupArrays(NamedTuple):
     """The memory of one thread for looking up distances."""
 
-    above: Above
+    above: Above  # the edges from above, what a search upward found, and scratch
     other: np.ndarray  # integer array of shape (n,): all unreached, before and after
     distance: np.ndarray  # integer array of shape (n,): all -1, before and after
     reached: np.ndarray  # int32 array of shape (n,): scratch
@@ -80,7 +80,7 @@ def depth_first(offsets, heads, order, position):
     each vertex, which is -1 on entry.
     """
     n = order.size
-    # A stack of vertices, each with its next edge to look at.
+    # A stack of vertices, each with its next edge to look at, in place of recursion.
     stack = np.empty(n, np.int32)
     next_edge = np.empty(n, np.int64)
     n_placed = 0
@@ -363,10 +363,10 @@ def write_hops(lines, places, rows, bound):
         for j in range(k):
             for column in range(begin, end):
                 hops = lines[places[column], j]
-                is_near = hops < bound
+                is_near = hops < bound  # else it is unreached, or beyond the limit
                 deepest = max(deepest, hops if is_near else 0)
                 rows[j, column] = hops if is_near else -1
-        if deepest > dtype_max:
+        if deepest > dtype_max:  # the caller writes the rows again, in a type that holds all
             return _find_deepest(lines, k, bound)
     return deepest
 
@@ -400,7 +400,9 @@ def count_hops(lines, k, bound, counts):
 
 
 class SweepState:
-    """The memory of one thread for sweeps; pages that it never touches cost nothing."""
+    """The memory of one thread for sweeps; pages that it never touches cost nothing. The arrays are
+    those of ``SweepArrays``; ``_tentative`` is None until a thread uses it.
+    """
 
     def __init__(self, n_vertices: int, n_places: int, dtype: np.dtype):
         self.lines = aligned_lines(n_places, dtype)

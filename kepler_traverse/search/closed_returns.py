@@ -57,6 +57,7 @@ def _path(
     equal.
     """
     host: Any = graph.derived.on_host
+    # of each vertex that was found, the vertex before it and the weight of the edge from there
     predecessor_and_weight = {source: (source, 0.0)}
     stack = [source]
     while end not in predecessor_and_weight:

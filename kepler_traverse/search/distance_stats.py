@@ -85,6 +85,7 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
     extremes = zip(
         stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True
     )
+    # Float sums are exact below 2^53, so only larger ones are summed again.
     bounds = [n * max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in extremes]
     totals = [
         int(total) if bound < FLOAT64_EXACT else None

@@ -114,7 +114,9 @@ class Sums:
     """The type that the sums of a plan are computed in, and the graph to search in, with weights of
     that type.
 
-    Distances beyond the limit are not part of the result.
+    Distances beyond the limit are not part of the result. ``_is_exact``: whether all sums must be
+    exact, since weights are integers. ``_may_round``: whether one could be rounded in this type, so
+    that distances must be checked. ``_limit`` is None if paths may lead beyond the limit.
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
@@ -227,7 +229,8 @@ class WideningSearch:
     """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
     ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``,
-    which returns an ``Outcome`` or a ``MultiSourceOutcome``.
+    which returns an ``Outcome`` or a ``MultiSourceOutcome``. ``_search`` is that of the current type,
+    None while another one is prepared.
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:
@@ -246,7 +249,7 @@ class WideningSearch:
             else:
                 if self._sums.hold(outcome.distance, outcome.below):
                     return outcome
-                del outcome  # with its arrays
+                del outcome  # frees its arrays before the next search allocates
             self._search = None  # frees the memory of the previous type
             self._sums.widen()
             self._search = self._prepare(self._sums)
@@ -267,7 +270,9 @@ def any_beyond(distance: Array, bound: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
-    """Compute ``any_beyond`` of one row. ``bound`` and ``infinite`` have the type of the distances."""
+    """Return whether a finite distance of one row has an absolute value of ``bound`` or more. Both
+    scalars have the type of the distances.
+    """
     is_any_beyond = False
     for v in range(distance.size):  # no early exit, so that the compiler can vectorize the loop
         is_any_beyond |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
@@ -286,10 +291,11 @@ def to_integers(distance: Array) -> Array:
 
 
 def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
-    """Return the type that holds the distances of two groups: int64 where one has sums that floats
-    do not hold.
+    """Return the type that holds the distances of two groups.
 
-    Where a group has floats, narrower integers are those of a type in which nothing was found yet.
+    If one is int64 and the other a float type, it is int64: one group has sums that floats do not
+    hold. If one is a narrower integer type, that group has found nothing yet, and the type is the
+    float type of the other.
     """
     if first.kind == second.kind:
         return np.promote_types(first, second)
@@ -319,8 +325,8 @@ def concatenate_numbers(parts: Sequence[Array]) -> Array:
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:
-    """Undo ``to_integers``: return distances in the narrowest type of the graph's searches that
-    represents all of them.
+    """Return int64 distances in the narrowest type of the graph's searches that represents all of
+    them: the inverse of ``to_integers``.
     """
     xp = namespace(distance)
     is_finite = is_reached(distance)

@@ -42,10 +42,12 @@ UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
 class Column:
-    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of
-    nulls.
+    """One column of a frame to be returned.
 
-    ``numbers`` are the vertex numbers whose ids the values are, where a checksum needs them.
+    - ``values``: an array of NumPy or CuPy, or pyarrow strings.
+    - ``is_null``: bool array of the same length; True where a row has no value. None: all have one.
+    - ``numbers``: int array, NumPy: the vertex numbers whose ids the values are, where a checksum
+      needs them; else None.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ def arrow_tables() -> FrameKind:
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
-    """Run a plan from one source and return its frame."""
+    """Run a ``Plan`` from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     # the columns leave out what is beyond a limit, and name each predecessor
     result = plan.run_number(int(plan.graph.to_numbers([source])[0]), cut=False)
@@ -119,9 +121,12 @@ def attach_query(frame: Frame, plan: Any) -> Any:
 class Selection:
     """The vertices whose records a result holds, of one source or of several that have the same.
 
-    ``mask``: which of all vertices, or of all targets, they are. ``number``: vertex numbers,
-    ascending, of shape (size,); None for all vertices. ``empty(size, dtype)`` returns memory of the
-    host.
+    - ``mask``: bool of shape (n_vertices,), or (n_targets,) if only targets were asked for; True for
+      a vertex of the selection.
+    - ``number``: vertex numbers, ascending, of shape (size,); None for all vertices.
+    - ``is_shared``: whether several sources have this selection.
+
+    ``empty(size, dtype)`` returns memory of the host.
     """
 
     def __init__(
@@ -137,7 +142,7 @@ class Selection:
         self.size = size
         self._graph = graph
         self._empty = empty
-        self.is_shared = False  # whether several sources have it
+        self.is_shared = False
 
     @cached_property
     def ids(self) -> Any:
@@ -186,6 +191,7 @@ def select(
     if targets is None:
         targets = listed_vertices(graph)
     if xp is np:
+        # as ``is_reached``, but into the memory of the caller
         mask = (empty or np.empty)(distance.size, bool)
         np.not_equal(distance, unreached_value(distance.dtype), out=mask)
     else:
@@ -207,6 +213,7 @@ def select(
         ):
             last.is_shared = True
             return last
+        # All are selected: no new array of numbers is needed.
         if size == mask.size and (candidates is not None or empty is not None):
             return Selection(graph, mask, candidates, size, empty or np.empty)
 
@@ -277,6 +284,7 @@ def _columns_of_all(
             as_returned_distance(graph, result.distance[vertex], ~is_reached), ~is_reached
         )
     if result.predecessor is not None:
+        # any vertex in place of -1, which has no id; a mask hides it below
         numbers = xp.where(is_reached, result.predecessor[vertex], 0)
         if unreached == "cugraph":
             source_end = int(where_paths_end(graph, np.array([result.source]))[0])
@@ -296,7 +304,7 @@ def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = 
     """
     if is_hops(distance.dtype) or not graph.returns_integers:
         return distance
-    if missing is not None:
+    if missing is not None:  # infinity is no integer
         distance = namespace(distance).where(missing, distance.dtype.type(0), distance)
     return distance.astype(graph.distance_dtype)
 
@@ -324,6 +332,7 @@ def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool)
         largest = np.iinfo(dtype).max
     else:
         largest = np.finfo(dtype).max
+    # Infinity, or -1, must neither be the farthest distance nor be converted.
     distance = xp.where(reached, distance, distance.dtype.type(0))
     if not hops and graph.returns_integers and distance.size:
         farthest = max(int(distance.max()), -int(distance.min()))
@@ -391,7 +400,7 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     joined = rows.assign(at=xp.arange(len(rows))).merge(
         row_numbers.rename(columns={"vertex": "predecessor"}), on=join_keys
     )
-    previous = xp.full(len(rows), -1, np.int64)
+    previous = xp.full(len(rows), -1, np.int64)  # -1: the predecessor has no row
     previous[xp.asarray(joined["at"])] = xp.asarray(joined["row"])
 
     # Paths are walked back from the rows of the targets.
@@ -429,6 +438,7 @@ def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
     ``previous`` has the row of the predecessor of each row, -1 where there is none.
     """
     sizes = np.zeros(ends.size, np.int64)
+    # a table of predecessors with one row, in which all paths are
     predecessor = previous[None]
     first = np.zeros(ends.size, np.int64)
     count_back(predecessor, first, ends, sizes)
@@ -447,8 +457,8 @@ def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
-    """Return, per step of some walks, the row of its edge in the table of edges that the graph was
-    built from; 0 where a walk begins.
+    """Return, for each step of some walks, the row of its edge in the table of edges that the graph
+    was built from; 0 where a walk begins.
 
     ``walk`` has positions in ``vertices``, a series of ids. ``begins`` is True at the first step of
     each walk. Both have shape (steps,), as does what is returned.
@@ -461,10 +471,11 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
     id_numbers = graph.to_numbers(ids, "vertex")
     index_dtype = graph.targets.dtype
     numbers = id_numbers.astype(index_dtype)[to_host(walk)]
+    # A closed vertex has a second number, to which edges lead.
     end_numbers = where_paths_end(graph, id_numbers).astype(index_dtype)[to_host(walk)]
 
     # Each step but the first of a walk is an edge, from the vertex before it.
-    edge_steps = np.flatnonzero(~to_host(begins))
+    edge_steps = np.flatnonzero(~to_host(begins))  # the numbers of these steps
     on_gpu = graph.device == "cuda"
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
     move = cuda.cp.asarray if on_gpu else np.asarray  # to the device of the graph
@@ -473,7 +484,7 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
     edges = to_host(
         backend.find_edges(graph.offsets, graph.targets, tails, heads, np.dtype(np.int64))
     )
-    if (edges < 0).any():
+    if (edges < 0).any():  # below 0: there is no such edge
         step = int(edge_steps[int((edges < 0).argmax())])
         u, v = (graph.ids_at([int(number)])[0] for number in numbers[step - 1 : step + 1])
         raise InputError(

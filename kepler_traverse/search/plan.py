@@ -66,6 +66,7 @@ class Plan:
 
         def prepare(sums: Sums) -> Any:
             """Return a search whose sums have one type."""
+            # Only sums of floats are rounded, and limits with them.
             running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
             if running.sums == "float":
                 return running.plan(sums.graph, sums.round_limits(query))

@@ -58,7 +58,7 @@ class TargetLists(NamedTuple):
         have one.
         """
         rows = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
-        if not is_rows(distance):
+        if not is_rows(distance):  # ``SparseDistances``
             return distance.at_each(rows, self.vertices)
         xp = namespace(distance)
         if columns is None:
@@ -71,8 +71,8 @@ class TargetLists(NamedTuple):
 class SourcesWithTargets(NamedTuple):
     """What a search from several sources takes if each has targets of its own."""
 
-    sources: np.ndarray
-    lists: TargetLists
+    sources: np.ndarray  # int64 array of shape (k,): vertex numbers
+    lists: TargetLists  # a list per source
 
     def part(self, begin: int, end: int) -> SourcesWithTargets:
         """Return the sources ``begin`` to ``end - 1`` with their targets."""
@@ -92,6 +92,7 @@ class PairTable:
 
     @cached_property
     def _order(self) -> np.ndarray:
+        """The positions of the origins by ascending vertex number."""
         return np.argsort(self.sources, kind="stable")
 
     @property
@@ -160,8 +161,8 @@ class SourceValues(Digested):
     ) -> SourceValues:
         """Return the values of sources in any order; a source that occurs twice must have one.
 
-        ``twice(row, first)`` returns the error for a row whose value is not that of the first row
-        of its source.
+        ``differing_error(row, first)`` returns the error for a row whose value is not that of the
+        first row of its source.
         """
         distinct, first_row, index = np.unique(numbers, return_index=True, return_inverse=True)
         differing = np.flatnonzero(values != values[first_row][index])

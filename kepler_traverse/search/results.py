@@ -208,7 +208,7 @@ class Traversals(_DisplayedRows):
         if isinstance(i, slice):
             return self._part(i)
         i = range(len(self))[i]  # from 0 on
-        if not is_rows(self.distance):
+        if not is_rows(self.distance):  # of another form: that of one source becomes a row
             return self._part(slice(i, i + 1)).as_rows()[0]
 
         if self.offsets is None:
@@ -293,6 +293,7 @@ class Traversals(_DisplayedRows):
 
         Sums that are not needed are 0 where they take longer than all else.
         """
+        # In ``vars``, as a frozen dataclass takes no attribute otherwise.
         stats_of_limit = vars(self).setdefault("_stats", {})
         if limit not in stats_of_limit:
             if not has_sums and getattr(self.distance, "form", "") == "sparse":
@@ -367,8 +368,9 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
 
 
 def _join_counts(parts: Sequence[Array]) -> Array:
-    """Return numbers of vertices per level, of shape (k, levels), of groups that may have different
-    numbers of levels.
+    """Return the number of vertices per source and level of several groups, of shape (k, levels).
+
+    Groups with fewer levels than others get zeros behind their last one.
     """
     xp = namespace(parts[0])
     n_levels = max(part.shape[1] for part in parts)
@@ -412,7 +414,9 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
-    """Compute ``checksum`` by array operations of NumPy or CuPy, for results in GPU memory."""
+    """Return the sum that ``checksum`` returns, by array operations of NumPy or CuPy, for results in
+    GPU memory.
+    """
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
     distance = result.distance[vertex]

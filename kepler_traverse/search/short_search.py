@@ -100,7 +100,10 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-    """Return the amounts of the terms of the cost: what the searches reach, over the cores."""
+    """Return the amounts of the terms of the cost: what the searches reach, over the cores.
+
+    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    """
     per_worker = sources_per_worker(n_sources, machine.cores)
     reached = shape.n_vertices * shape.reach
     return {
@@ -117,6 +120,8 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
     together.
 
     Sources are taken as spread evenly over a plane, and what a search reaches as a disk.
+
+    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
     """
     amounts = terms(shape, n_sources, group, machine)
     reached = shape.n_vertices * shape.reach
@@ -153,6 +158,8 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
     """Return the amounts of the terms of the cost on a GPU: what the searches reach, and what the
     host computes of it.
+
+    ``auto.costs`` says what each term counts.
     """
     reached = shape.n_vertices * shape.reach
     max_in_shared = 1 << on_gpu.IN_SHARED[-1].log_capacity
@@ -175,7 +182,7 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
 
 
 def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001
-    """See ``MultiSourceStrategy.kernels``."""
+    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
     return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
 
 
@@ -232,8 +239,12 @@ def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
 
 
 class _LineSearch:
-    """Searches an algorithm makes on a CPU from the sources of a line. Each thread calls with
+    """Searches that an algorithm makes on a CPU from the sources of a line. Each thread calls with
     arrays of its own (``Marks``).
+
+    ``_capacity`` is the number of vertices that the table of a search holds at first: as many as that
+    of the last search held at its end. ``_buckets_per_unit``, of the type of the weights, tells the bucket of a
+    distance; only weighted searches have it.
     """
 
     def __init__(self, graph: Any, counts_hops: bool):
@@ -288,7 +299,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
         """Search from a group of sources, and return what the query asks for."""
-        sources = np.array(sources, np.int64)  # one layout, for which the search is compiled once
+        # A copy in C order: compiled code is compiled again for another layout.
+        sources = np.array(sources, np.int64)
         result_limits: list[Any] = [query.limit] * sources.size
         bounds = np.full(sources.size, limit)
         if query.limits is not None:
@@ -296,7 +308,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             bounds = as_distances(result_limits, limit.dtype)
         reached, at_targets, stops = search_group(sources, lists, bounds)
 
-        # A search without an end that meets a distance too large for its type is an error.
+        # A search without an end that meets a distance too large for its type is an error. Others may
+        # stop before it.
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
@@ -358,7 +371,11 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
-        """Search from a group of sources, in parts that threads take."""
+        """Search from a group of sources, in parts that threads take.
+
+        ``lists`` are ``TargetLists`` or None. Return the reached vertices with their distances, the
+        distances at the targets, and up to where each search is complete.
+        """
         k = sources.size
         list_values, list_of = _flatten_lists(query, lists, k)
         if lists is None:
@@ -381,7 +398,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
             source_order = source_order[near_order]
             line = cpu.LINE if 2 * n_near > k else cpu.ALONE
 
-        # Four parts or more per thread, of whole lines.
+        # Four parts or more per thread, so that threads end at about the same time; of whole lines.
         line_size = 1 << len(cpu.LINE)
         whole_lines = k // (4 * threads.count()) // line_size * line_size
         part_size = max(line_size, min(_AT_ONCE, whole_lines))
@@ -410,7 +427,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
             """Copy the rows of one part to their places."""
             part = source_order[item * part_size : (item + 1) * part_size]
             cpu.put_rows(*part_rows[item], sizes[part], offsets[part], vertices, distance)
-            part_rows[item] = None
+            part_rows[item] = None  # frees them
 
         threads.for_each(put_part, len(part_rows))
         return SparseDistances(offsets, vertices, distance, n, marks=marks), at_targets, stops
@@ -470,6 +487,7 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None
+        # True: the source has targets, or all vertices are wanted
         is_searched = (list_of[:, 0] < list_of[:, 1]) | (not is_at_targets)
         # a limit below 0 makes no search
         searched_to = np.where(is_searched, limits, limits.dtype.type(-1))
@@ -535,6 +553,7 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
             rounds = min(rounds, float(query.limit))
         return measured._replace(rounds=rounds, depth=int(rounds))
 
+    # Rows are kept, but no distances at the targets are written: that array is empty.
     targets_and_rows = (
         list_values,
         list_of,

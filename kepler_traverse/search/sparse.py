@@ -36,7 +36,8 @@ class Marks:
     """Arrays over all vertices, lent to one thread at a time, and used again: a place, a mark, and
     a stamp per vertex.
 
-    Places and marks are 0, and are cleared by who has set them. Stamps are those of
+    A place is the slot of a vertex in the table of a search, a mark any flag of it. Both are 0 when
+    they are lent, and the searches clear what they set. Stamps are those of
     ``cpu.short_search.search_hops``.
     """
 
@@ -125,7 +126,9 @@ class SparseDistances:
         return self.offsets.size - 1
 
     def copy(self) -> SparseDistances:
-        """Return the same; a search writes no array of an earlier one."""
+        """Return this object without a copy: unlike arrays of rows, these arrays do not belong to a
+        plan that writes them again.
+        """
         return self
 
     def __getitem__(self, i: Any) -> Any:
@@ -211,7 +214,7 @@ class SparseDistances:
         wanted_keys = rows * self.n_vertices + vertices
         places = np.searchsorted(keys, wanted_keys)
         distances = np.full(wanted_keys.size, unreached_value(self.dtype), self.dtype)
-        # a key behind the last entry compares with -1, which is no key
+        # A place behind the last entry is compared with -1, which is no key.
         is_entry = np.append(keys, -1)[places] == wanted_keys
         distances[is_entry] = self.distance[places[is_entry]]
 
@@ -244,14 +247,15 @@ class SparseDistances:
     def stats(
         self, offsets: np.ndarray, limit: float | None, has_sums: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats;
-        sums may be 0.
+        """Return the fields of ``distance_stats.DistanceStats``, weighted distances in floats.
+
+        Without ``has_sums`` no sums are computed, and both are 0.
         """
         k = len(self)
         dtype = self.dtype
         counts = np.empty((k, 2), np.int64)
         extremes = np.empty((k, 2), dtype)
-        sums = np.zeros((2 * has_sums, k))
+        sums = np.zeros((2 * has_sums, k))  # empty: compiled code computes none
         # so that infinity is beyond the bound
         bound = min(as_distance(limit, dtype), np.finfo(dtype).max)
         results = counts, extremes, sums
@@ -342,7 +346,8 @@ class SparseDistances:
         violations, and the row and the vertex of the first.
         """
         bounds_per_source = as_distances(limits, self.dtype)
-        sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
+        # A copy in C order: compiled code is compiled again for another layout.
+        sources = np.array(sources, np.int64)
         edges = self._copy_edges(graph)
 
         def check_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
@@ -358,6 +363,7 @@ class SparseDistances:
         for item, findings_of_part in enumerate(self._map_parts(check_part)):
             # The first violation of a rule is that of the first part which has one.
             is_first = (findings[:, 0] == 0) & (findings_of_part[:, 0] > 0)
+            # rows are numbered within the part
             findings[is_first, 1:] = findings_of_part[is_first, 1:] + [item * AT_ONCE, 0]
             findings[:, 0] += findings_of_part[:, 0]
         return findings

@@ -93,8 +93,8 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     )
 
 
-# Per requirement of a strategy the function that says why a graph does not meet it, or None if it
-# does. In this order, as the later ones take longer.
+# For each requirement of a strategy, the function that says why a graph does not meet it, or None if
+# it does. They are asked in this order, as the later ones take longer.
 WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
     "weights": _why_no_weights,
     "narrow": _why_not_narrow,
@@ -107,11 +107,11 @@ WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
 class Outcome(NamedTuple):
     """Result of a strategy for one source. The fields are those of ``Traversal``, except ``below``."""
 
-    distance: Array
-    predecessor: Array | None
-    limit: float | None
-    rounds: int
-    counters: dict[str, int] | None = None
+    distance: Array  # of shape (n_vertices,)
+    predecessor: Array | None  # of shape (n_vertices,); None if none are wanted
+    limit: float | None  # up to where the distances are complete; None: everywhere
+    rounds: int  # levels or rounds that the search took
+    counters: dict[str, int] | None = None  # of the strategy, if it has any
     below: float | None = None  # upper bound of all finite distances, if the strategy knows one
 
 
@@ -123,13 +123,16 @@ class MultiSourceOutcome(NamedTuple):
     them.
     """
 
+    # of shape (k, n_vertices), (k, n_targets) for targets of all sources, or (n_targets,) for lists of
+    # each source; None if only counts are wanted
     distance: Array | None
-    predecessor: Array | None
-    limits: list[Any]
-    rounds: list[int]
-    counts: Array | None = None
+    predecessor: Array | None  # of shape (k, n_vertices); None if none are wanted
+    limits: list[Any]  # per source, up to where its distances are complete; None: everywhere
+    rounds: list[int]  # per source, the levels or rounds of its search
+    counts: Array | None = None  # vertices per source and level, if these alone are wanted
     below: float | None = None  # as in ``Outcome``
-    routes: Any = None
+    routes: Any = None  # ``results.Routes``, if the strategy finds paths and they are wanted
+    # int64 of shape (k, n_targets, n_columns): what was added up along the paths, if that is wanted
     sums: np.ndarray | None = None
 
 

@@ -81,7 +81,9 @@ def _calibration_file(device: str) -> Path | None:
 
 
 def _machine_properties(device: str) -> tuple[str | int | None, ...]:
-    """Return properties that distinguish one machine from another."""
+    """Return properties that distinguish one machine from another, as a part of the name under
+    which its calibration is stored.
+    """
     if device == "cuda":
         gpu = cuda.cp.cuda.Device()
         attributes = gpu.attributes
@@ -134,6 +136,7 @@ def _measure_cpu() -> Machine:
     source = np.ones(_COPIED, np.uint8)
     copy = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
+    # the entry that follows each entry of the table
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)  # one cycle through the whole table
     next_entry = 0

@@ -26,17 +26,18 @@ _RECENT = 4  # number of latest groups by which a strategy is judged
 class Measured(NamedTuple):
     """Measured and estimated seconds of one group of sources."""
 
-    strategy: str
-    sources: float
-    seconds: float
-    estimated: float
+    strategy: str  # its name
+    sources: float  # of the group
+    seconds: float  # that the group took
+    estimated: float  # seconds before any correction
 
 
 class Choice:
     """Estimates and measurements of the candidate strategies.
 
     For each strategy ``estimates`` has a function of the number of sources, which returns seconds,
-    and ``groups`` the size of a group. ``history`` lists what was ``Measured``.
+    and ``groups`` the size of a group. ``history`` lists what was ``Measured``. ``_ratios`` has, by
+    strategy, the measured seconds of each group divided by the estimate.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Choice:
         """Record the seconds of a group."""
         estimated = self._estimates[name](sources)
         self.history.append(Measured(name, sources, seconds, estimated))
-        if 0 < estimated < float("inf"):
+        if 0 < estimated < float("inf"):  # else there is no ratio
             self._ratios.setdefault(name, []).append(seconds / estimated)
 
     def expected(self, name: str, sources: int) -> float:

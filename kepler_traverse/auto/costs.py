@@ -85,7 +85,7 @@ class Costs:
     """Fitted constants of one device."""
 
     device: str  # {"cpu", "cuda"}
-    measured_on: Machine
+    measured_on: Machine  # where the constants were measured
     # Nanoseconds per unit on that machine, by ``"ALGORITHM STRATEGY"`` and term.
     nanoseconds: Mapping[str, Mapping[str, float]]
 

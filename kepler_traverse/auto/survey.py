@@ -41,14 +41,14 @@ _RESULTS_OF: weakref.WeakKeyDictionary[Graph, list[SearchResult]] = weakref.Weak
 
 
 class SearchResult(NamedTuple):
-    """Result of one search: shares of vertices reached and edges visited, its levels, and whether
-    it was complete.
+    """Result of one search. If it was ended early, the numbers are those that are likely of a
+    complete one.
     """
 
-    reach: float
-    walked: float
-    rounds: float
-    is_whole: bool = True
+    reach: float  # share of the vertices that it reaches
+    walked: float  # share of the edges that it visits
+    rounds: float  # levels
+    is_whole: bool = True  # whether it was complete
 
 
 def outline(graph: Graph) -> Shape:
@@ -147,6 +147,7 @@ def _scatter(graph: Graph) -> float:
     """Return the share of sampled edges whose vertex numbers are far apart, so that following them
     misses the cache.
     """
+    # the numbers of some edges, and below their tails and heads
     edges = np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED)
     if graph.device == "cuda":
         sources, ends = graph_statistics.edges_at(graph.offsets, graph.targets, edges)
@@ -161,6 +162,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n = graph.n_vertices
     m = graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
+    # by vertex, the number of the last search that reached it, so that none clears it; 0 for none
     marks = np.zeros(n, np.uint8)
     queue = np.empty(n, graph.targets.dtype)
     searches: list[SearchResult] = []
@@ -180,6 +182,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         if is_whole:
             searches.append(SearchResult(reached / n, walked / m, levels))
         else:
+            # as much as from the hub; from the hub itself perhaps everything
             likely_share = 1.0 if is_first else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
             searches.append(SearchResult(likely_share, likely_share, rounds, False))
@@ -209,7 +212,7 @@ def pile_rounds(shape: Shape) -> float:
 
 
 def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchResult]:
-    """Run the searches on a GPU and return their results."""
+    """Run the searches on a GPU, each up to a number of levels, and return their results."""
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
     results: list[SearchResult] = []
     sources = [_hub(graph)]
@@ -217,6 +220,7 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
         sources += _random_sources(graph)[:GPU_SEARCHES]
     for source in sources:
         traversal = plan.run(source)
+        # The vertices reached by half of the levels tell how fast they grow.
         half = traversal.rounds // 2
         vertices, edges, earlier = graph_statistics.count_reached(
             graph.offsets, traversal.distance, half
@@ -227,6 +231,7 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
             )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
+            # as much as from the hub; from the hub itself perhaps everything
             likely_share = results[0].reach if results else 1.0
             results.append(SearchResult(likely_share, likely_share, rounds, False))
     return results

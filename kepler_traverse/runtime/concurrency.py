@@ -16,7 +16,8 @@ class SharedIterator(Iterator[Any]):
 
     A subclass has ``_make_next``, which returns the next item, or raises StopIteration at the end.
     If it raises another error, items are missing from then on. So every further ``next`` is an
-    error, in whatever thread.
+    error, in whatever thread. ``_failure`` is the name of that error, "" before. ``_is_read`` is True
+    while an item is made: the lock lets its own thread in again, which a progress function could use.
     """
 
     def __init__(self, name: str) -> None:
@@ -78,11 +79,13 @@ class SerializedSearch:
     A search that fails or is interrupted, as by Ctrl-C, may leave its arrays in a state that no
     search expects. The next call then prepares anew: ``prepare`` compiles, allocates and returns
     ``search(argument)``, which returns an ``Outcome`` or a ``MultiSourceOutcome``.
+
+    ``_owned`` and ``_others`` are the searches in the two sets of arrays; None where one must be
+    prepared. ``_owner_has_result``: whether the owner may still read arrays of the first set.
     """
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
         self._prepare = prepare
-        # the searches in the two sets of arrays; None where one must be prepared
         self._owned: Callable[..., Any] | None = prepare()
         self._others: Callable[..., Any] | None = None
         self._owner = threading.current_thread()
@@ -94,6 +97,7 @@ class SerializedSearch:
             if threading.current_thread() is self._owner:
                 self._owner_has_result = True
                 return self._search("_owned", argument)
+            # The owner may still read its last result, whose arrays a search would write.
             outcome = self._search("_others" if self._owner_has_result else "_owned", argument)
             copies = {
                 name: value.copy()
@@ -118,7 +122,7 @@ class SerializedSearch:
         does not end as it should.
         """
         search: Callable[..., Any] = getattr(self, name) or self._prepare()
-        setattr(self, name, None)
+        setattr(self, name, None)  # until it has ended as it should
         try:
             outcome = search(argument)
         except NegativeCycleError:  # a result, too

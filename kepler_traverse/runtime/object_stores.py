@@ -92,11 +92,15 @@ TRAFFIC = Traffic()  # of this process
 
 
 class _Waits:
-    """Tells of requests that take long, so that no user waits without a word."""
+    """Reports requests that take long, so that no user waits without a word.
+
+    ``_waiting_since`` has an entry per request that waits now: by a key of its own, the time at which
+    it began, and its kind or the reason why it waits. ``_report`` is None until a caller wants
+    reports.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # when, and for what, of the requests that wait now
         self._waiting_since: dict[object, tuple[float, str]] = {}
         self._report: Callable[[str], None] | None = None
 
@@ -171,6 +175,7 @@ def open_store(url: str, named_url: str = "") -> Any:
     is_plain = any(os.environ.get(variable, "").lower() == "true" for variable in _PLAIN)
     _refuse_server(named_url or url, is_plain)
     options: Any = {"timeout": _TIMEOUT, "allow_http": is_plain}
+    # ``send`` makes failed requests again itself, and counts them.
     retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
     with errors_of_store():
         return from_url(url.rstrip("/"), client_options=options, retry_config=retries)
@@ -324,7 +329,7 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
     while objects := send("list", next_page):
         for meta in objects:
             yield StoredObject.of(f"{url}/{meta['path']}", meta)
-        if len(objects) < _PAGE:
+        if len(objects) < _PAGE:  # the last page, after which another request would find nothing
             break
         last_name = objects[-1]["path"]
 
@@ -332,7 +337,7 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
 def find_object(url: str) -> StoredObject | None:
     """Return the object of a URL, None if there is none. Raises as ``open_store`` and ``send``."""
     folder, _, name = url.rpartition("/")
-    if folder.endswith("/") or not name:  # a bucket
+    if folder.endswith("/") or not name:  # a bucket or a folder, which is no object
         return None
     obstore = _obstore(url)
     store = open_store(folder, url)
@@ -398,11 +403,11 @@ def _local_copy(stored: StoredObject) -> Path:
     """Return the file of a stored object in the cache, which is fetched once by all processes."""
     key = hashlib.sha256("\n".join(map(str, stored)).encode()).hexdigest()[:32]
     path = cache_folder("objects") / f"{key}{_ENDING.search(stored.url)[0]}"  # type: ignore[index]
-    if path.exists():
+    if path.exists():  # without a lock: a file appears as a whole
         return path
     folder, _, name = stored.url.rpartition("/")
     with hold_lock(path.with_suffix(".lock")):
-        if not path.exists():
+        if not path.exists():  # else another process has fetched it meanwhile
             fetch(open_store(folder), name, path, stored)
     return path
 
@@ -427,7 +432,7 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
     import obstore
 
     options: Any = None
-    # else it is the time of its last change
+    # Quotes tell an e-tag from the time of the last change, which cannot be a condition of a request.
     if version is not None and version.e_tag.startswith('"'):
         options = {"if_match": version.e_tag}
 

@@ -25,7 +25,7 @@ class Meter:
     The rate is that of this call's own work. It excludes the time of compiling, and the time that a
     caller takes between two groups of a stream. ``report(done, total, rate)`` may be None; an
     exception that it raises ends the call, and StopIteration as RuntimeError, as if a generator had
-    raised it.
+    raised it. ``_seconds`` are those of work up to the time ``_since``.
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
@@ -33,7 +33,7 @@ class Meter:
         self._total = total
         self._device = device
         self._done = 0
-        self._seconds = 0.0  # of work, up to ``_since``
+        self._seconds = 0.0
         self._since = 0.0
         if report is not None:
             compile_clock.listen()
@@ -61,7 +61,8 @@ class Meter:
         """Report further sources as done; called within ``running``."""
         if self._report is None:
             return
-        if self._device == "cuda":  # the host may be far ahead of the searches
+        # Launches return at once, so that the host may be far ahead of the searches.
+        if self._device == "cuda":
             cuda.cp.cuda.get_current_stream().synchronize()
         now = _clock()
         self._seconds = self._seconds + now - self._since
@@ -151,6 +152,8 @@ class _Lines:
     """A line on stderr from time to time, and one at the end, where there is no terminal.
 
     ``name`` begins each line. ``is_late``: a call that takes less than ten seconds has no line.
+    ``_last`` is the time of the last line. ``_is_silent`` is True until the first line of a call that
+    is late.
     """
 
     def __init__(self, name: str = "", is_late: bool = False) -> None:

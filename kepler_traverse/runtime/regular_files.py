@@ -67,6 +67,7 @@ def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     ``max_bytes``.
     """
     with open_regular(path) as file:
+        # Not by reading: a huge file would fill the memory first.
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             raise OSError(
@@ -106,7 +107,8 @@ _ADVICE[errno.ENOENT] = "make its folder first"
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """As ``replacing``, for a file that a user has named.
+    """Yield where the block writes a file that a user has named. It then takes the place of that file,
+    whole or, after an error, not at all.
 
     Raises OutputError: it cannot be written, as on a full disk.
     """
@@ -126,6 +128,7 @@ def partial_folder(folder: Path) -> Iterator[Path]:
     an error is removed.
     """
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    # left by a process of the same number that was killed
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)
     try:

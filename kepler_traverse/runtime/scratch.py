@@ -132,11 +132,12 @@ class Scratch:
         disk is full.
         """
         nbytes = size * np.dtype(dtype).itemsize
-        if not nbytes:
+        if not nbytes:  # an empty file can be neither allocated nor mapped
             return np.empty(0, dtype)
         with writing_to(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
             # Without room of its own, a write to a full disk would end the process by a signal.
             os.posix_fallocate(file.fileno(), 0, nbytes)
+            # The mapping keeps the memory after the file, which has no name, is closed.
             return np.frombuffer(mmap.mmap(file.fileno(), nbytes), dtype)
 
     def require(self, nbytes: int, what: str) -> None:

@@ -62,7 +62,9 @@ FUNCTIONS = {name: _with_parameters(name, _OWN[name]) for name in get_info()["fu
 
 
 def _can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return what ``can_run`` does, and tell once what it refuses."""
+    """Return True, or why the backend cannot answer a call as NetworkX does; warn once of each such
+    reason.
+    """
     answer = can_run(FUNCTIONS, name, args, kwargs)
     warn_once(name, args, kwargs, answer)
     return answer

@@ -34,10 +34,10 @@ PROGRESS_NAME = "NetworkX by kepler"  # before each line of progress
 class _Summary(NamedTuple):
     """Lists with one number per source; see ``bfs_many(result="summary")``."""
 
-    reached: list[int]
-    eccentricity: list[Any]
-    total: list[Any]
-    harmonic: list[float]
+    reached: list[int]  # vertices reached, the source included
+    eccentricity: list[Any]  # the largest distance
+    total: list[Any]  # the sum of the distances
+    harmonic: list[float]  # the sum of the reciprocals of the distances above 0
 
 
 def searched_where_fast(graph: KeplerGraph, weight: Weight, n_sources: int) -> Graph:

@@ -26,8 +26,9 @@ _NO_FLAGS = np.zeros(0, np.uint8)
 class Adjacency(NamedTuple):
     """The edges of one direction, as CSR in NetworkX's order."""
 
+    # int64 array of shape (n_vertices + 1,): where the edges of each vertex begin
     offsets: np.ndarray
-    targets: np.ndarray
+    targets: np.ndarray  # array of shape (n_edges,): the vertex at the other end
 
 
 def is_view(graph: Any) -> bool:
@@ -66,8 +67,10 @@ class KeplerGraph:
     def __init__(self, graph: Any, edge_attrs: Mapping[Hashable, Any] | None = None):
         self.directed = bool(graph.is_directed())
         self.multigraph = bool(graph.is_multigraph())
-        self.nodes: list[Any] = list(graph._adj)
+        self.nodes: list[Any] = list(graph._adj)  # by vertex number
+        # the number of each node, under the name that NetworkX's own functions look for nodes in
         self._adj = dict(zip(self.nodes, range(len(self.nodes)), strict=True))
+        # whether nodes are their own numbers, so that none need be looked up
         self.numbered = all(type(node) is int for node in self.nodes) and self.nodes == list(
             range(len(self.nodes))
         )
@@ -77,6 +80,7 @@ class KeplerGraph:
         else:
             self.incoming = self.outgoing
 
+        # by attribute, the weights in the order of ``outgoing`` and of ``incoming``
         self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
         for name, default in (edge_attrs or {}).items():
             outgoing = read_weights(graph._adj, name, default, self.multigraph)
@@ -87,16 +91,17 @@ class KeplerGraph:
             if outgoing.problem:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
-        # by attribute, None for hops: graphs that were searched, and what ``is_even`` has found
+        # by attribute, None for hops: the graphs that were searched
         self._searched: dict[Hashable, Graph] = {}
         self._may_be_uneven = not self.directed and may_be_uneven(graph)
+        # by attribute, None for hops: what ``is_even`` has found
         self._even: dict[Hashable, bool] = {}
 
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
         """Return NetworkX's adjacency as arrays, in its order."""
         n = len(self.nodes)
         neighbors: list[Any] = list(adjacency.values())
-        # a view, whose len may count what it hides
+        # Neighbors in a view, whose len may count what it hides: listing them counts what it shows.
         if any(type(neighbors_of_node) is not dict for neighbors_of_node in neighbors):
             neighbors = list(map(list, neighbors))
         offsets = np.zeros(n + 1, np.int64)
@@ -198,7 +203,9 @@ class KeplerGraph:
         return self._even[weight]
 
     def _compare_directions(self, weight: Hashable | None) -> bool:
-        """Compute ``is_even``."""
+        """Return whether each edge is there, with the same weight, in both directions, by a pass over
+        all edges.
+        """
         offsets, targets = self.outgoing
         src = np.repeat(np.arange(len(self)), np.diff(offsets))
         dst = targets.astype(np.int64)
@@ -230,7 +237,7 @@ class KeplerGraph:
             values = None
             if weight is not None:
                 values = self.weights(weight).values
-            if not self.directed:  # each edge is there in both directions
+            if not self.directed:  # each edge is there in both directions: take one of them
                 is_first = src <= targets
                 src = src[is_first]
                 targets = targets[is_first]

@@ -28,11 +28,12 @@ NO_PATH = 3
 class WeightedEdges(NamedTuple):
     """The edges of one direction with their weights, in NetworkX's order."""
 
+    # int64 array of shape (n_vertices + 1,): where the edges of each vertex begin
     offsets: np.ndarray
-    targets: np.ndarray
+    targets: np.ndarray  # array of shape (n_edges,): the vertex at the other end
     weights: np.ndarray  # int64 or float64 array of shape (n_edges,)
-    # uint8 array of shape (n_edges,): which weights are floats to Python, where integers and floats
-    # are mixed; or empty
+    # uint8 array of shape (n_edges,): 1 for a weight that is a float to Python, where integers and
+    # floats are mixed; else empty
     floats: np.ndarray
 
     @classmethod
@@ -85,12 +86,12 @@ def bfs_predecessors(offsets, targets, order, level):
     -1 where unreached.
     """
     n = offsets.size - 1
-    place = np.full(n, NONE, np.int64)
+    place = np.full(n, NONE, np.int64)  # the position of each vertex in ``order``, -1 for none
     starts = np.zeros(order.size + 1, np.int64)
     for i in range(order.size):
         place[order[i]] = i
 
-    # Count, add up, and write.
+    # Count the predecessors of each vertex, add the counts up to where each list begins, and write.
     for v in order:
         for edge in range(offsets[v], offsets[v + 1]):
             u = targets[edge]
@@ -145,11 +146,14 @@ def components(offsets, targets):
 def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     """Search from both ends, the smaller frontier first.
 
-    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,):
-    by the first, parents, the path leads from there to the source, by the second, children, to the
-    target.
+    ``offsets`` and ``targets`` are the edges from each vertex, those with ``_in`` the edges to it.
+    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,),
+    -1 for none. The first, parents, leads from that vertex back to the source, and the second,
+    children, on to the target.
     """
     n = offsets.size - 1
+    # Row 0 of each array is of the search from the source, row 1 of that from the target. A frontier
+    # is ``order[side, begins[side] : ends[side]]``.
     parent = np.full((2, n), NONE, targets.dtype)
     seen = np.zeros((2, n), np.uint8)
     order = np.empty((2, n), targets.dtype)
@@ -238,10 +242,16 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     """Search by Dijkstra's algorithm from all sources together, up to a target, -1 for none;
     distances above the limit are dropped.
 
-    Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices;
-    distances and parents of shape (n_vertices,); which distances are floats, or empty like
-    ``floats``; the vertices in the order of their discovery; and, by those, starts and predecessors
-    as from ``bfs_predecessors``, empty unless ``all_predecessors``.
+    Return, in this order:
+
+    - the status: DONE, or CONTRADICTION, which means a negative weight;
+    - the settled vertices, in their order;
+    - distances and parents, of shape (n_vertices,), which mean nothing where unreached;
+    - uint8 of shape (n_vertices,): 1 for a distance that is a float to Python; empty if
+      ``edges.floats`` is;
+    - the vertices in the order of their discovery;
+    - where the predecessors of each of these begin, and all predecessors, one list after the other;
+      empty unless ``all_predecessors``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -249,17 +259,18 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     floats = edges.floats
     n = offsets.size - 1
     distance = np.zeros(n, weights.dtype)
-    stamp = np.zeros(n, np.int64)
-    state = np.zeros(n, np.uint8)
+    stamp = np.zeros(n, np.int64)  # the time of the last improvement, counted by ``clock``
+    state = np.zeros(n, np.uint8)  # UNSEEN, QUEUED or SETTLED
     is_float = np.zeros(n if floats.size else 0, np.uint8)
     parent = np.full(n, NONE, targets.dtype)
     order = np.empty(n, targets.dtype)
     discovered = np.empty(n, targets.dtype)
     heap = np.empty(n, targets.dtype)
-    place = np.empty(n, targets.dtype)
+    place = np.empty(n, targets.dtype)  # the position of each queued vertex in the heap
 
-    # A vertex is settled once, so each edge is in at most one list of predecessors: ``following``
-    # links its elements.
+    # A vertex is settled once, so each edge is in at most one list of predecessors, and its number is
+    # that of the element. ``following`` links the elements of a list, and ``origin`` has the
+    # predecessor.
     n_lists = 0
     n_elements = 0
     if all_predecessors:
@@ -375,9 +386,9 @@ def _flatten(vertices, first, following, origin):
 def bidirectional_dijkstra(outgoing, incoming, source, target):
     """Search by Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
-    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and
-    whether it is a float to Python, where integers and floats are mixed; and a vertex, parents and
-    children as ``bidirectional_bfs`` does.
+    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights; and
+    whether it is a float to Python, where integers and floats are mixed. Then follow a vertex on the
+    path, parents, which lead from it back to the source, and children, which lead on to the target.
     """
     offsets = outgoing.offsets
     targets = outgoing.targets
@@ -484,9 +495,10 @@ def bellman_ford(edges, source, heuristic):
 
     With ``heuristic`` a negative cycle is looked for at each improvement.
 
-    Return the status, DONE or NEGATIVE_CYCLE; distances, and which are floats, as ``dijkstra``
-    does; the vertices that are reached, in the order of their discovery; and by those starts and
-    predecessors.
+    Return the status, DONE or NEGATIVE_CYCLE; distances of shape (n_vertices,); uint8 flags of the
+    same shape, 1 for a distance that is a float to Python, or empty; the vertices that are reached,
+    in the order of their discovery; and where the predecessors of each of these begin, and all
+    predecessors, one list after the other.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -513,7 +525,8 @@ def bellman_ford(edges, source, heuristic):
     origin = np.empty(n + 1, targets.dtype)
     n_elements = 0
 
-    queue = np.empty(n + 1, targets.dtype)  # circular: no vertex is in it twice
+    # circular: no vertex is in it twice, and one place more tells a full queue from an empty one
+    queue = np.empty(n + 1, targets.dtype)
     head = 0
     tail = 1
     queue[0] = source
@@ -526,6 +539,7 @@ def bellman_ford(edges, source, heuristic):
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
+        # A predecessor in the queue may improve u, which is then queued again.
         if _is_waiting(first_element[u], following, origin, queued):
             continue
 
@@ -534,7 +548,7 @@ def bellman_ford(edges, source, heuristic):
             candidate = distance[u] + weights[edge]
             improves = True
             if reached[v]:
-                if not candidate <= distance[v]:  # also if it is no number
+                if not candidate <= distance[v]:  # also if the candidate is NaN
                     continue
                 improves = candidate < distance[v]
             elif candidate == np.inf:
@@ -585,7 +599,9 @@ def bellman_ford(edges, source, heuristic):
 
 @njit(cache=True, nogil=True)
 def spread_owners(order, parent, owner):
-    """Give each vertex without an owner that of its parent, which precedes it in the order."""
+    """Give each vertex without an owner that of its parent, which precedes it in ``order``. ``owner``
+    has -1 for none.
+    """
     for v in order:
         if owner[v] == NONE:
             owner[v] = owner[parent[v]]
@@ -596,11 +612,14 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
     """Add what each edge carries for one source by the rule of NetworkX's
     ``edge_betweenness_centrality_subset``.
 
-    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex; lengths are
-    above 0, in the type of the distances. ``order`` has the vertices that are reached, by ascending
-    distance. ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added,
-    if a vertex has too many paths.
+    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex, so that
+    ``sources`` are the tails of edges; lengths are above 0, in the type of the distances.
+    ``distance`` is negative where unreached, if it counts hops. ``order`` has the vertices that are
+    reached, by ascending distance; the first is the source of the search. ``is_target`` is bool.
+    ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added, if a vertex
+    has too many paths.
     """
+    # of each vertex, the number of shortest paths to it, and what it carries for vertices behind it
     paths, carried = np.zeros((2, distance.size))
 
     # Forward: the number of shortest paths to each vertex.
@@ -610,7 +629,7 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
             u = sources[edge]
             if 0 <= distance[u] < distance[v] and distance[u] + lengths[edge] == distance[v]:
                 paths[v] += paths[u]
-        if paths[v] >= 2.0**1000:
+        if paths[v] >= 2.0**1000:  # the next sums could become infinite
             return False
 
     # Backward: what each vertex carries, divided among the edges that lead to it.

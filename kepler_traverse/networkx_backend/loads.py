@@ -219,6 +219,7 @@ def _scales(
     if sample is None:
         sample_of_vertices = None
     else:
+        # Scales depend on the sources alone, not on the seed and the error of a sample.
         sample_of_vertices = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
     scales: np.ndarray | float = find_scales(
         options, sample_of_vertices, len(graph), graph.directed, np.arange(len(graph))

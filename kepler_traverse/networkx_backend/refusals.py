@@ -103,7 +103,8 @@ def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
 
 
 def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say which argument hands over what distances do not give; ``""`` if none does.
+    """Say which argument has a value by which NetworkX returns more than distances give, or uses
+    results that the caller hands over; ``""`` if none does.
 
     ``arguments`` are those of a call by name, here and below.
     """

@@ -37,6 +37,7 @@ class Paths(Mapping[Any, list[Any]]):
     It is equal to NetworkX's dictionary of lists; ``dict`` makes one. It iterates over the array
     ``order`` of the vertices that are reached. ``walk(vertex)`` returns the vertex numbers of the
     path from the source to one of them; with ``reverse`` every path is from its end to the source.
+    ``_reached``, bool of shape (n_vertices,), is True for the vertices of ``order``.
     """
 
     def __init__(
@@ -94,16 +95,16 @@ def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A search of a graph: the vertices that it reached in their order, and arrays of distances and
-    parents by vertex.
-    """
+    """The result of a search, as NetworkX's dictionaries are made of it."""
 
     graph: KeplerGraph
-    sources: np.ndarray
-    order: np.ndarray
-    distance: np.ndarray
+    sources: np.ndarray  # int64: vertex numbers
+    order: np.ndarray  # the vertices that are reached, in the order of NetworkX's dictionary
+    distance: np.ndarray  # of shape (n_vertices,): hops, or int64 or float64 sums of weights
+    # uint8 array of shape (n_vertices,): 1 for a distance that is a float to Python, where integers
+    # and floats are mixed; else empty
     floats: np.ndarray
-    parent: np.ndarray
+    parent: np.ndarray  # of shape (n_vertices,): the previous vertex on the path, -1 for none
 
     def distances(self) -> dict[Any, Any]:
         """Return NetworkX's dictionary of distances. The distance of a source is the integer 0,
@@ -123,11 +124,11 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class BellmanFord(Search):
-    """A search whose vertices have lists of parents: those of ``order[i]`` begin at ``starts[i]``
-    in ``parent``.
+    """A search whose vertices have lists of parents. Those of ``order[i]`` are ``parent[starts[i] :
+    starts[i + 1]]``, so that ``parent`` is not by vertex here.
     """
 
-    starts: np.ndarray
+    starts: np.ndarray  # int64 array of shape (order.size + 1,)
 
     def paths(self, reverse: bool = False) -> Paths:
         """Return NetworkX's dictionary of paths, by the first parent of each vertex, computed as
@@ -135,7 +136,7 @@ class BellmanFord(Search):
         """
         source = int(self.sources[0])
         n = len(self.graph)
-        place = np.full(n, NONE, np.int64)
+        place = np.full(n, NONE, np.int64)  # the position of each vertex in ``order``
         place[self.order] = np.arange(self.order.size)
         starts = self.starts.tolist()
         parents = self.parent.tolist()
@@ -194,8 +195,8 @@ def search_weighted(
     target: int = NONE,
     incoming: bool = False,
 ) -> Search:
-    """Search by Dijkstra's algorithm from all sources together, as ``search_levels``; it stops at
-    the vertex ``target``, if given.
+    """Search by Dijkstra's algorithm from all sources together, along edges or, with ``incoming``,
+    against them. It stops at the vertex ``target``, if given.
     """
     edges = _weighted_edges(graph, weight, incoming)
     limit = find_limit(cutoff, edges.weights.dtype)
@@ -373,6 +374,7 @@ def multi_source_dijkstra(
         return _both(search_weighted(G, vertices, weight, cutoff))
     if target in sources:
         return 0, [target]
+    # A target that is not in the graph is one without a path to NetworkX, after a whole search.
     end = G._adj.get(target, NONE)
     search = search_weighted(G, vertices, weight, cutoff, end)
     return _length_of_last(search, end, f"No path to {target}."), search.paths()[target]
@@ -444,6 +446,7 @@ def bidirectional_dijkstra(
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any, set[Any]]:
     """Return the nodes nearest to each center."""
     search = _from_nearest(G, center_nodes, None, weight)
+    # the center that each vertex belongs to, -1 for a vertex that none reaches
     owner = np.full(len(G), NONE, np.int64)
     owner[search.sources] = search.sources
     kernels.spread_owners(search.order, search.parent, owner)
@@ -469,6 +472,7 @@ def bellman_ford_predecessor_and_distance(
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """Return all predecessors on shortest paths, and distances; weights may be negative."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
+    # NetworkX refuses a loop of negative weight anywhere in the graph, before it searches.
     is_loop = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
     if (G.weights(weight).values[is_loop] < 0).any():
         raise nx.NetworkXUnbounded("Negative cycle detected.")

@@ -22,17 +22,19 @@ class Weights:
     """The weights of all edges of one attribute."""
 
     values: np.ndarray  # int64 or float64 array of shape (n_edges,)
-    # uint8 array of shape (n_edges,), or empty: which weights are floats, where integers and floats
-    # are mixed.
+    # uint8 array of shape (n_edges,): 1 for a weight that is a float to Python, where integers and
+    # floats are mixed; else empty
     floats: np.ndarray
-    kind: str  # {"int", "float", "mixed"}
-    has_negative: bool
+    kind: str  # {"int", "float", "mixed"}; "" if there is a problem
+    has_negative: bool  # whether a weight is below 0
     problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
 
 
 def to_numbers(values: np.ndarray, floats: np.ndarray, positions: np.ndarray) -> list[Any]:
-    """Return values at some positions as Python's integers and floats; ``floats`` says which are
-    floats, if they are mixed.
+    """Return values at some positions as Python's integers and floats.
+
+    ``floats`` has 1 for a value that is a float, if both are mixed; it is empty if all are of one
+    kind.
     """
     numbers: list[Any] = values[positions].tolist()
     if not floats.size:

@@ -51,11 +51,13 @@ FAULT = "the distances of an assignment are not proved; report this fault of the
 
 
 class Loaded(NamedTuple):
-    """What an all-or-nothing assignment is. The next one may have the same memory.
+    """The result of an all-or-nothing assignment; all arrays are float64. The next result of the
+    same loader may be in the same memory.
 
     ``distance`` (n_pairs,): the least cost of each pair, infinite without a path. ``flow``
-    (n_classes, n_links). Of the paths that use a selected link, ``selected_flow`` and the
-    ``selected_volume`` (n_pairs,); both None where none is selected.
+    (n_classes, n_links): the vehicles of each class on each link. ``selected_flow`` (n_classes,
+    n_links) and ``selected_volume`` (n_pairs,): the same flows, and the volume of each pair, of
+    those paths alone that use a selected link; both None where no link is selected.
     """
 
     distance: np.ndarray
@@ -65,7 +67,7 @@ class Loaded(NamedTuple):
 
 
 class Prover(Protocol):
-    """A way to shortest distances, and the device that goes it."""
+    """A way to shortest distances: its ``name``, and the ``device`` that computes them."""
 
     name: str
     device: str
@@ -99,7 +101,12 @@ class SearchProver:
 
 
 class SearchLoader(SearchProver):
-    """All-or-nothing flows by a search per origin, which begins with the last tree."""
+    """All-or-nothing flows by a search per origin, which begins with the last tree.
+
+    ``is_selected`` (n_links,) bool: the links of select link; None without. ``_trees`` (n_groups,
+    n_vertices) int32: of each group the link to each vertex, or ``NO_LINK``, kept for the next
+    call. ``_first_group`` (n_blocks + 1,): the first group of each block, and the number of groups.
+    """
 
     def __init__(self, problem: Problem, is_selected: np.ndarray | None) -> None:
         super().__init__(problem)
@@ -114,6 +121,8 @@ class SearchLoader(SearchProver):
         demand = self._problem.demand
         n_blocks = self._first_group.size - 1
         has_selected = self._is_selected is not None
+        # Each block has flows of its own, which are then added in order, whatever thread was first.
+        # Arrays of size 0 tell compiled code that no link is selected.
         flow = np.zeros((n_blocks, *cost.shape))
         selected_flow = np.zeros((n_blocks if has_selected else 0, *cost.shape))
         selected_volume = np.zeros(demand.volume.size if has_selected else 0)
@@ -137,6 +146,9 @@ def sum_along(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the distance of each pair, by searches that begin from nothing, and the sums of some
     values of the links along the canonical paths.
+
+    ``cost`` has shape (n_classes, n_links), and each array of ``values`` (n_links,). The distances
+    have shape (n_pairs,), and the sums (number of values, n_pairs), both float64.
     """
     network = problem.network
     rows = np.array(values, np.float64).reshape(-1, network.n_links)
@@ -160,6 +172,7 @@ class WholeCosts(NamedTuple):
 
     ``costs`` (n_links,) int64: rounded down to multiples of ``2 ** -shift``, with ``n_bits`` more bits
     below, which count links on cycles without a cost; ``UNREACHED`` where a link is left out.
+    ``leaves_out``: whether a link is left out since it costs too much.
     """
 
     costs: np.ndarray
@@ -177,9 +190,13 @@ class WholeCosts(NamedTuple):
 def whole_costs(
     cost: np.ndarray, tails: np.ndarray, heads: np.ndarray, memory: np.ndarray | None = None
 ) -> Iterator[WholeCosts]:
-    """Yield the costs as whole numbers, of which those that are not left out add up to less than
-    ``MAX_SUM``. Where a pair has no path without the links that are left out, the next ones count; the
-    last ones leave out none. They are in the memory, if there is one, until the next ones.
+    """Yield the costs of one class as whole numbers, first without the links that cost far more
+    than others, then with more and more of these. The last costs leave out no link.
+
+    The costs that are not left out add up to less than ``MAX_SUM``. A caller takes the next costs
+    if a pair has no path without the links that are left out. ``cost`` is float64 of shape
+    (n_links,), and ``tails`` and ``heads`` are the ends of the links. ``memory``, int64 of that
+    shape, is overwritten by each costs that are yielded; None allocates new ones.
 
     A unit is a part of the sum of all costs. So a link that costs more than all others together would
     cost these their digits. It is on no shortest path between two vertices that the others join: a
@@ -198,10 +215,13 @@ def whole_costs(
     limit, total = _usual(scaled, extent)
     leaves_out = True
     while leaves_out:
+        # A link may be left out only if it costs more than twice the sum of all that are not.
         while 2.0 * total > limit:
             limit = 2.0 * total
             total = measure_extent(scaled, limit).total
         leaves_out = extent.largest > limit
+        # With this shift the sum is below half of ``MAX_SUM``, which leaves room for counts of
+        # links.
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
         if memory is None:
             costs = np.empty(cost.size, np.int64)
@@ -209,6 +229,7 @@ def whole_costs(
             costs = memory
         rounded = _round_down(scaled, limit, shift, (tails, heads), costs)
         yield rounded._replace(shift=rounded.shift - down, leaves_out=leaves_out)
+        # The next costs have the cheapest of the links that were left out.
         if leaves_out:
             limit = float(scaled[scaled > limit].min())
             total = measure_extent(scaled, limit).total
@@ -221,13 +242,20 @@ def _round_down(
     ends: tuple[np.ndarray, np.ndarray],
     costs: np.ndarray,
 ) -> WholeCosts:
-    """Return costs up to a limit in the smallest unit that leaves the bits below it which are needed."""
+    """Return costs up to a limit as whole numbers of a unit; those above it are ``UNREACHED``.
+
+    The unit is ``2 ** -most_shift``, or larger by the bits below it that count links on cycles
+    without a cost. ``ends`` are the tails and heads of the links. ``costs``, int64, is overwritten.
+    """
+    # A larger unit rounds more costs down to 0, so that more links may lie on cycles: the bits are
+    # enlarged until they suffice.
     n_bits = 0
     while True:
         shift = min(most_shift - n_bits, _MAX_SHIFT)
         n_free = round_down(cost, limit, shift, UNREACHED, costs)
         if not n_free:
             return WholeCosts(costs, shift, n_bits, False)
+        # A shortest path enters each vertex at most once, so it counts at most ``n_passed``.
         n_passed, is_on_cycle = _find_free_cycles(costs, *ends)
         needed = n_passed.bit_length()
         if needed <= n_bits:
@@ -240,9 +268,13 @@ def _round_down(
 
 
 def _usual(cost: np.ndarray, extent: Extent) -> tuple[float, float]:
-    """Return a limit that few costs exceed: some times the mean of those that do not, nearly; and the
-    sum of these. ``extent`` is that of all costs.
+    """Return a limit that few costs exceed, and the sum of the costs up to it.
+
+    It is about ``_USUAL`` times the mean of the costs up to it, and at most one of ``_USUAL`` costs
+    exceeds it. ``extent`` is that of all costs.
     """
+    # Each limit leaves out the largest costs, which lowers the mean and so the next limit, until a
+    # limit would fall by less than half, or leave out too many.
     limit = math.inf
     total = extent.total
     while True:
@@ -259,12 +291,15 @@ def _usual(cost: np.ndarray, extent: Extent) -> tuple[float, float]:
 def _find_free_cycles(
     costs: np.ndarray, tails: np.ndarray, heads: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Return how many vertices lie on cycles of links of cost 0, and which links these are."""
+    """Return how many vertices lie on cycles of links of cost 0, and a bool per link: whether it is
+    on such a cycle.
+    """
     is_on_cycle = np.zeros(costs.size, np.bool_)
     free = np.flatnonzero(costs == 0)
     free = free[np.argsort(tails[free], kind="stable")]
     n_vertices = int(max(tails.max(), heads.max())) + 1
     offsets = make_offsets(np.bincount(tails[free], minlength=n_vertices))
+    # A link of cost 0 is on a cycle of these if both ends are in one strong component.
     label = strong_components(offsets, heads[free])
     is_on_cycle[free] = label[tails[free]] == label[heads[free]]
     return np.unique(heads[is_on_cycle]).size, is_on_cycle
@@ -273,8 +308,10 @@ def _find_free_cycles(
 class Ground(NamedTuple):
     """A hierarchy for all costs of a network, and the parts of it that some trips need.
 
-    A closed vertex is two: links leave a copy, which has the numbers behind those of the vertices.
-    ``tails`` and ``heads`` (n_links,) int32 are the ranks of the ends of the links.
+    A closed vertex is two, since no path may lead through it: links enter the vertex, and leave a
+    copy, whose number follows those of all vertices. ``customizable`` is the hierarchy of both.
+    ``tails`` and ``heads`` (n_links,) int32 are the ranks of the ends of the links in it.
+    ``searches``: the parts above the origins and above the destinations, and their numbers there.
     """
 
     customizable: Customizable
@@ -284,7 +321,9 @@ class Ground(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, most_triangles: int) -> Ground | None:
-        """Return the one of a problem; None if the hierarchy had more triangles than wanted."""
+        """Return the hierarchy of a problem; None if it would have more than ``most_triangles``,
+        since searches then take less time.
+        """
         links = problem.network.links
         n = problem.network.n_vertices
         closed = np.flatnonzero(links.is_closed)
@@ -315,9 +354,12 @@ class Ground(NamedTuple):
         return cls(customizable, rank[begin[links.tails]], rank[links.heads], searches)
 
     def with_all_ranks(self) -> swept_loads.Ground:
-        """Return the searches with sweeps over the whole hierarchy."""
+        """Return the searches with sweeps over the whole hierarchy, which find the distances of all
+        vertices, as a proof by the links needs.
+        """
         searches = self.searches
         topology = self.customizable.topology
+        # In a part of all ranks the number of a rank is the rank itself.
         fall = part_above(topology, np.arange(topology.offsets.size - 1))
         ends = searches.fall.ranks[searches.end]
         return searches._replace(fall=fall, meets=searches.rise.ranks, end=ends)
@@ -331,7 +373,14 @@ def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 class HierarchyLoader(ABC):
-    """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs."""
+    """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs.
+
+    ``is_selected`` (n_links,) bool: the links of select link; None without. ``_first_group``
+    (n_classes + 1,): the first group of each class, and the number of groups. ``_costs`` (n_links,)
+    int64: the costs of the class at work as whole numbers. ``_near`` (n_pairs,) int64: distances in
+    these numbers. ``_flow`` (n_classes, n_links) and ``_distance`` (n_pairs,) float64: the results
+    of the last call.
+    """
 
     name = "hierarchy"
     device: str
@@ -367,8 +416,12 @@ class HierarchyLoader(ABC):
         return self._distance
 
     def _find_distances(self, cost: np.ndarray, find: Callable[[int, np.ndarray], None]) -> None:
-        """Write the distances of all pairs at costs of shape (n_classes, n_links). ``find`` has a class
-        and its costs as whole numbers, and writes the distances of its pairs to ``_near``.
+        """Write the distances of all pairs to ``_distance``, at costs of shape (n_classes,
+        n_links).
+
+        ``find`` is called with a class and its costs as whole numbers, and writes the distances of
+        its pairs to ``_near``. It is called again, with links that were left out, until each pair
+        has a path or no link is left out.
         """
         tails = self._ground.tails
         heads = self._ground.heads
@@ -398,7 +451,9 @@ class HierarchyLoader(ABC):
         return np.arange(n_shares + 1) * self._n_blocks(k) // max(n_shares, 1)
 
     def _n_shares(self, k: int) -> int:
-        """Return of how many shares of the groups what they carry is added up apart."""
+        """Return the number of shares of the groups of a class, each with sums of its own of what
+        it carries. It does not depend on the threads, so that neither do the sums.
+        """
         return min(_MAX_SHARES, self._n_blocks(k))
 
     def _pairs(self, k: int) -> slice:
@@ -408,7 +463,12 @@ class HierarchyLoader(ABC):
 
 
 class SweepLoader(HierarchyLoader):
-    """The loader of a CPU."""
+    """The loader of a CPU.
+
+    ``_arcs``: the weights of the hierarchy, made anew for each class. ``_first_rank``: shares of
+    the ranks for the proof of these weights. ``_subtrees``: shares that ``customize`` works on
+    apart. ``_scratches``: one per thread.
+    """
 
     device = "cpu"
 
@@ -427,12 +487,14 @@ class SweepLoader(HierarchyLoader):
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
         weights = self._weights_at(costs, self._ground.searches)
+        # What the arcs carry is added to these flows, which are those of the last call.
         for each in (result.flow, result.selected_flow):
             if each is not None:
                 each[k] = 0.0
         n_shares = self._n_shares(k)
         is_proved = np.zeros(n_shares, np.bool_)
         carried = self._new_carried(n_shares)
+        # A volume of size 0 tells compiled code that no link is selected.
         if result.selected_volume is None:
             selected = np.zeros(0), self._new_carried(0)
         else:
@@ -459,7 +521,9 @@ class SweepLoader(HierarchyLoader):
         return swept_loads.Trips(groups, self._first_blocks(k, n_items), self._problem.demand)
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
-        """Customize the hierarchy, and return the weights of both parts."""
+        """Customize the hierarchy, and return the weights of both parts of ``searches``, upward and
+        downward, with marks of the arcs that stand for a selected link, if links are selected.
+        """
         topology = self._ground.customizable.topology
         customize(costs, topology, self._subtrees, self._arcs)
         rise, fall = searches.sides()
@@ -494,7 +558,9 @@ class SweepLoader(HierarchyLoader):
         )
 
     def _hand_down(self, costs: np.ndarray, carried: swept_loads.Carried, flow: np.ndarray) -> bool:
-        """Add what is carried to the flow of the links; return whether their costs explain it."""
+        """Add what the arcs carry to ``flow`` (n_links,), over the links that arcs stand for.
+        Return whether these links cost as much as the arcs.
+        """
         loads = np.zeros(self._arcs.weights.size)
         for sides, rows in zip(self._ground.searches.sides(), carried, strict=True):
             n_blocks = link_costs.count_blocks(sides.size)

@@ -18,10 +18,16 @@ from .link_costs import BLOCK, common_flow, count_blocks, take
 
 
 class Carried(NamedTuple):
-    """Flows on the links alone that carry something in some of them.
+    """Some arrays of flows, reduced to the links that carry something in at least one of them.
 
-    ``links`` int64. ``places`` int64: where the flows of these links are in an array of all flows,
-    class by class, and what follows them. ``flows``, ``next`` and ``targets``: what is there.
+    An array of all flows has those of all links, class by class, and behind them, with select link,
+    the selected flows and volumes, which are never left out.
+
+    ``links`` (n_carried,) int64: the links that carry something, ascending. ``places`` int64: the
+    positions in an array of all flows that are kept, those of these links for each class and all
+    that follow. ``flows``, ``next`` and each of ``targets``, float64 of the size of ``places``:
+    the current flows, the all-or-nothing flows at their costs, and the last targets, at most two
+    and the last one first.
     """
 
     links: np.ndarray
@@ -38,8 +44,10 @@ class Carried(NamedTuple):
         targets: list[np.ndarray],
         shape: tuple[int, int],
     ) -> Carried:
-        """Return the parts of arrays of all flows, of which the first ones are of this shape: classes
-        and links.
+        """Return the reduced form of arrays of all flows.
+
+        ``flows`` are the current ones, ``following`` the all-or-nothing flows, and ``targets`` the
+        last ones. ``shape`` has the numbers of classes and of links, whose flows come first.
         """
         n_classes, n_links = shape
         carries = np.empty(n_links, np.bool_)
@@ -52,6 +60,7 @@ class Carried(NamedTuple):
         places = np.empty(n_classes * n_carried + flows.size - n_flows, np.int64)
         places[n_classes * n_carried :] = np.arange(n_flows, flows.size)
         threads.run(_list_blocks, counts.size, carries, first, n_classes, places)
+        # The first places are those of the first class, and so the numbers of the links.
         return cls(
             places[:n_carried],
             places,
@@ -61,7 +70,9 @@ class Carried(NamedTuple):
         )
 
     def combine(self, factors: tuple[float, float, float], divisor: float) -> np.ndarray:
-        """Return a combination of ``next`` and the targets."""
+        """Return ``next``, the last target and the one before it, each times its factor, added up
+        and divided by ``divisor``. The factor of a target that does not exist must be 0.
+        """
         combined = np.empty(self.places.size)
         arrays = _three(self.next, self.targets)
         threads.run(
@@ -70,21 +81,30 @@ class Carried(NamedTuple):
         return combined
 
     def move(self, target: np.ndarray, size: float, flows: np.ndarray, last: np.ndarray) -> None:
-        """Write to an array of all flows those after a step of some size towards a target, and to
-        another one the target.
+        """Write to ``flows``, an array of all flows, those after a step of some size towards a
+        target, and to ``last``, another such array, the target.
+
+        All other places of both stay, since their links carry nothing.
         """
         n_blocks = count_blocks(self.places.size)
         threads.run(_move_blocks, n_blocks, self.places, self.flows, (target, size), flows, last)
 
 
 def _three(following: np.ndarray, targets: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return the all-or-nothing flows and two targets, in place of which these flows may stand."""
+    """Return the all-or-nothing flows, the last target and the one before it.
+
+    Compiled code takes three arrays. The all-or-nothing flows stand for a target that does not
+    exist: they add no link, and their factor in a combination is 0.
+    """
     return (following, *targets, following, following)[:3]
 
 
 @njit(cache=True, nogil=True)
 def _mark_blocks(next_item, n_items, arrays, shape, carries, counts):
-    """Set which links carry something in an array, and how many they are per block."""
+    """Set which links carry something in one of four arrays of all flows, and how many per block.
+
+    ``carries`` (n_links,) bool. ``counts`` (n_items,) int64: of each block of ``BLOCK`` links.
+    """
     flows, following, last, before = arrays
     n_classes, n_links = shape
     while True:
@@ -104,7 +124,11 @@ def _mark_blocks(next_item, n_items, arrays, shape, carries, counts):
 
 @njit(cache=True, nogil=True)
 def _list_blocks(next_item, n_items, carries, first, n_classes, places):
-    """Write where the flows of the links are that carry something."""
+    """Write the positions of the flows of the links that carry something.
+
+    ``first`` (n_items + 1,): how many such links precede each block. ``places``: all of the first
+    class, then all of the second one, and so on.
+    """
     n_links = carries.size
     n_carried = first[-1]
     while True:
@@ -144,7 +168,11 @@ def _move_blocks(next_item, n_items, places, before, step, flows, last):
 
 
 class Side(NamedTuple):
-    """What the links have: ``flow`` and ``slope`` (n,) float64, ``per_vehicle`` (n_classes,)."""
+    """The state of some links before a step.
+
+    ``flow`` (n,) float64: of all classes together. ``slope`` (n,) float64: the derivative of the
+    cost there. ``per_vehicle`` (n_classes,) float64: the units of flow of a vehicle of each class.
+    """
 
     flow: np.ndarray
     slope: np.ndarray
@@ -152,7 +180,9 @@ class Side(NamedTuple):
 
 
 def change_to(target: np.ndarray, side: Side) -> np.ndarray:
-    """Return how the common flow differs between a target of shape (n_classes, n_links) and the flows."""
+    """Return by how much the common flow of each link grows from ``side.flow`` to a target of shape
+    (n_classes, n_links), float64 of shape (n_links,).
+    """
     change = np.empty(side.flow.size)
     threads.run(_change_blocks, count_blocks(change.size), target, side, change)
     return change
@@ -169,12 +199,14 @@ def _change_blocks(next_item, n_items, target, side, change):
 
 
 class Curvature(NamedTuple):
-    """Sums of products of directions and the slopes of the costs: the direction of the
-    all-or-nothing flows, that of the last target, that of the one before it, and one mixed of both.
+    """Sums over the links of a direction, times the slope of the cost, times another direction.
+
+    Directions lead from the current flows: ``direction`` to the all-or-nothing flows, ``last`` to
+    the last target, ``mixed`` to a point between the last target and the one before it.
     """
 
-    last_direction: float
-    last_last: float
+    last_direction: float  # last, times direction
+    last_last: float  # last, times itself; the others are named alike
     last_difference: float  # between the direction and the last one
     mixed_direction: float
     mixed_difference: float  # between the one before and the last one

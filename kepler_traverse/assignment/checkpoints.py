@@ -22,8 +22,10 @@ class CheckpointError(InputError):
 
 
 class Checkpoint:
-    """A file with the state of an assignment, written after iterations; without a path there is
-    none.
+    """A file with the state of an assignment, which is written after iterations.
+
+    Without a path there is no file: nothing is read or written. ``fingerprint`` is that of the
+    problem and the method, so that no other assignment goes on from the file.
     """
 
     def __init__(self, path: Any, fingerprint: str) -> None:
@@ -32,7 +34,7 @@ class Checkpoint:
         self._path = None if path is None else Path(path)
         self._fingerprint = fingerprint
         self._written = -float("inf")  # when the file was last written, by time.monotonic
-        self._seconds = 0.0  # that this took
+        self._seconds = 0.0  # how long the last writing took
 
     def read(self, alike: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the state, empty if there is no file yet; CheckpointError if the file is damaged,
@@ -72,7 +74,10 @@ class Checkpoint:
             return False
 
     def write(self, state: dict[str, np.ndarray], is_last: bool) -> None:
-        """Write the state, unless the last writing was just now and others follow."""
+        """Write the state, unless so little time has passed since the last writing that the file
+        would take more than ``_MAX_SHARE`` of it. The last state of a run (``is_last``) is always
+        written.
+        """
         if self._path is None:
             return
         began = time.monotonic()
@@ -92,7 +97,11 @@ class Checkpoint:
 
 
 def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
-    """Return a checksum of a state: that of the file covers no name of an array."""
+    """Return the SHA-256 of a state, with the names, types and shapes of its arrays.
+
+    The archive has a checksum of each array's bytes, but none of its name: two arrays that were
+    exchanged would not be noticed. ``fingerprint`` is that of the problem and the method.
+    """
     digest = hashlib.sha256(fingerprint.encode())
     for name in sorted(state):
         digest.update(f"{name} {state[name].dtype} {state[name].shape}".encode())
@@ -101,8 +110,11 @@ def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
 
 
 def _has_types(state: Mapping[str, np.ndarray], alike: Mapping[str, np.ndarray]) -> bool:
-    """Whether a state has the arrays of another one, with their types and dimensions, and finite
-    numbers where they have no dimension.
+    """Whether a state has all arrays of another one, ``alike``, by name, type and number of
+    dimensions.
+
+    Arrays without a dimension, such as the last step, must be finite. The values of all others are
+    checked where the state is restored.
     """
     return all(
         name in state

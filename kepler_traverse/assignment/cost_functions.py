@@ -152,7 +152,9 @@ class CostFunction:
     integral: Callable[[np.ndarray], Any] | None = None
 
     def check(self, scale: float, n_rows: int) -> None:
-        """Raise InputError if the function decreases between flows up to some multiples of a scale."""
+        """Raise InputError if a field is no function, or the costs of a row decrease from one flow
+        to the next, at the flows of ``_GRID`` times ``scale``.
+        """
         functions = {"value": self.value, "slope": self.slope, "integral": self.integral}
         for name, function in functions.items():
             is_left_out = function is None and name != "value"
@@ -179,6 +181,7 @@ class CostFunction:
         """Return the costs of all rows at their flows; InputError names a row whose cost is not
         finite, or below 0.
         """
+        # A copy, as for slopes and integrals: the function may write to what it is given.
         return self._checked("cost", self.value(flow.copy()), flow.size)
 
     def slopes(self, flow: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -186,6 +189,7 @@ class CostFunction:
         if self.slope is not None:
             return self._checked("slope", self.slope(flow.copy()), flow.size)
         step = _STEP * np.maximum(flow, 1.0)
+        # The function may not decrease, so a difference below 0 is rounding.
         return np.maximum((self.values(flow + step) - value) / step, 0.0)
 
     def integrals(self, flow: np.ndarray) -> np.ndarray | None:

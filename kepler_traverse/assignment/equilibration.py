@@ -35,7 +35,17 @@ _MAX_DEAD = 0.5  # of the links of all paths, before those in use are copied
 
 
 class PathEquilibration:
-    """The flows on paths, and how they are improved."""
+    """The flows on paths, and how they are improved.
+
+    ``_paths`` has arrays with room for more; ``_n_paths`` and ``_n_links`` say how much of them is
+    in use, forgotten paths included. ``_relative_gap``: of the last ``measure``. ``_trees``
+    (n_groups, n_vertices) int32: the last tree of each group, with which the next search begins.
+    ``_distance`` (n_pairs,): at the costs of the last search. ``_new_length`` (n_pairs,) int32:
+    the links of the new path of each pair, 0 without one. ``_mark`` (n_links,) int64 and
+    ``_stamp``: which links two paths have in common; see ``path_flows``. ``_rest`` (n_classes,
+    n_links): what sums of flows have rounded away. ``class_flow`` (n_classes, n_links) and
+    ``loads``: the flows of the links, and what they make of them.
+    """
 
     name = "paths"
 
@@ -70,7 +80,7 @@ class PathEquilibration:
         demand = self.problem.demand
         n_groups = demand.origin.size
         n_steps = min(_STEPS, n_groups)
-        volumes = np.add.reduceat(demand.volume, demand.first_pair[:-1])
+        volumes = np.add.reduceat(demand.volume, demand.first_pair[:-1])  # of each group
         flow = np.zeros(self.problem.network.n_links)
         for step in range(n_steps):
             groups = np.arange(step, n_groups, n_steps)
@@ -101,6 +111,7 @@ class PathEquilibration:
             excess, self._stamp = path_flows.shift_flows(
                 groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
             )
+            # Shifts go by tangents of a function of the user's, which hold near their flows alone.
             if self.problem.is_linearized:
                 self.loads = self.problem.loads_at(self.loads.flow)
                 costs = self.problem.arrays_at(self.loads.flow)
@@ -148,12 +159,17 @@ class PathEquilibration:
             self._paths,
             (self._n_paths, self._n_links),
         )
+        # All lengths are counted, and the next search may be of other groups.
         self._new_length[:] = 0
         self._n_paths = n_paths
         self._n_links = n_links
 
     def _compact(self, n_paths: int, n_links: int) -> Paths:
-        """Return the paths in use, in the order of their pairs."""
+        """Return a copy of the paths in use, in the order of their pairs, without the forgotten
+        ones.
+
+        ``n_paths`` and ``n_links`` are how many paths and links those in use have.
+        """
         compact = Paths(
             head=np.empty_like(self._paths.head),
             next=np.empty(n_paths, np.int32),
@@ -235,6 +251,7 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
     """Return an array of at least a size, with the same beginning."""
     if array.size >= size:
         return array
+    # At least half as many again, so that few of the appends copy the array.
     grown = np.zeros(max(size, array.size + array.size // 2), array.dtype)
     grown[: array.size] = array
     return grown

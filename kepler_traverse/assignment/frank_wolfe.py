@@ -23,7 +23,11 @@ _STEPS = 60  # of the search for the length of a step
 
 
 class _Move:
-    """The choice of a target and of the length of the step towards it."""
+    """The choice of a target and of the length of the step towards it.
+
+    Targets are arrays of the size of ``carried.places``. ``_costs`` are the costs of the links of
+    ``carried`` as functions of their flows, and ``_side`` their flows and slopes before the step.
+    """
 
     def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
         self._problem = problem
@@ -36,14 +40,18 @@ class _Move:
         )
 
     def _by_class(self, flows: np.ndarray) -> np.ndarray:
-        """Return flows on the links, of shape (n_classes, n_links)."""
+        """Return the flows on the links, of shape (n_classes, n_links), of an array of ``carried``;
+        what select link has behind them is left out.
+        """
         shape = (self._side.per_vehicle.size, self._side.flow.size)
         return flows[: shape[0] * shape[1]].reshape(shape)
 
     def target(self, step: float) -> np.ndarray:
         """Return the target: the all-or-nothing flows, made conjugate to the last directions.
 
-        ``step``: the length of the last step.
+        Two directions are conjugate if their products with the slopes of the costs add up to 0.
+        Where the formulas would divide by 0, it is the all-or-nothing flows alone. ``step``: the
+        length of the last step.
         """
         carried = self._carried
         if not carried.targets:
@@ -65,7 +73,11 @@ class _Move:
         return carried.combine((1.0, n, m), 1.0 + n + m)
 
     def step_towards(self, target: np.ndarray) -> float:
-        """Return the part of the way to a target at which the objective is least."""
+        """Return the part of the way to a target, from 0 to 1, at which the objective is least.
+
+        The objective is convex, so its derivative along the way is 0 there, unless it is least at
+        an end. The steps are those of Newton, or halve the interval where these lead out of it.
+        """
         links = self._carried.links
         change = change_to(self._by_class(target), self._side)
         fixed = self._fixed_change(target)
@@ -96,7 +108,9 @@ class _Move:
         return step
 
     def _fixed_change(self, target: np.ndarray) -> float:
-        """Return the change of what no flow changes of the costs."""
+        """Return what the whole way to a target adds to the objective by the fixed parts of the
+        costs, such as tolls. The derivative along the way has it at each point.
+        """
         total = 0.0
         for k in np.flatnonzero(self._problem.has_fixed):
             fixed = take(self._problem.fixed[k], self._carried.links)
@@ -108,8 +122,11 @@ class _Move:
 class BiconjugateFrankWolfe:
     """The flows of all classes, the last two targets, and the last step.
 
-    Flows, and of select link the flows and volumes too, are one array, since all are combined by the
-    same factors.
+    Flows, and of select link the flows and volumes too, are one array, since all are combined by
+    the same factors: first the flows of all classes, (n_classes, n_links); with select link then as
+    many selected flows, and the selected volume of each pair. ``_shape`` is (n_classes, n_links),
+    ``_flows``, ``_next`` and each of ``_targets`` is such an array, and ``_step`` is the length of
+    the last step. ``loads``: what the flows make of the links.
     """
 
     name = "frank_wolfe"
@@ -137,7 +154,7 @@ class BiconjugateFrankWolfe:
     def begin(self) -> None:
         """Put all trips on the shortest paths of the network without flow."""
         following, _ = self._load()
-        self._flows = following.copy()
+        self._flows = following.copy()  # the loader writes the next flows to the same memory
 
     def measure(self) -> Bound:
         """Prove the gap of the flows, and find the all-or-nothing flows at their costs."""
@@ -146,7 +163,10 @@ class BiconjugateFrankWolfe:
         return self.problem.bound(self.class_flow, self.loads.cost, distance)
 
     def confirm(self, bound: Bound) -> None:
-        """Raise CertificateError unless the links alone prove the bound; a search has proved it so."""
+        """Raise CertificateError unless the links alone prove the bound.
+
+        Searches have proved it so already. Sweeps over a hierarchy have proved it by the hierarchy.
+        """
         if isinstance(self.prover, HierarchyLoader):
             distance = self.prover.prove(self.loads.cost)
             if self.problem.bound(self.class_flow, self.loads.cost, distance) != bound:
@@ -172,11 +192,14 @@ class BiconjugateFrankWolfe:
             target = carried.next
             step = move.step_towards(target)
         if len(self._targets) == 2:
-            last = self._targets.pop()  # whose links all are among those that carry something
+            # Its memory is used again. ``move`` overwrites all that it holds, since the links of a
+            # target are among those that carry something.
+            last = self._targets.pop()
         else:
             last = np.zeros_like(self._flows)
         carried.move(target, step, self._flows, last)
         self._step = step
+        # After a whole step the flows are the target: there is no direction to it any more.
         if step >= 1.0:
             self._targets = []
         else:

@@ -20,7 +20,7 @@ _MIN_RATIO = 1e-3  # slopes of powers below 1 are infinite at 0; they are taken 
 # ln 2 in two parts, of which the first has trailing zeros: products with small integers are exact
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
-_BEYOND = 1e3  # a power of e that is beyond float64, as is its reciprocal
+_BEYOND = 1e3  # an exponent whose power of e is beyond float64, as is the reciprocal
 BLOCK = 1 << 14  # links whose costs one thread adds up
 _MAX_WHOLE = 64  # larger powers are computed by logarithms
 
@@ -37,7 +37,8 @@ class CostArrays(NamedTuple):
     LINEAR    the line at 0      its slope           0             1
     ========  =================  ==================  ============  ============
 
-    BPR is ``free * (1 + scale * (flow / capacity) ** power)``.
+    BPR is ``free * (1 + scale * (flow / capacity) ** power)``. LINEAR is a tangent of a function of
+    the user's, which holds near one flow.
     """
 
     kind: np.ndarray  # uint8
@@ -52,7 +53,7 @@ class CostArrays(NamedTuple):
 
 
 def take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return what is at some places of an array."""
+    """Return ``values[places]``, on all threads."""
     taken = np.empty(places.size, values.dtype)
     threads.run(_take_blocks, count_blocks(places.size), values, places, taken)
     return taken
@@ -109,14 +110,20 @@ def _logarithm(value):
 
 @njit(cache=True, nogil=True)
 def _power(base, exponent):
-    """Return ``base ** exponent`` for a base of at least 0, to some units in the last place."""
+    """Return ``base ** exponent`` for a base of at least 0, to some units in the last place.
+
+    It is ``e ** (exponent * ln base)``. The logarithm is ``k * ln 2 + rest``, with ln 2 in two
+    parts, so that the product with k loses no digits.
+    """
     if base <= 0.0:
         return 0.0
     if base == np.inf:  # which no halving makes less
         return np.inf if exponent > 0.0 else 0.0
     k, rest = _logarithm(base)
     value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
-    value = min(max(value, -_BEYOND), _BEYOND)  # more steps below change nothing
+    # The result is 0 or infinite from here on: larger values would only add steps to the loops
+    # below.
+    value = min(max(value, -_BEYOND), _BEYOND)
     # e^value = 2^j e^rest, with a rest of at most ln 2 / 2: the series of e by Horner, then 2^j
     j = np.int64(np.floor(value / 0.6931471805599453 + 0.5))
     rest = (value - j * _LN2_HIGH) - j * _LN2_LOW
@@ -226,8 +233,10 @@ def common_flow(link, class_flow, per_vehicle):
 
 
 class Step(NamedTuple):
-    """A step of flows: ``flow`` and ``change`` (n,) float64 of some links, and the ``size``, with
-    which the change is multiplied.
+    """A step of the flows of some links: from ``flow`` to ``flow + size * change``.
+
+    ``flow`` and ``change`` (n,) float64: the flow of all classes together before the step, and the
+    difference to that of the target.
     """
 
     flow: np.ndarray
@@ -237,9 +246,12 @@ class Step(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def add_up_change(next_item, n_items, step, costs, sums):
-    """Write, per block of ``BLOCK`` of some links, what the costs after a step add up to along a change
-    of their flow, and their slopes: the derivatives of the objective by the step, ``sums``
-    (n_items, 2). ``costs`` are those of these links.
+    """Write, per block of ``BLOCK`` links, the first and the second derivative of the objective by
+    the size of a step.
+
+    The first is the sum of the costs after the step, each times the change of its flow. The second
+    is that of the slopes, each times the change twice. ``sums`` (n_items, 2) float64. ``costs`` are
+    those of the links of the step.
     """
     flow, change, size = step
     while True:
@@ -253,6 +265,7 @@ def add_up_change(next_item, n_items, step, costs, sums):
             after_step = max(flow[i] + size * change[i], 0.0)
             cost, slope = cost_and_slope(i, after_step, costs)
             product = cost * change[i]
+            # ``rest`` collects what each addition to ``total`` rounds away.
             after = total + product
             added = after - total
             rest += (total - (after - added)) + (product - added)
@@ -287,6 +300,7 @@ def integral_at(link, flow, costs):
     if kind == CONICAL:
         e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
         per_flow = costs.capacity[link] / scale
+        # The cost is a sum of functions of ``u``, which falls from alpha as the flow grows.
         u = scale - flow / per_flow
         square = 0.5 * per_flow * (u * u - scale * scale)
         roots = per_flow * (_conical_part(scale, e) - _conical_part(u, e))
@@ -360,8 +374,8 @@ def _measure_blocks(next_item, n_items, values, limit, sums, n_above, largest):
 
 
 def round_down(values: np.ndarray, limit: float, shift: int, beyond: int, whole: np.ndarray) -> int:
-    """Write values times ``2 ** shift`` without their fractions, and ``beyond`` above a limit. Return
-    how many are 0 then.
+    """Write to ``whole`` (int64) values times ``2 ** shift`` without their fractions; of those
+    above a limit ``beyond``. Return how many became 0.
     """
     half = shift // 2  # two factors, since one of 2 ** 1074 is beyond float64
     factors = 2.0**half, 2.0 ** (shift - half)
@@ -388,10 +402,11 @@ def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
 
 
 def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.ndarray) -> bool:
-    """Write whole numbers without their last bits, times a power of two, as ``values``; infinity from
-    ``beyond`` on. Return whether there is none.
+    """Write to ``values`` (float64) sums of whole numbers in the unit of the costs: without their
+    last bits, and divided by a power of two. A sum of ``beyond`` or more becomes infinite. Return
+    whether there is no such sum.
 
-    ``unit``: the number of bits and the power, which ``round_down`` has multiplied with.
+    ``unit``: the number of last bits, which count links, and the ``shift`` of ``round_down``.
     """
     is_below = np.empty(count_blocks(sums.size), np.bool_)
     n_bits, shift = unit

@@ -10,12 +10,15 @@ from .sweep_loader_gpu import SweepLoaderOnGpu
 
 
 def make_loader(problem: Problem, is_selected: np.ndarray | None, device: str) -> Loader:
-    """Return the way that takes less time, by the links and the trips alone: both ways may take other
-    paths where several are equal, and flows do not depend on the device.
+    """Return the way to all-or-nothing flows that takes less time.
 
-    New weights take one pass over the triangles of a hierarchy per class, and searches visit all links
-    per origin and class. A visit of a link takes as long as several triangles. A CPU searches, and
-    sweeps over hierarchies that a GPU does not take.
+    The links and the trips alone decide between searches and sweeps: the two may take other paths
+    where several are equal, and flows must not depend on the device.
+
+    New weights take one pass over the triangles of a hierarchy per class. Searches visit all links
+    per group, which is an origin of a class, and a visit of a link takes as long as several
+    triangles. The CPU searches, and sweeps over hierarchies with too many levels for a GPU.
+    ``is_selected`` (n_links,) bool: the links of select link; None without.
     """
     n_groups = problem.demand.origin.size
     n_visits = n_groups * problem.network.n_links // len(problem.classes)

@@ -97,12 +97,13 @@ class Network:
     """The links in the order of compiled code.
 
     Vertices are numbered by a breadth-first search, so that those that are near are near in memory.
-    Each vertex has its links in the order of the ids of their tails, and then of their rows.
+    Each vertex has its links in the order of the ids of their tails, and then of their rows. The
+    rank of an id is its position in ascending order.
     """
 
-    ids: VertexIds
+    ids: VertexIds  # of all ends of links, by their ranks
     place: np.ndarray  # int64: the number of each vertex here, by the rank of its id
-    links: Links
+    links: Links  # their ends are numbers of vertices here, not ranks
     row: np.ndarray  # int64: of each link, its row of the table
     ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
     table: LinkTable
@@ -124,13 +125,13 @@ class Network:
         return np.argsort(self.place)
 
     def by_row(self, values: np.ndarray) -> np.ndarray:
-        """Return values of links in the order of the rows."""
+        """Return values of links, in the last axis, in the order of the rows."""
         result = np.empty_like(values)
         result[..., self.row] = values
         return result
 
     def by_link(self, values: np.ndarray) -> np.ndarray:
-        """Return values of rows in the order of the links."""
+        """Return values of rows, of shape (n_rows,) or (k, n_rows), in the order of the links."""
         if values.ndim == 1:
             return take(values, self.row)
         return np.stack([self.by_link(each) for each in values])
@@ -141,7 +142,9 @@ class Network:
 
 
 def table_columns(name: str, table: Any) -> dict[Any, Any]:
-    """Return the columns of a table by name, in one order; InputError if it is none, or the labels
+    """Return the columns of a table by name, with their rows in one order.
+
+    Columns with labels are put in the order of one index. InputError: it is no table, or the labels
     of its columns mean several orders.
     """
     columns = arguments.columns(name, table)
@@ -252,7 +255,8 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
 def _local_order(
     n: int, tails: np.ndarray, heads: np.ndarray, by_tail: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Return the place of each vertex in the order of a breadth-first search, the rest behind.
+    """Return the place (n,) int64 of each vertex in the order of a breadth-first search from vertex
+    0, over links in both directions. Vertices that it does not reach follow.
 
     ``by_tail``: the order of the links by their tails, and where each tail begins.
     """
@@ -271,7 +275,7 @@ def _local_order(
 class Trips(NamedTuple):
     """The trips: what is assigned, and what is not since it stays in its zone."""
 
-    demand: Demand
+    demand: Demand  # the pairs between different vertices with a volume above 0
     volume: float  # of all trips, in vehicles
     within: float  # of these from a vertex to itself
 
@@ -334,6 +338,7 @@ def _pairs_of_class(
     volume = volume[rows]
     if not volume.size:
         return starts, ends, volume
+    # Whether each row is the first one of its pair.
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]))
     sums = np.bincount(np.cumsum(is_first) - 1, weights=volume)
     return starts[is_first], ends[is_first], sums

@@ -16,10 +16,13 @@ _MIN_SHIFT = 2.0**-1022  # between paths with concave costs
 
 
 class Demand(NamedTuple):
-    """The pairs of all classes, by group: a class and an origin.
+    """The pairs of all classes, by group: a class and an origin. Groups ascend by class, then
+    origin.
 
-    ``origin`` and ``user_class`` (n_groups,) int32; ``first_pair`` (n_groups + 1,) int64;
-    ``destination`` (n_pairs,) int32; ``volume`` (n_pairs,) float64.
+    ``origin`` and ``user_class`` (n_groups,) int32: the vertex and the class of each group.
+    ``first_pair`` (n_groups + 1,) int64: the pairs of a group are those from its first pair up to
+    the first pair of the next group. ``destination`` (n_pairs,) int32: a vertex. ``volume``
+    (n_pairs,) float64: vehicles.
     """
 
     origin: np.ndarray
@@ -40,11 +43,12 @@ class Searches(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The known paths of all pairs.
+    """The known paths of all pairs, a linked list per pair. A list ends with ``NO_PATH``.
 
     ``head`` (n_pairs,) int32: the first path of each pair. Per path: ``next`` int32, the next one
-    of the pair; ``begin`` int64 and ``length`` int32, where its links are in ``links`` int32;
-    ``flow`` float64.
+    of the pair; ``begin`` int64 and ``length`` int32, where its links are in ``links`` int32, from
+    the origin on; ``flow`` float64, in vehicles. A path that is in no list is forgotten: its place
+    is free once the lists are copied.
     """
 
     head: np.ndarray
@@ -56,9 +60,12 @@ class Paths(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What flows make of the links: ``flow`` (n_links,), of all classes together; ``cost`` and
-    ``fixed`` (n_classes, n_links), the cost for each class and its part that no flow changes;
-    ``slope`` (n_links,); ``per_vehicle`` (n_classes,), the units of flow of a vehicle.
+    """What flows make of the links; all arrays are float64.
+
+    ``flow`` (n_links,): of all classes together. ``cost`` (n_classes, n_links): the cost of each
+    link for each class. ``fixed`` (n_classes, n_links): the part of it that no flow changes, such
+    as a toll. ``slope`` (n_links,): the derivative of the cost by the flow. ``per_vehicle``
+    (n_classes,): the units of flow that a vehicle of each class adds.
     """
 
     flow: np.ndarray
@@ -70,10 +77,12 @@ class Loads(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def search_groups(next_item, n_items, groups, searches, known, results, scratch):
-    """Find the trees of some groups, and write the distance of each pair and the length of its
-    shortest path, or 0 unless that is cheaper than all known ones by a part of their cost.
+    """Find the trees of some groups, and with them the distance and the new path of each pair.
 
-    ``known`` are the paths and that part, ``results`` the trees, distances and lengths.
+    The shortest path of a pair is new if the pair has no path yet, or if it is cheaper than the
+    cheapest known one by a part of that one's cost. ``known`` are the ``Paths`` and this part.
+    ``results``: the tree of each group (n_groups, n_vertices), the distance of each pair, and the
+    number of links of its new path, 0 without one (n_pairs,) int32.
     """
     demand, links, cost = searches
     paths, worth = known
@@ -106,7 +115,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
                 best = min(best, total)
                 path = paths.next[path]
             is_new = best == np.inf or near[i] < best - worth * best
-            length[i] = 1 if is_new and near[i] < np.inf else 0
+            length[i] = 1 if is_new and near[i] < np.inf else 0  # not 0: a path is wanted
         choose_paths(origin, ends, length, tree, own, links, scratch)
         # The lengths of the new paths, in links.
         for i in range(ends.size):
@@ -122,8 +131,10 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
 
 @njit(cache=True, nogil=True)
 def add_paths(groups, demand, links, trees, new_length, paths, sizes):
-    """Append the new paths of some groups, without flow; ``sizes`` are the numbers of paths and
-    links before.
+    """Append the new paths of some groups, without flow, each as the first one of its pair.
+
+    ``new_length`` (n_pairs,): the links of each new path, 0 without one. ``sizes``: how many paths
+    and links there are before; the arrays of ``paths`` have room for the new ones.
     """
     n_paths, n_links = sizes
     for group in groups:
@@ -150,7 +161,11 @@ def add_paths(groups, demand, links, trees, new_length, paths, sizes):
 
 @njit(cache=True, nogil=True)
 def load_new_pairs(groups, demand, paths, flow, per_vehicle):
-    """Put the volume of each pair of some groups on its only path."""
+    """Put the volume of each pair of some groups on its only path, and add it to ``flow``
+    (n_links,).
+
+    No pair has had a path before, so each has the one of its first search.
+    """
     for group in groups:
         weight = per_vehicle[demand.user_class[group]]
         for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
@@ -194,7 +209,11 @@ def _is_concave(ends, links, marked, costs):
 
 @njit(cache=True, nogil=True)
 def _difference_after(moved, ends, links, marked, loads, costs, k):
-    """Return how much more a path costs than its base once so many vehicles have moved to the base."""
+    """Return how much more a path costs than its base once ``moved`` vehicles have moved to the
+    base.
+
+    ``ends`` and ``marked`` are those of ``_is_concave``, and k is the class of the vehicles.
+    """
     begin, end, base_begin, base_end = ends
     mark, stamp = marked
     change = loads.per_vehicle[k] * moved
@@ -214,7 +233,8 @@ def _difference_after(moved, ends, links, marked, loads, costs, k):
 
 @njit(cache=True, nogil=True)
 def _equalized(moved, ends, links, marked, loads, costs, k):
-    """Return the part of a shift after which a path costs as much as its base, or still more.
+    """Return how many of the ``moved`` vehicles to shift, so that the path then costs as much as
+    its base, or still more. It is found by halving.
 
     Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes too
     far, and the next one as far back. With a power near 0, a link that gains its first flow is so steep
@@ -237,9 +257,10 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
 
 @njit(cache=True, nogil=True)
 def _shift(path, base, k, paths, loads, costs, marked):
-    """Shift flow from a path to another one, until both cost the same or none is left.
+    """Shift flow from a path to another one, its base, until both cost the same or none is left.
 
-    ``marked``: an array over the links, and the stamp of this call and the next number are its own.
+    ``marked``: an array over the links, and the stamp of this call. A link with the stamp is of the
+    base alone, and one with the next number is of both paths. Smaller numbers are of earlier calls.
     Returns the excess before it: the flow times the difference of the costs.
     """
     mark, stamp = marked
@@ -331,7 +352,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
                 if path != base:
                     if paths.flow[path] > 0.0:
                         excess += weight * _shift(path, base, k, paths, loads, costs, (mark, stamp))
-                        stamp += 2
+                        stamp += 2  # a shift marks with two numbers
                     if paths.flow[path] == 0.0:
                         if before == NO_PATH:
                             paths.head[pair] = after
@@ -346,7 +367,10 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
 
 @njit(cache=True, nogil=True)
 def _keep_volume(pair, volume, paths):
-    """Let the path with the largest flow have what the others of the pair leave of its volume."""
+    """Let the path with the largest flow have what the others of the pair leave of its volume.
+
+    Each shift rounds the flows of both paths, so that their sum drifts from the volume.
+    """
     largest = paths.head[pair]
     others = 0.0  # the sum of the flows of all paths but the largest so far
     path = paths.next[largest]
@@ -437,7 +461,11 @@ def copy_live(paths, compact):
 
 @njit(cache=True, nogil=True)
 def flows_using(is_selected, demand, paths, class_flow, pair_volume):
-    """Add up the flows of the paths that use one of some links: per class and link, and per pair."""
+    """Add up the flows of the paths that use one of some links: per class and link, and per pair.
+
+    ``is_selected`` (n_links,) bool. ``class_flow`` (n_classes, n_links) and ``pair_volume``
+    (n_pairs,) are 0 before.
+    """
     for group in range(demand.origin.size):
         k = demand.user_class[group]
         for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):

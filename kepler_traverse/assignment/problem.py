@@ -36,7 +36,13 @@ class Bound(NamedTuple):
 
 
 class Problem:
-    """Links, trips and costs of an assignment."""
+    """Links, trips and costs of an assignment.
+
+    ``cost`` is a ``BPR``, a ``Conical`` or a ``CostFunction``. ``fixed`` (n_classes, n_links): the
+    part of the costs that no flow changes. ``has_fixed`` (n_classes,) bool: whether a class has
+    such a part. ``per_vehicle`` (n_classes,): the units of flow that a vehicle of each class adds.
+    ``_arrays``: the costs for compiled code; of a ``CostFunction`` tangents at the last flow.
+    """
 
     def __init__(
         self,
@@ -55,6 +61,7 @@ class Problem:
         self.has_fixed = self.fixed.any(axis=1)
         self.per_vehicle = np.array([each.passenger_cars for each in classes], np.float64)
         if isinstance(cost, CostFunction):
+            # The largest flow that is checked is 4 times this: all trips on one link.
             cost.check(max(trips.volume, 1.0) / 4, network.n_links)
             self._arrays = self._linear(np.zeros(network.n_links))
         else:
@@ -116,16 +123,19 @@ class Problem:
         slope = np.empty(flow.size)
         n_blocks = link_costs.count_blocks(flow.size)
         threads.run(link_costs.evaluate, n_blocks, flow, self.arrays_at(flow), time, slope)
-        if self.is_linearized:  # the values themselves: a line may round them
+        if self.is_linearized:  # the values of the function itself: those of a tangent are rounded
             time = self.network.by_link(self.cost.values(self.network.by_row(flow)))
         return time, slope
 
     def derivatives(
         self, links: np.ndarray, costs: CostArrays, step: link_costs.Step
     ) -> tuple[float, float]:
-        """Return the first and the second derivative by the size of a step of the integrals of the common
-        costs after it. The step and the ``costs`` are those of some links; all others carry nothing.
+        """Return the first and the second derivative, by the size of a step, of the objective after
+        it: the sum of the integrals of the costs that all classes share.
+
+        ``links`` are those of the step and of ``costs``; all others carry nothing.
         """
+        # A function of the user's takes the flows of all rows.
         if self.is_linearized:
             of_all = np.zeros(self.network.n_links)
             of_all[links] = np.maximum(step.flow + step.size * step.change, 0.0)
@@ -134,6 +144,7 @@ class Problem:
         n_blocks = link_costs.count_blocks(links.size)
         sums = np.empty((n_blocks, 2))
         threads.run(link_costs.add_up_change, n_blocks, step, costs, sums)
+        # A sum of products with 1 is a sum in order that keeps what additions round away.
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
 
@@ -165,7 +176,9 @@ class Problem:
         return loads
 
     def loads_again(self, class_flow: np.ndarray, loads: Loads) -> Loads:
-        """Return the loads at other flows, in the arrays of ``loads`` where these can be used again."""
+        """Return the loads at other flows. Costs of the library's own are written to the arrays of
+        ``loads``, and only where a flow has changed.
+        """
         if self.is_linearized:
             return self.loads_at(self.common_flow(class_flow))
         is_finite = np.empty(link_costs.count_blocks(loads.flow.size), np.bool_)
@@ -185,8 +198,10 @@ class Problem:
         )
 
     def bound(self, class_flow: np.ndarray, cost: np.ndarray, distance: np.ndarray) -> Bound:
-        """Return the bound of flows of shape (n_classes, n_links), with the certified distances of the
-        pairs at their costs.
+        """Return the bound of flows of shape (n_classes, n_links).
+
+        ``cost``, of the same shape, are the costs at these flows, and ``distance`` (n_pairs,) the
+        certified distances of the pairs at these costs.
         """
         total = 0.0
         shortest = 0.0
@@ -241,6 +256,8 @@ class Problem:
     def fingerprint(self, method: str) -> str:
         """Return a checksum of all that the flows depend on."""
         digest = hashlib.sha256(f"assignment 1 {method}".encode())
+        # A function of the user's is known by its values alone: those of all trips on each link,
+        # and its tangents at flow 0.
         flow = np.full(self.network.n_links, self.trips.volume)
         arrays = (
             *self.network.links,

@@ -32,6 +32,7 @@ def read_skimmed(table: LinkTable, names: Sequence[str]) -> dict[str, np.ndarray
             f"along={taken or list(names)!r}: each column is named once, and the result has "
             f"{', '.join(_OF_SKIMS)} of its own; rename the column"
         )
+    # ``time`` is no column of the links here: it depends on the flows.
     return {name: table.numbers(name, "value", least=-np.inf) for name in names if name != "time"}
 
 
@@ -64,11 +65,12 @@ class Equilibrium:
 
     problem: Problem
     bound: Bound
-    class_flow: np.ndarray
-    cost: np.ndarray
+    class_flow: np.ndarray  # (n_classes, n_links), in the order of the links of the network
+    cost: np.ndarray  # of the same shape, at these flows
     objective: float | None
     gaps: tuple[float, ...]
     is_converged: bool
+    # of select link: flows of the shape of ``class_flow``, and the volume of each pair
     selected: tuple[np.ndarray, np.ndarray] | None
     prover: Prover
 

@@ -15,10 +15,11 @@ from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
 def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scratch):
     """Put the volumes of some blocks of groups on their trees.
 
-    ``blocks`` are the first group of each block, and the trees. ``results`` are the distance of
-    each pair, the flows per block, class and link, and, of the paths that use one of some links,
-    the same flows and the volume of each pair. Each block has flows of its own, so that their sum
-    does not depend on the threads. With ``is_selected`` of size 0 no link is selected.
+    ``blocks`` are the first group of each block (n_blocks + 1,), and the tree of each group
+    (n_groups, n_vertices). ``results`` are the distance of each pair, and the flows per block,
+    class and link; then, of the paths alone that use a selected link, the same flows and the volume
+    of each pair. Each block has flows of its own, so that their sum does not depend on the threads.
+    ``is_selected`` (n_links,) bool; of size 0 if no link is selected.
     """
     first_group, trees = blocks
     demand, links, cost = searches
@@ -59,7 +60,8 @@ def sum_along(next_item, n_items, searches, values, results, working):
     """Find the distance of each pair, and the sums of some values of the links along its canonical
     path, added from the origin on; NaN where there is no path.
 
-    ``results`` are the distances and the sums, ``working`` a tree and the scratch of the thread.
+    ``values`` has shape (number of values, n_links). ``results`` are the distances (n_pairs,) and
+    the sums (number of values, n_pairs), ``working`` a tree and the scratch of the thread.
     """
     demand, links, cost = searches
     distance, sums = results
@@ -70,7 +72,7 @@ def sum_along(next_item, n_items, searches, values, results, working):
             break
         origin = np.int64(demand.origin[group])
         own = cost[demand.user_class[group]]
-        tree[:] = NO_LINK
+        tree[:] = NO_LINK  # the thread's last tree is of another origin
         begin = demand.first_pair[group]
         end = demand.first_pair[group + 1]
         ends = demand.destination[begin:end]
@@ -93,8 +95,10 @@ def sum_along(next_item, n_items, searches, values, results, working):
 
 @njit(cache=True, nogil=True)
 def _find_paths(origin, ends, distance, tree, costs, links, scratch):
-    """Make the tree one of canonical paths to some vertices, and write their distances; return
-    which of them are reached.
+    """Find the shortest paths to some vertices, ``ends``, at the costs of one class.
+
+    ``tree`` becomes one whose paths to these are the canonical ones, and their distances are
+    written. Return a bool per vertex of ``ends``: whether it is reached.
     """
     find_tree(origin, tree, costs, links, scratch)
     for i in range(ends.size):

@@ -164,8 +164,10 @@ def assign(
 def _frank_wolfe(
     problem: Problem, is_selected: np.ndarray | None, checkpoint: Any, device: str
 ) -> tuple[BiconjugateFrankWolfe, Checkpoint]:
-    """Return the solver and its file. The file is of one way to shortest paths, since both may take
-    other paths where several are equal.
+    """Return the solver and its file.
+
+    Searches and sweeps may take other paths where several are equal. So the file of one is never
+    read by the other: the fingerprint says which one it is.
     """
     selected = None
     if is_selected is not None:
@@ -192,6 +194,7 @@ def _checkpoint(path: Any, problem: Problem, question: str) -> Checkpoint:
 
 
 def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
+    """Return the problem, with checks and defaults of the arguments of ``assign``."""
     if cost is None:
         cost = BPR()
     if not isinstance(cost, (BPR, Conical, CostFunction)):
@@ -216,6 +219,9 @@ def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
 
 
 def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
+    """Return a bool per link, in the order of the network: whether its row is selected. None if no
+    rows are given.
+    """
     if rows is None:
         return None
     numbers = arguments.numbers(
@@ -230,6 +236,7 @@ def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
 
 
 def _reporter(progress: Any) -> Report:
+    """Return the function that is called after each iteration, from ``progress`` of ``assign``."""
     if callable(progress):
         return progress
     if progress is not None and not arguments.is_flag(progress):

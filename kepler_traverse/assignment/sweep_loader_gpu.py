@@ -18,8 +18,11 @@ from .swept_loads_gpu import CarriedOnGpu, GroundOnGpu, Sweeps
 
 
 class _Selected(NamedTuple):
-    """What uses selected links: the sides of arcs that stand for one, the volume of each pair, and what
-    is carried.
+    """What uses selected links; CuPy arrays.
+
+    ``marks`` (2 * n_arcs,) uint8: 1 for each side of an arc that stands for a selected link.
+    ``volume`` (n_pairs,) float64: that of each pair whose path uses one, else 0. ``carried``: what
+    these volumes put on the arcs.
     """
 
     marks: Any
@@ -28,7 +31,13 @@ class _Selected(NamedTuple):
 
 
 class SweepLoaderOnGpu(HierarchyLoader):
-    """The loader of the current GPU."""
+    """The loader of the current GPU.
+
+    ``_is_wrong`` (1,) int32: kernels set it where a proof fails. ``_arcs``: the weights of the
+    hierarchy. ``_searches``: the parts above origins and destinations. ``_demand``: ``first_pair``
+    and ``volume``. ``_costs_there`` (n_links,) and ``_near_there`` (n_pairs,) int64: costs of the
+    class at work, and distances of pairs. All are on the GPU.
+    """
 
     device = "cuda"
 
@@ -99,7 +108,10 @@ class SweepLoaderOnGpu(HierarchyLoader):
         return CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
 
     def _new_selected(self, k: int) -> _Selected | None:
-        """Return what uses selected links at the weights that are proved; None if none is selected."""
+        """Return what uses selected links, with no volume yet; None if no link is selected.
+
+        The marks follow from the weights, which must be those of the class.
+        """
         if self._is_selected is None:
             return None
         is_marked = cp.asarray(self._is_selected.view(np.uint8))
@@ -135,8 +147,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         return Sweeps(ground, self._demand, weights, self._is_wrong)
 
     def _batches(self, k: int, ground: GroundOnGpu) -> Iterator[tuple[int, int]]:
-        """Yield the groups of a class, as many at a time as fit the memory: the first and the last,
-        and one more.
+        """Yield the groups of a class, as many at a time as fit the memory: the first group, and
+        the one after the last.
         """
         begin = int(self._first_group[k])
         end = int(self._first_group[k + 1])

@@ -34,10 +34,11 @@ class Ground(NamedTuple):
     """What the searches of all groups of trips share.
 
     ``rise`` and ``fall`` are the parts of the hierarchy above the origins and above the
-    destinations. ``meets`` (n_rise,) int32: the number in ``fall`` of each one of ``rise``, or -1.
-    ``start`` (n_groups,) int32: which list each group has; ``list_offsets`` int64 and ``lists``
-    int32: the numbers of ``rise`` above an origin, the origin first. ``end`` (n_pairs,) int32: the
-    number in ``fall`` of each destination.
+    destinations. A number is the position of a vertex in one of them. ``meets`` (n_rise,) int32:
+    for each number of ``rise``, that of the same vertex in ``fall``, or -1 if it is not there.
+    ``start`` (n_groups,) int32: the list of each group. ``list_offsets`` (n_lists + 1,) int64 and
+    ``lists`` int32: each list has the numbers of ``rise`` above an origin, ascending, the origin
+    first. ``end`` (n_pairs,) int32: the number in ``fall`` of each destination.
     """
 
     rise: Part
@@ -56,8 +57,9 @@ class Ground(NamedTuple):
 class Trips(NamedTuple):
     """The trips of one class, in blocks of ``WIDTH`` groups.
 
-    ``groups``: the first and the last group of the class, and one more. ``first_block``
-    (n_items + 1,) int64: the blocks of each item of work. ``demand`` has the pairs of all groups.
+    ``groups`` (2,): the first group of the class, and the one after its last. ``first_block``
+    (n_items + 1,) int64: the first block of each item of work, and the number of blocks.
+    ``demand`` has the pairs of all groups.
     """
 
     groups: np.ndarray
@@ -66,9 +68,11 @@ class Trips(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of one class: ``rise`` and ``fall``, int64, those of the arcs of both parts,
-    upward and downward; ``rise_marks`` and ``fall_marks``, uint8, whether an arc stands for a
-    selected link.
+    """The weights of one class.
+
+    ``rise`` and ``fall`` int64: those of the arcs of both parts, upward and downward.
+    ``rise_marks`` and ``fall_marks`` uint8: 1 for an arc that stands for a selected link, else 0;
+    of size 0 if no link is selected.
     """
 
     rise: np.ndarray
@@ -78,8 +82,10 @@ class Weights(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What some origins put on the arcs, float64, with a row per share of the origins: ``rise``
-    upward and ``fall`` downward.
+    """The volumes that the origins put on the arcs, float64, with a row per share of the origins.
+
+    ``rise`` (n_shares, arcs of the part above the origins): upward. ``fall`` (n_shares, arcs of
+    the part above the destinations): downward.
     """
 
     rise: np.ndarray
@@ -87,25 +93,30 @@ class Carried(NamedTuple):
 
 
 class SweepScratch(NamedTuple):
-    """What one thread needs."""
+    """What one thread needs. A lane, from 0 to ``WIDTH`` - 1, is a group of the block at work."""
 
     lines: np.ndarray  # int64 (n_fall, WIDTH): distances
     # float64 (n_fall, WIDTH): volumes that are not passed on; all 0 between blocks
     waiting: np.ndarray
     # uint8 (n_fall,): bits of lanes whose search upward explains the distance
     from_below: np.ndarray
-    parents: np.ndarray  # int32 (n_fall, WIDTH): the arc that carries the volume
+    # int32 (n_fall, WIDTH): the arc that carries the volume, or ``NO_ARC``; this and ``uses`` have
+    # no row if no link is selected
+    parents: np.ndarray
     uses: np.ndarray  # uint8 (n_fall, WIDTH): whether the path uses a selected link
     tentative: np.ndarray  # int64 (n_rise,): all UNREACHED between searches
     entry: np.ndarray  # int32 (n_rise,): the last arc of each path upward
     climb: np.ndarray  # float64 (n_rise,): volumes; all 0 between origins
-    climb_uses: np.ndarray  # uint8 (n_rise,)
+    climb_uses: np.ndarray  # uint8 (n_rise,): whether the path upward uses a selected link
     far: np.ndarray  # int64 (WIDTH, longest list): distances upward
-    via: np.ndarray  # int32 (WIDTH, longest list): the arcs by which
+    # int32 (WIDTH, longest list): the last arc of the path upward to each of the list
+    via: np.ndarray
 
 
 def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
-    """Allocate the scratch of one thread."""
+    """Allocate the scratch of one thread; ``keeps_parents``: whether links are selected, whose
+    volumes go over the same arcs once more.
+    """
     n_fall = ground.fall.ranks.size
     n_rise = ground.rise.ranks.size
     longest = int(np.diff(ground.list_offsets).max(initial=0))
@@ -129,9 +140,9 @@ def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
 def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
     """Put the volumes of some shares of the trips of one class on the arcs.
 
-    ``results``: the distance of each pair, what is carried, whether each share is proved, the
-    volume of each pair that uses a selected link, of size 0 if none is selected, and what these
-    carry.
+    ``results``: the distance of each pair; what is carried; a bool per share, whether its distances
+    are proved; the volume of each pair whose path uses a selected link, of size 0 if no link is
+    selected; and what these volumes carry.
     """
     demand = trips.demand
     distance, carried, is_proved, selected_volume, selected_carried = results
@@ -153,7 +164,7 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
                 for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
                     near = scratch.lines[ground.end[pair], group - first]
                     distance[pair] = near
-                    if near < _NOTHING:
+                    if near < _NOTHING:  # a volume without a path is put nowhere
                         scratch.waiting[ground.end[pair], group - first] += demand.volume[pair]
             # The volumes, from the destinations back to the origins.
             is_right &= _carry_back(ground.fall, weights.fall, carried.fall[share], scratch)
@@ -185,8 +196,10 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
 
 @njit(cache=True, nogil=True)
 def add_up_shares(next_item, n_items, rows, sides, loads):
-    """Write to ``loads`` what the arcs of a part carry of all shares, added in their order, at the sides
-    of the arcs, per block of ``BLOCK`` arcs.
+    """Write to ``loads`` what each arc of a part carries, added over the shares in their order.
+
+    ``rows`` (n_shares, n_part_arcs). ``sides`` (n_part_arcs,): where in ``loads`` the arc is, with
+    its direction. An item of work is ``BLOCK`` arcs.
     """
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -222,6 +235,8 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
         _fall(ground.fall, weights.fall, scratch.lines)
         is_right = True
         for group in range(first, last):
+            # The origin, the first of its list, is in ``fall``, which has all ranks. Its distance 0
+            # and that no link makes a vertex nearer prove all distances.
             origin = ground.meets[ground.lists[ground.list_offsets[ground.start[group]]]]
             is_right &= scratch.lines[origin, group - first] == 0
             for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
@@ -230,7 +245,7 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
             found = compare_line(
                 scratch.lines, heads[link], tails[link], costs[link], _SIDE_BY_SIDE
             )
-            is_right &= found <= _ALL
+            is_right &= found <= _ALL  # bits above are of distances that the link makes nearer
         is_proved[block] = is_right
 
 
@@ -238,6 +253,8 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
 def _rise(lane, start, ground, weights, scratch):
     """Search upward from an origin, and write the distances to the lines; return whether they are
     proved.
+
+    ``lane`` is that of the group in its block, and ``start`` the list of numbers above its origin.
     """
     offsets = ground.rise.offsets
     heads = ground.rise.heads
@@ -269,6 +286,7 @@ def _rise(lane, start, ground, weights, scratch):
         scratch.via[lane, i] = entry[v]
         if ground.meets[v] >= 0:
             scratch.lines[ground.meets[v], lane] = tentative[v]
+    # As the next search expects it: this is less work than to clear the whole array.
     for v in numbers:
         tentative[v] = _NOTHING
     return is_right
@@ -278,15 +296,15 @@ def _rise(lane, start, ground, weights, scratch):
 def _fall(fall, lengths, lines):
     """Lower the lines of all numbers, from the top on."""
     edges = Edges(fall.offsets, fall.heads, lengths)
-    is_set = np.uint8(1)
+    is_set = np.uint8(1)  # each line holds distances already, those of the search upward
     for v in range(fall.offsets.size - 2, -1, -1):
         lower_line(lines, v, is_set, edges, _NOTHING, _SIDE_BY_SIDE)
 
 
 @njit(cache=True, nogil=True)
 def _join(lane, start, ground, scratch):
-    """Set the bit of the lane where the search upward explains the distance; return whether that is
-    nowhere above what the search found.
+    """Set the bit of the lane in ``from_below`` of each number whose distance is that of the search
+    upward. Return whether no distance is larger than that of this search.
     """
     begin = ground.list_offsets[start]
     is_right = True
@@ -301,8 +319,11 @@ def _join(lane, start, ground, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_back(fall, lengths, flow, scratch):
-    """Pass volumes on from the lowest number upward, and prove the distances; return whether they
-    are proved, and each volume is passed on.
+    """Pass volumes on from the lowest number upward, each by the first arc that explains the
+    distance, and add them to ``flow`` (n_part_arcs,).
+
+    Return whether the distances are proved, and each volume is passed on. Volumes stay where the
+    search upward explains the distance.
     """
     offsets = fall.offsets
     heads = fall.heads
@@ -342,7 +363,9 @@ def _carry_back(fall, lengths, flow, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_down(lane, start, ground, flow, scratch):
-    """Pass what waits where the search upward ended down to the origin."""
+    """Pass the volumes that wait where paths of the search upward end back to the origin, and add
+    them to ``flow`` of the arcs upward. The list is gone through from the highest number on.
+    """
     begin = ground.list_offsets[start]
     climb = scratch.climb
     for i in range(ground.list_offsets[start + 1] - begin - 1, -1, -1):
@@ -388,7 +411,7 @@ def _mark_paths(first, last, ground, weights, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_again(fall, flow, scratch):
-    """Pass volumes on by the arcs of ``_carry_back``."""
+    """Pass volumes on by the arcs that ``_carry_back`` has written to ``parents``."""
     waiting = scratch.waiting
     for v in range(waiting.shape[0]):
         for lane in range(WIDTH):

@@ -44,7 +44,12 @@ ENTRIES = (
 
 
 class GroundOnGpu:
-    """What the searches of all groups of trips share, on the current GPU; see ``Ground``."""
+    """What the searches of all groups of trips share, on the current GPU; see ``Ground``.
+
+    Beside its fields there are ``from_rise`` (n_fall,) int32: for each number of ``fall``, that of
+    the same vertex in ``rise``, or -1; and ``origins`` (n_groups,): the number in ``fall`` of the
+    origin of each group, which is of use if ``fall`` has all ranks.
+    """
 
     def __init__(self, ground: Ground, rise: PartOnGpu | None = None) -> None:
         """``rise``: that of another ground with the same origins."""
@@ -63,7 +68,9 @@ class GroundOnGpu:
         self.origins = cp.asarray(ground.meets[origins][ground.start])
 
     def lanes_at_once(self, n_lanes: int) -> int:
-        """Return how many lanes are loaded at a time: whole warps."""
+        """Return how many of ``n_lanes`` lanes are loaded at a time: whole warps, at least one,
+        whose lines take at most half of the free memory.
+        """
         per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
         free, _ = cp.cuda.runtime.memGetInfo()
         fitting = min(_MAX_BYTES, free // 2) // per_lane
@@ -80,7 +87,8 @@ class Sweeps:
 
     def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
         """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the
-        arcs of ``rise``, upward, and of ``fall``, downward.
+        arcs of ``rise``, upward, and of ``fall``, downward. ``is_wrong`` (1,) int32: kernels set
+        it where a proof fails.
         """
         self._ground = ground
         self._demand = demand
@@ -88,8 +96,10 @@ class Sweeps:
         self._is_wrong = is_wrong
 
     def search(self, first: int, last: int, distances: Any, carries: bool = True) -> Lines:
-        """Write the distances of the pairs of some groups; return their lines, which ``carry``
-        needs with volumes.
+        """Write the distances of the pairs of the groups from ``first`` up to ``last``, without it.
+
+        Return the lines of these groups; with ``carries`` they have the volumes that ``carry``
+        takes.
         """
         ground = self._ground
         lines = Lines(ground, last - first, carries)
@@ -154,7 +164,8 @@ class Sweeps:
     def carry_selected(self, first: int, lines: Lines, marks: Any, selected: Any) -> None:
         """After ``carry``, carry again what uses a selected link, and write that of each pair.
 
-        ``marks``: of each side of the hierarchy, whether it stands for such a link.
+        ``marks`` (2 * n_arcs,) uint8: 1 for each side of an arc that stands for such a link.
+        ``selected`` (n_pairs,) float64 is written: the volume of each pair that uses one.
         """
         uses = self._find_uses(first, lines, marks)
         lines.clear_volumes()
@@ -231,7 +242,9 @@ class Sweeps:
         )
 
     def check_links(self, first: int, lines: Lines, links: tuple[Any, Any, Any]) -> None:
-        """Prove distances of all ranks by the links: tails, heads and costs, CuPy."""
+        """Prove distances of all ranks by the links. ``links`` are their tails and heads, which are
+        ranks, and their costs, CuPy arrays of shape (n_links,).
+        """
         tails, heads, costs = links
         run(
             _CHECK_LINKS,
@@ -249,8 +262,13 @@ class Sweeps:
 
 
 class Lines:
-    """Distances of some lanes, and the arcs and the volumes of their paths unless these carry
-    nothing.
+    """Distances of some lanes, with the arcs and the volumes of their paths if these carry volumes.
+
+    Lanes are padded to ``pitch``, whole warps. Arrays have a row per number of a part and a column
+    per lane. Of ``rise``: ``far`` int64, distances upward; ``entries`` int32, the last arc of each
+    path upward; ``climb`` float64, volumes. Of ``fall``: ``distance`` int64; ``parents`` int32, the
+    arc that explains the distance; ``waiting`` float64, volumes. ``climb`` and ``parents`` are not
+    there, and ``waiting`` is None, if nothing is carried.
     """
 
     def __init__(self, ground: GroundOnGpu, n_lanes: int, carries: bool) -> None:
@@ -269,7 +287,7 @@ class Lines:
             self.waiting = cp.zeros(below, np.float64)
 
     def clear_volumes(self) -> None:
-        """Make room for other volumes on the same paths."""
+        """Set all volumes to 0, for other ones on the same paths."""
         self.climb.fill(0.0)
         self.waiting.fill(0.0)
 
@@ -288,6 +306,10 @@ class Lines:
 class CarriedOnGpu:
     """What the arcs carry of one class: ``rise`` upward, ``fall`` downward, by shares of the
     groups.
+
+    ``_shares`` int32: the share of each group of the class. ``_sums`` has two float64 arrays over
+    the arcs of each part: the sum of the share at work, and that of the shares before it. So
+    volumes are added in the order of the CPU, which adds up each share apart.
     """
 
     def __init__(self, ground: GroundOnGpu, first_block: np.ndarray) -> None:
@@ -304,7 +326,7 @@ class CarriedOnGpu:
         """Add what some lanes carry; ``first``: the group of the first one, of those of the class."""
         ground = self._ground
         shares = cp.asarray(self._shares[first : first + lines.n_lanes])
-        before = self._shares[max(first - 1, 0)]
+        before = self._shares[max(first - 1, 0)]  # the share whose sum is still open
         choices = (
             (ground.rise.heads, lines.entries, lines.climb),
             (ground.fall.tails, lines.parents, lines.waiting),
@@ -326,7 +348,10 @@ class CarriedOnGpu:
             )
 
     def volumes(self) -> list[tuple[Any, int, Any]]:
-        """Return the arcs of both parts, their direction, and what they carry."""
+        """Return the arcs of both parts, their direction, and what they carry.
+
+        The sum of the last share is added before, so no lanes can be added after it.
+        """
         ground = self._ground
         found = []
         for part, way, (open_sums, closed) in zip(

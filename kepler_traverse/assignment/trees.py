@@ -30,9 +30,11 @@ _BEGIN = -2  # where a search among equal distances begins
 class Links(NamedTuple):
     """The links in the order of their heads, then tails, then rows, and the way out of each vertex.
 
-    ``in_offsets`` (n_vertices + 1,) int64, ``tails`` and ``heads`` (n_links,) int32: the links that
-    lead to each vertex. ``out_offsets`` (n_vertices + 1,) int64, ``out_links`` (n_links,) int32:
-    the positions of those that leave it. ``is_closed`` (n_vertices,) bool: no path leads through.
+    ``in_offsets`` (n_vertices + 1,) int64: the links that lead to vertex v are those from
+    ``in_offsets[v]`` up to ``in_offsets[v + 1]``. ``tails`` and ``heads`` (n_links,) int32: the
+    ends of each link. ``out_offsets`` (n_vertices + 1,) int64 and ``out_links`` (n_links,) int32:
+    for each vertex the positions in this order of the links that leave it. ``is_closed``
+    (n_vertices,) bool: whether no path leads through the vertex.
     """
 
     in_offsets: np.ndarray
@@ -44,11 +46,14 @@ class Links(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread needs: arrays over the vertices, and a heap."""
+    """What one thread needs: arrays over the vertices, and a heap.
+
+    The heap is a binary one over ``keys`` and ``entries``: distances, and vertices at them.
+    """
 
     distance: np.ndarray  # float64
     onward: np.ndarray  # float64: the distance from which paths go on; infinite where they may not
-    stack: np.ndarray  # int32
+    stack: np.ndarray  # int32: vertices on the way up a tree, or those queued by a search
     first_step: np.ndarray  # int32: in a search among equal distances; all _UNSEEN before and after
     is_chosen: np.ndarray  # uint8: whether the link of a vertex was chosen for this origin
     keys: np.ndarray  # float64, of the heap
@@ -118,8 +123,10 @@ def _pop(keys, entries, size):
 
 @njit(cache=True, nogil=True)
 def _measure(origin, tree, costs, links, scratch):
-    """Set the distances along a tree, and from which of them paths go on; a vertex without a link
-    is not reached.
+    """Set ``scratch.distance`` along a tree, and ``scratch.onward``, from which paths go on.
+
+    A vertex without a link is not reached: its distance is infinite. ``onward`` of a closed vertex
+    is infinite, unless it is the origin.
     """
     distance = scratch.distance
     onward = scratch.onward
@@ -182,7 +189,9 @@ def _check(tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _settle(size, tree, costs, links, scratch):
-    """Lower the distances of what lies beyond the vertices in the heap."""
+    """Lower the distances of what lies beyond the vertices in the heap, as Dijkstra's algorithm
+    does, until the heap is empty. ``size`` is that of the heap.
+    """
     distance = scratch.distance
     onward = scratch.onward
     keys = scratch.keys
@@ -228,7 +237,8 @@ def find_tree(origin, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
-    """Return the first link that explains the distance of a vertex and comes from a nearer one.
+    """Return the first link that explains the distance of a vertex and comes from a nearer one, or
+    ``NO_LINK``.
 
     It takes arrays, since a call with tuples of many takes longer than the loop.
     """
@@ -320,6 +330,7 @@ def load_tree(origin, tree, links, scratch, flow):
                 carried[v] = 0.0
             waits[u] -= 1
             v = u
+    # Both are 0 for the next origin.
     waits[:] = 0
     carried[origin] = 0.0
 
@@ -328,7 +339,7 @@ def load_tree(origin, tree, links, scratch, flow):
 def mark_users(origin, tree, is_selected, links, scratch):
     """Set ``scratch.uses`` of each vertex: 1 if its path in the tree uses a selected link, else 0.
 
-    ``is_selected`` (bool array): of each link.
+    ``is_selected`` (n_links,) bool. A vertex that is not reached has 0.
     """
     uses = scratch.uses
     stack = scratch.stack

@@ -127,6 +127,7 @@ def graph_from_numbers(
 
     # The largest component is found in a graph of all edges, whose vertices are then chosen.
     if largest_component:
+        # On the CPU, where components are found.
         whole = graph_from_numbers(
             src,
             dst,
@@ -145,6 +146,8 @@ def graph_from_numbers(
     input_rows = _InputRows(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
     if only_vertices is not None:
         input_rows = input_rows.between(only_vertices)
+    # Both facts are of the rows before closed ones are left out: these are not filtered, and two
+    # weights become one type.
     weight_source = "" if weight is None else str(weight.dtype)
     filtered_rows = selection.total - input_rows.src.size
     input_rows, closed_directions = input_rows.without_closed()
@@ -223,13 +226,13 @@ def graph_from_numbers(
 class _InputRows(NamedTuple):
     """The rows that are given to ``graph_from_numbers``, whose arguments the fields are."""
 
-    src: Array
+    src: Array  # (rows,): positions in ``ids``, as ``dst``
     dst: Array
-    weight: Any
-    reverse_weight: Any
-    ids: Any
-    selection: RowSelection
-    all_are_ends: bool
+    weight: Any  # (rows,), or None without weights; two per row after ``without_closed``
+    reverse_weight: Any  # (rows,): weights from dst to src, or None
+    ids: Any  # ascending, one per vertex: integers, or strings of pyarrow
+    selection: RowSelection  # which rows of the edge list these are
+    all_are_ends: bool  # True: each vertex is known to be an end of a row
 
     def between(self, vertices: Any) -> _InputRows:
         """Return the rows between some vertices, given by their ids, which are numbered anew."""
@@ -253,7 +256,9 @@ class _InputRows(NamedTuple):
     def without_closed(self) -> tuple[_InputRows, int]:
         """Return the rows of which a direction is open, and the number of closed directions.
 
-        With two weights per row, ``weight`` then has those of all rows, and after them those back.
+        Rows with one weight are all open here. With two weights per row, ``weight`` then has those
+        of all rows, and after them those back; ``reverse_weight`` is that of before, and only says
+        that there are two.
         """
         if self.reverse_weight is None:
             return self, 0
@@ -275,14 +280,15 @@ class _Rows(NamedTuple):
     A row is an edge there, from its src to its dst, and may also be one back.
     """
 
-    src: Array  # vertex numbers before closed vertices are split
+    src: Array  # vertex numbers before closed vertices are split, as ``dst``
     dst: Array
-    weight: Array | None  # checked
+    weight: Array | None  # checked, of the edges there; None without weights
     # positions of the rows that are also an edge back; None: no row has a direction
     back: Array | None
-    reverse_weight: Array | None  # of the edges back; None: that of their rows
-    selection: RowSelection
-    split: Split | None  # the final numbers; None: the same
+    # of the edges back, one per element of ``back``; None: they have the weights of their rows
+    reverse_weight: Array | None
+    selection: RowSelection  # which rows of the edge list these are
+    split: Split | None  # the numbers once closed vertices are split; None: no vertex is closed
 
     def ends_there(self) -> tuple[Array, Array]:
         """Return the ends of the edge of each row."""
@@ -322,7 +328,9 @@ class _Rows(NamedTuple):
         )
 
     def both_weights(self) -> list[Array]:
-        """Return the weights of each row and of its edge back; 0 where there is none."""
+        """Return two arrays of shape (rows,): the weight of each row, and that of its edge back,
+        which is 0 where there is no such edge. It needs ``reverse_weight``.
+        """
         weights: Any = self.weight
         weights_back = namespace(weights).zeros_like(weights)
         weights_back[self.back] = self.reverse_weight
@@ -348,11 +356,11 @@ class _Rows(NamedTuple):
 class _Edges(NamedTuple):
     """What ``CsrBackend.assemble`` returns: a CSR, and how many edges were left out."""
 
-    offsets: Array
-    targets: Array
-    weights: Array | None
-    self_loops: int
-    parallel: int
+    offsets: Array  # int64 (n_vertices + 1,)
+    targets: Array  # (n_edges,), ascending within an adjacency list
+    weights: Array | None  # (n_edges,): of parallel edges the smallest
+    self_loops: int  # rows that were dropped
+    parallel: int  # edges that were dropped
 
 
 def _find_negative_loops(
@@ -373,8 +381,11 @@ def _find_negative_loops(
 def _relate_rows(
     rows: _Rows, edges: _Edges, n_vertices: int, directed: bool
 ) -> tuple[Array, Array | None]:
-    """Return ``Graph.edge_rows`` and ``Graph.edges_of_rows``; the second is None where the first
-    says the same.
+    """Return ``Graph.edge_rows`` and ``Graph.edges_of_rows``: the row of each stored edge, and the
+    stored edges of each row.
+
+    The second is None where the first says the same: each row is one stored edge, or both
+    directions of one.
     """
     xp = namespace(rows.src)
     row_numbers = rows.selection.row_numbers  # in the edge list
@@ -419,12 +430,17 @@ def rows_of_two_costs(
     """Return the row of each stored edge, of rows with one weight per direction.
 
     ``row_edges`` and ``weights`` have two arrays of shape (rows,): of the edges there, and of those
-    back. ``stored`` has the weight of each stored edge.
+    back. A value of ``row_edges`` is the position of the stored edge that the row became, or below
+    0 if it became none: it is a self-loop, or not open in that direction. ``stored`` has the weight
+    of each stored edge. ``index`` is the type of the result, and ``backend`` an ``EdgeRowsBackend``
+    of the device. Without a row the result is -1.
     """
     xp = namespace(stored)
     # a row's two edges side by side, so that the first of equal weight is of the smallest row
     both_edges = xp.stack(row_edges, axis=1).ravel()
     both_weights = xp.stack(weights, axis=1).ravel()
+    # For each stored edge the first place in ``both_edges`` that has its weight: the edge there of
+    # row r is at place 2 r, and that back at 2 r + 1. A place of -1 stays -1 by the division.
     places = backend.rows_that_count(
         [both_edges], both_weights, stored, stored.size, np.dtype(np.int64)
     )
@@ -432,7 +448,8 @@ def rows_of_two_costs(
 
 
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
-    """Return the edge of each row from its src to its dst, and that back.
+    """Return the edge of each row from its src to its dst, and that back, as the edge list has
+    them.
 
     The ends of a row that is open from dst to src alone were exchanged, so its edge there is the
     one back.
@@ -447,12 +464,17 @@ def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) ->
 def _find_edges_of_rows(
     rows: _Rows, edges: _Edges, n_vertices: int, directed: bool, backend: EdgeRowsBackend
 ) -> list[Array]:
-    """Return the edge of each row, and where rows have edges in both directions also those back."""
+    """Return the stored edge of each row, and where rows have edges in both directions also those
+    back: one or two integer arrays of shape (rows,).
+
+    A value is a position in ``edges.targets``; ``-1 - u`` for a self-loop of vertex u; or
+    ``no_edge``, if the row has no edge back.
+    """
     xp = namespace(rows.src)
     index = index_dtype(max(edges.targets.size, n_vertices) + 1)
 
     def find(src: Array, dst: Array) -> Array:
-        kind = edges.targets.dtype
+        kind = edges.targets.dtype  # which the backend expects of both ends
         src = src.astype(kind, copy=False)
         dst = dst.astype(kind, copy=False)
         return backend.find_edges(edges.offsets, edges.targets, src, dst, index)
@@ -481,7 +503,7 @@ def _split_closed(
 ) -> tuple[Split, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
 
-    A loop of a closed vertex is on no path.
+    Loops of closed vertices are left out: they are on no path.
 
     Raises InputError (the graph has no weights) or UnknownVertexError (one is no vertex).
     """
@@ -497,6 +519,7 @@ def _split_closed(
         for vertex, value in negative_loops.items()
         if not is_closed[vertex]
     }
+    # Integers; else strings of pyarrow, which are indexed otherwise.
     if hasattr(ids, "dtype"):
         return split, ids[namespace(ids).asarray(split.names)], negative_loops
     return split, ids.take(pyarrow.array(split.names)), negative_loops
@@ -534,6 +557,7 @@ def checked_weights(
     except EdgeListError as error:
         if selection is None or error.row is None:
             raise
+        # The error counts the rows that are left; the user's edge list has others between them.
         row = selection.row(error.row)
         message = error.message.replace(f"weight of row {error.row} ", f"weight of row {row} ", 1)
         raise EdgeListError(message, row, error.column) from None
@@ -543,8 +567,9 @@ def checked_weights(
 def _find_rows_between(
     src: Array, dst: Array, ids: Any, only_vertices: Any
 ) -> tuple[Array, Any, Array]:
-    """Return the positions of the rows between some vertices, the ids of these, and the new number
-    of each vertex, which is of no meaning for the others.
+    """Return the positions of the rows of which both ends are among some vertices, the ids of these
+    vertices, and an array with the new number of each vertex by its old one. The numbers of
+    vertices that are left out have no meaning.
     """
     xp = namespace(src)
     chosen = _mark_chosen(ids, only_vertices, f"{option_text('only_vertices')} id")
@@ -607,8 +632,10 @@ def _max_vertices(columns: list[Array]) -> int:
 
 
 def _count_where(condition: Callable[..., Array], *arrays: Any) -> tuple[int, int]:
-    """Return at how many positions a condition holds, and the first of them; see
-    ``positions_where``.
+    """Return at how many positions a condition holds for the elements of arrays of one size, and
+    the first of them, which is 0 if there is none.
+
+    ``condition`` takes a slice of each, so that no temporary array is as long as they are.
     """
     count = 0
     first_hit = 0
@@ -674,6 +701,7 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
             f"weights of type {weight.dtype} are not supported; give float64", column="weight"
         )
 
+    # What overflows becomes infinite, and is refused below with its row.
     with np.errstate(over="ignore"):
         if get_device(weight) == "cuda" and kind.itemsize < weight.itemsize:
             # CuPy's cast would flush subnormal results to 0
@@ -739,7 +767,10 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 
 
 def smallest_weights(vertices: Array, weights: Array, are_integers: bool) -> dict[int, Any]:
-    """Map each vertex to the smallest of its negative weights, as Python numbers."""
+    """Map each vertex to the smallest of its negative weights, as Python numbers.
+
+    ``vertices`` and ``weights`` have one element per self-loop of negative weight.
+    """
     smallest: dict[int, int | float] = {}
     for vertex, value in zip(to_host(vertices).tolist(), to_host(weights).tolist(), strict=True):
         smallest[vertex] = min(

@@ -23,7 +23,9 @@ from ..protocols import EdgeRowsBackend
 class Split(NamedTuple):
     """The numbering of a graph whose closed vertices are split."""
 
-    numbers: np.ndarray  # int64 (2, n_closed): ``Graph.closed``
+    # int64 (2, n_closed), as ``Graph.closed`` has it: of each closed vertex the final number where
+    # paths begin, and that where they end. It is in host memory on any device.
+    numbers: np.ndarray
     # Of shape (n,) for vertices as they were numbered first: the final number where paths begin,
     # and that where they end, which is the same unless the vertex is closed.
     first: Array
@@ -84,8 +86,8 @@ def fault_of_closed(graph: Any) -> str:
 
 
 def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
-    """Return the vertex numbers where paths to some vertices end, from those where paths from them
-    begin.
+    """Return the numbers at which paths to some vertices end; ``numbers`` are those at which paths
+    from them begin. The two differ for closed vertices alone.
     """
     if graph.closed is None:
         return numbers
@@ -98,8 +100,11 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
 
 
 def where_pairs_end(graph: Any, origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
-    """Return the vertex numbers where paths between some pairs end, from those where paths from their
-    ends begin. The path from a vertex to itself has no edge, also if the vertex is closed.
+    """Return the numbers at which the paths of some pairs end. ``origins`` and ``destinations`` are
+    the numbers at which paths from the two ends of each pair begin.
+
+    The path from a vertex to itself has no edge, so it ends where it begins, also if the vertex is
+    closed.
     """
     return np.where(origins == destinations, origins, where_paths_end(graph, destinations))
 
@@ -115,7 +120,9 @@ def identifying_numbers(graph: Any, numbers: Array) -> Array:
     """Return one vertex number per id, the same for both numbers of a closed vertex, for checksums."""
     if graph.closed is None:
         return numbers
-    smaller = np.arange(graph.n_vertices)  # of the two numbers of a vertex
+    # For each number, the smaller one of its vertex. In a reversed graph it is the second of
+    # ``closed``.
+    smaller = np.arange(graph.n_vertices)
     smaller[graph.closed.max(axis=0)] = graph.closed.min(axis=0)
     return namespace(numbers).asarray(smaller)[numbers]
 
@@ -137,7 +144,9 @@ def count_listed(graph: Any) -> int:
 
 
 def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
-    """Return which sources are closed: a search from such a source reaches both of its numbers."""
+    """Return a bool per source: whether it is closed. A search from such a source reaches both of
+    its numbers.
+    """
     if graph.closed is None:
         return np.zeros(len(sources), bool)
     return np.isin(sources, graph.closed[0])

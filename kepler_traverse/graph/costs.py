@@ -12,13 +12,14 @@ from ..formats.selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
 
 
 class OpenCosts(NamedTuple):
-    """The rows that are open in some direction."""
+    """The rows that are open in some direction; n is their number."""
 
-    rows: Array  # their positions
-    directions: np.ndarray  # int8: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC``
-    # of the edge of each row, in its direction, and then of each edge back; 0 where there is none
+    rows: Array  # (n,): their positions among all rows, ascending
+    directions: np.ndarray  # int8 (n,): ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC``
+    # (2 n,): of the edge of each row, in its direction, and then of each edge back, which is 0
+    # where there is no such edge
     weights: Array
-    n_closed: int  # directions of rows
+    n_closed: int  # how many directions of all rows are closed
 
 
 def is_open(weight: Array) -> Array:

@@ -31,7 +31,11 @@ _ID_RULES = ("only_vertices", "closed")  # ids, an ``IdFile``, or the path of on
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRules:
-    """Options of the builder, common to all ways of numbering vertices; see ``graph_from_edges``."""
+    """Options of the builder, common to all ways of numbering vertices.
+
+    The fields have the meaning of the arguments of ``graph_from_edges``. ``only_vertices`` and
+    ``closed`` are ids, an ``IdFile`` or the path of one; None leaves out none, and closes none.
+    """
 
     directed: bool
     weight_type: str
@@ -41,6 +45,7 @@ class BuildRules:
     largest_component: bool = False
 
     def __post_init__(self) -> None:
+        # The class is frozen: checked values are set past that.
         for name in ("directed", "edge_ids", "largest_component"):
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
@@ -169,7 +174,9 @@ def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
 
 
 def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any], Ids]:
-    """Return columns without rows, with ends in the type of the vertices, and these."""
+    """Return columns without rows by role, the ends in the type of the vertices' ids, and the
+    vertices, read if they are the path of a file.
+    """
     if isinstance(vertices, str | os.PathLike):
         file = read_ids(vertices, "vertices")
         vertices = file.ids(file.holds_strings)
@@ -249,8 +256,11 @@ def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
 
 
 def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, Any]) -> Graph:
-    """Build from arrays whose ids are known to lie in a range, by their role; ``building`` has
-    further arguments of ``graph_from_numbers``.
+    """Build from arrays whose ids are known to be a range, so that no id need be looked up.
+
+    ``arrays`` are by role, and are removed once they are used. The ids are ``edges.n_vertices``
+    numbers from ``edges.first_vertex`` on. ``building`` has further arguments of
+    ``graph_from_numbers``.
     """
     first = edges.first_vertex
     n_vertices = edges.n_vertices or 0
@@ -261,6 +271,7 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
         kind = np.dtype(np.int64)
     numbers = []
     for role in ("src", "dst"):
+        # A copy, from which the first id can be taken in place.
         number = arrays.pop(role).astype(index_dtype(n_vertices))
         number -= first
         numbers.append(number)
@@ -339,8 +350,10 @@ def _from_strings(
 
 
 def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
-    """Return an error about a row of the whole edge list with the file, the column and the row in
-    the file.
+    """Return an error of building that names the file, the column, and the row as the file counts
+    it.
+
+    ``error`` counts rows over all files. If it is about no row, the message names the files.
     """
     if error.row is None:
         if len(edges.rows) == 1:

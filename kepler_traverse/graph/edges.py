@@ -329,8 +329,10 @@ def _from_columns(
 
 
 def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:
-    """Return columns of edges, and of their directions, in one order, and what identifies the
-    labels of the rows.
+    """Return columns of edges by role, the column of their directions, and the digest of the labels
+    of their rows, ``""`` without labels.
+
+    Columns with labels, such as Series, are put in the order of the labels of src and dst.
     """
     src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
     partner = Partner("src and dst", index)
@@ -343,8 +345,10 @@ def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any],
 
 
 def _with_labels(graph: Graph, labels: str) -> Graph:
-    """Return a graph that knows its rows with what identifies their labels, which columns of the
-    rows may have.
+    """Return the graph, with the digest of the labels of its rows in its report.
+
+    A later column of weights per row is then compared with these labels. Only a graph that knows
+    its rows takes such a column, so others stay without the digest.
     """
     is_known = labels and graph.edge_rows is not None
     if is_known:

@@ -104,11 +104,13 @@ class VertexIds:
     """
 
     def __init__(self, array: Any, closed: np.ndarray | None = None, limited_by: str = "") -> None:
-        self._limited_by = limited_by  # as a ``BuildReport`` has it
-        self.all = array  # of each number
-        self.array = array  # each once
+        self._limited_by = limited_by  # as a ``BuildReport`` has it, or ``ENDS_OF_LINKS``
+        self.all = array  # (n_vertices,): the id of each vertex number
+        self.array = array  # each id once
         self.are_strings = not hasattr(array, "dtype")
-        self._numbers: np.ndarray | None = None  # of each id, where that is not its position
+        # For each of ``array`` the vertex number, of a closed vertex where paths begin. None:
+        # without closed vertices it is the position.
+        self._numbers: np.ndarray | None = None
         if closed is not None:
             is_once = np.ones(len(array), bool)
             is_once[closed[1]] = False
@@ -266,7 +268,8 @@ class VertexIds:
         """Return the position in the ids of each integer, int64, or -1."""
         ids = self._on_host
 
-        # In the type of the ids; 0 stands for what that does not hold.
+        # In the type of the ids, in which ids are compared without rounding; 0 stands for what that
+        # does not hold.
         limits = np.iinfo(ids.dtype)
         if isinstance(requested, list):
             fits = np.array([limits.min <= i <= limits.max for i in requested], bool)

@@ -116,8 +116,10 @@ def describe_rounding(graph: Graph) -> str:
 
 
 def suggest_unit(graph: Graph) -> float:
-    """Return the largest power of ten by which the smallest weight above 0 and the mean are rounded
-    little.
+    """Return the largest power of ten that is at most the smallest absolute weight above 0, and at
+    most a thousandth of the mean, so that rounding to it changes weights little.
+
+    It is larger if the largest weight would otherwise count more units than float64 has exactly.
     """
     weights: Any = graph.weights
     xp = namespace(weights)

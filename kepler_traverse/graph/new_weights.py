@@ -118,7 +118,7 @@ def with_weights(
         integer_weights=edge_weights.integers,
         float_distances=edge_weights.integers and weight_type != "auto",
         negative_loops=edge_weights.loops,
-        may_pull=False,
+        may_pull=False,  # the copy has no reverse yet
         report=replace(
             graph.report,
             weight_source=str(columns[0].weights.dtype),
@@ -138,24 +138,26 @@ def with_weights(
 class _WeightColumn(NamedTuple):
     """A column of weights per row, or per stored edge, of shape (n,)."""
 
-    weights: Array
-    is_open: Array | None  # bool: which close nothing; None: all
+    weights: Array  # as they were given: those that close something have no meaning
+    is_open: Array | None  # bool (n,): True where a weight closes nothing; None: none closes
 
 
 class _EdgeWeights(NamedTuple):
     """Weights of the stored edges, their rows, and facts about them.
 
-    A slot is a place for the edge of each row: one array of shape (rows,) for the edges there and
-    perhaps one for those back, with the numbers of ``Graph.edges_of_rows``.
+    A slot is an array of shape (rows,) with a stored edge of each row, by the numbers of
+    ``Graph.edges_of_rows``: the first slot has the edges there, and a second one those back.
     """
 
-    weights: Array  # of shape (n_edges,), as ``edge_rows``
-    edge_rows: Any
-    negative_zeros: int
-    integers: bool  # whether the weights are
+    weights: Array  # of shape (n_edges,), checked; of no meaning where an edge is closed
+    edge_rows: Any  # of shape (n_edges,): the row whose weight counts; None if rows are not known
+    negative_zeros: int  # weights of -0.0 that became 0.0
+    integers: bool  # whether the weights were given as integers
     loops: dict[int, Any]  # the smallest negative weight per vertex of its self-loops
-    is_open: Array | None = None  # bool of shape (n_edges,); None: all are
-    slots: list[Array] | None = None  # those that are closed left out
+    # bool of shape (n_edges,): False for a closed edge; None: all are open
+    is_open: Array | None = None
+    # one or two, with ``no_edge`` where a weight closes the edge; None: rows were not looked at
+    slots: list[Array] | None = None
 
 
 def _checked_column(
@@ -190,8 +192,8 @@ def _checked_column(
 
 
 def _with_ties(graph: Graph, edge_weights: _EdgeWeights) -> _EdgeWeights:
-    """Return weights in which the edges from closed vertices to themselves are as they were, and the
-    loops of other vertices.
+    """Return weights in which the edges from closed vertices to themselves have the weight 0 and no
+    row, and are open, whatever was given for them. Loops of closed vertices are left out.
     """
     closed: Any = graph.closed
     ties = find_ties(closed, graph.offsets, graph.targets)
@@ -232,10 +234,12 @@ def _weights_of_rows(
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     # The edges of a row are side by side, so that the first of equal weight is of the smallest row
     edges = xp.stack(slots, axis=1).ravel()
+    # One weight per row counts for the edge there and for that back.
     columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
     rows = backend.rows_that_count([edges], values, lowest, graph.n_edges, np.dtype(np.int64))
+    # An edge is open if a row is left that became it.
     is_open = xp.zeros(graph.n_edges, bool)
     is_open[edges[edges >= 0]] = True
     edge_rows = xp.where(is_open, rows // len(slots), NO_ROW).astype(edge_rows.dtype)
@@ -256,7 +260,10 @@ def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array
 
 
 def _slots_of_rows(graph: Graph) -> list[Array]:
-    """Return the edges of each row, there and perhaps back."""
+    """Return the edges of each row, there and perhaps back: one or two slots, see ``_EdgeWeights``.
+
+    Where the graph has no ``edges_of_rows``, they follow from ``edge_rows``.
+    """
     if graph.edges_of_rows is not None:
         return list(graph.edges_of_rows)
 
@@ -344,7 +351,11 @@ def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
 def _weights_of_edges(
     graph: Graph, weight_columns: list[_WeightColumn], weight_type: str
 ) -> _EdgeWeights:
-    """As ``_weights_of_rows``, from one weight per stored edge."""
+    """Return the weights of the stored edges, from one weight per stored edge; their rows stay.
+
+    InputError: the graph has self-loops of negative weight, or the two directions of an undirected
+    edge differ.
+    """
     if graph.negative_loops:
         raise InputError(
             f"the graph has {len(graph.negative_loops)} vertices with a self-loop of negative weight, and self-loops are no "
@@ -356,6 +367,7 @@ def _weights_of_edges(
         if not graph.directed:
             # an edge is closed in both directions, or in none
             _refuse_two_weights(graph, xp.where(is_open, weight.astype(np.float64), np.inf))
+        # 0 for those of closed edges, which the check of weights would refuse.
         weight = xp.where(is_open, weight, weight.dtype.type(0))
     weights, negative_zeros, integers = checked_weights(weight, weight_type)
     if weights is weight:

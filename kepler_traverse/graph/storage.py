@@ -90,8 +90,10 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
 
 
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
-    """As ``save_graph``, without its checks; ``origin`` describes the input of the graph, for
-    ``stored_origin``.
+    """Write a graph to a folder, which appears complete or not at all; what is there is removed.
+
+    It checks nothing of what ``save_graph`` does. ``origin`` describes the input of the graph, and
+    ``stored_origin`` returns it.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -181,6 +183,7 @@ def load_graph(
             fault = differing_file(folder, meta["files"])
             if fault:
                 raise ValueError(fault)
+        # Names are those of the metadata, which has no others than ``_FILES``.
         arrays = {
             name.removesuffix(".npy"): open_array(folder / name)
             for name in meta["files"]

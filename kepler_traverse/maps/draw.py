@@ -225,7 +225,7 @@ _AS_IT_IS = _Scale()
 class _Streets(NamedTuple):
     """Edges between vertices with coordinates: their ends as vertices and as lines."""
 
-    src: pa.Array  # ids
+    src: pa.Array  # ids, as ``dst``
     dst: pa.Array
     lines: np.ndarray  # float64 of shape (n_edges, 2, 2): x and y of both ends
 
@@ -237,7 +237,7 @@ class _Colours(NamedTuple):
     rgba: np.ndarray  # float64 array of shape (n, 4)
     names: list[str]  # of groups, in the order of the legend; empty if there are many
     palette: np.ndarray  # float64 array of shape (n_groups, 4): the color of each group
-    # norm, cmap: of numbers; None of groups
+    # matplotlib's scale of numbers, and its colours: both None of groups
     norm: Any = None
     cmap: Any = None
 
@@ -322,8 +322,9 @@ def _import_module(name: str, advice: str) -> Any:
 def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and the coordinates.
 
-    A table without edges has a column ``vertex``, in which each vertex is once or paths are; where
-    a frame has a row per source, these are the vertices.
+    A frame with a row per edge keeps its columns. Any other table has a column ``vertex``. It has
+    each vertex once, or the vertices of paths one after the other. If a frame has no such column
+    but a row per source, its column ``source`` becomes ``vertex``.
     """
     if _has_edges(frame):
         return read_map_frame(frame, vertices, x, y, needed=("src", "dst"))
@@ -393,7 +394,7 @@ def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
     """Return the edges of a graph whose ends have coordinates; of an undirected graph each once."""
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph, not {arguments.describe(graph)}")
-    graph = graph.to("cpu")
+    graph = graph.to("cpu")  # matplotlib draws from host memory
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     dst = np.asarray(graph.targets)
     ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
@@ -404,6 +405,7 @@ def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
             "vertices has the coordinates of no edge of the graph; it "
             "needs the ids of the graph's vertices"
         )
+    # Both directions are stored, and are one line.
     if not graph.directed:
         is_drawn &= src <= dst
     begin = ids.take(pa.array(src[is_drawn]))
@@ -462,14 +464,14 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
     """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
     from matplotlib.collections import LineCollection
 
-    table = table.sort_by(column)
+    table = table.sort_by(column)  # lines are drawn in this order, the last ones on top
     colours = _Colours.of_column(table[column], scale=scale)
     if colours.norm is None:
         raise InputError(
             f"the column {column!r} of frame has no numbers, which widths of edges could show"
         )
     lines = np.stack([places.points(table["src"]), places.points(table["dst"])], axis=1)
-    largest = colours.values.max(initial=0) or 1
+    largest = colours.values.max(initial=0) or 1  # no division by 0 where all values are 0
     widths = 0.3 + 5 * np.clip(colours.values / largest, 0, 1)
     ax.add_collection(
         LineCollection(

@@ -259,12 +259,16 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
 
 
 def _write_rows(graph: Graph, group: Any, file: Any) -> int:
-    """Write the rows of a group of sources, a frame with predecessors; return their number."""
+    """Write the rows of a group of sources to an open text file; return their number.
+
+    ``group`` is a frame of ``sssp_many`` with the columns ``source``, ``vertex``, ``predecessor``
+    and ``distance``. All is computed on the host, which writes the text.
+    """
     source = to_host(graph.to_numbers(group["source"]))
     vertex = to_host(graph.to_numbers(group["vertex"]))
     before = to_host(graph.to_numbers(group["predecessor"]))
     distance = np.asarray(group["distance"])
-    is_target = vertex != source
+    is_target = vertex != source  # the row of a source itself is not written
 
     # The row of each predecessor, by keys of source and vertex.
     key = source * graph.n_vertices + vertex
@@ -292,7 +296,9 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
 
 
 def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return the rows in the edge list of edges between pairs of vertex numbers."""
+    """Return the rows in the edge list of the edges from ``tails`` to ``heads``, which are vertex
+    numbers. EdgeListError if the graph lacks one.
+    """
     offsets = to_host(graph.offsets)
     targets = to_host(graph.targets).astype(np.int64)
     n = graph.n_vertices

@@ -31,8 +31,10 @@ _UNPACKED = 6
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name, the endings that tell it, and which options are about it and not
-    all.
+    """A file format: its name, the endings that tell it, and the options that are about it.
+
+    ``takes`` are names of options that other formats refuse, such as ``"delimiter"``. A format
+    without endings is that of a folder: a table with a log.
 
     ``read(files, options)`` reads the edges. It raises EdgeListError for columns that are missing,
     repeated, or no ids or weights, for rows that are short, long or null, for counts that differ

@@ -27,7 +27,11 @@ def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row."""
+    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row.
+
+    A file without rows may lack columns. Then the error says that it is empty, and not which column
+    is missing, since other files may have the edges.
+    """
     with reading(file, "Arrow IPC"):
         batches = _open(file)
         try:
@@ -45,7 +49,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def _iter_batches(batches: Any) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the batches of a file, at any number of which a reader can begin, or of a stream."""
+    """Yield the batches of a reader: of a file by their numbers, of a stream one after another."""
     if hasattr(batches, "num_record_batches"):
         yield from map(batches.get_batch, range(batches.num_record_batches))
     else:
@@ -78,8 +82,11 @@ def edges_of_batches(
     file: DataFile,
     columns: EdgeColumns,
 ) -> EdgeList:
-    """As ``check_edges``, with one batch in memory at a time, and no column beside those of the
-    edges.
+    """Check the columns of the batches of one file and bring them to the types of an edge list.
+
+    One batch is in memory at a time: what is made of it goes to files, if there is scratch space.
+    There are no columns beside those of the edges, so no filter and no directions. NoRowsError if
+    no batch has a row.
     """
     collected = {role: options.new_chunks() for role in columns.roles}
     rows = 0

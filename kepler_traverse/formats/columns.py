@@ -62,6 +62,7 @@ def edge_column(
 
 def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
     """Return weights of which some are null, with ``CLOSED`` in their place."""
+    # A column of nothing but nulls may have a type of its own, which holds no number.
     if kinds.is_null(column.type):
         column = column.cast(pyarrow.int8())
     is_known = np.asarray(column.is_valid())
@@ -271,7 +272,11 @@ def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarro
 
 
 class ColumnFile:
-    """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read."""
+    """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read.
+
+    The file is a temporary one in ``folder``, and is gone with the object. It is an Arrow stream,
+    whose schema is that of the first chunk.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]):
         self._folder = folder
@@ -304,8 +309,11 @@ class ColumnFile:
 
 
 class _TextColumn:
-    """A column written as text, converted block by block into what ``chunks`` collects; ``type`` is
-    that of its values.
+    """A column written as text, which is converted block by block.
+
+    ``chunks``, a list or a ``ColumnFile``, collects the converted blocks, and ``type`` is the type
+    of their values. ``where`` names the column in errors, and ``rows`` is how many rows were taken
+    so far, so that an error names the row in the file.
     """
 
     type: pyarrow.DataType
@@ -351,6 +359,10 @@ _AS_DECLARED = IdForm()
 class IdText(_TextColumn):
     """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never
     ``"auto"``. A list or a ColumnFile (``into``) collects the chunks.
+
+    ``plain``, ``trim`` and ``numbered`` are those of ``IdForm``. ``doubtful`` is a pattern of ids
+    of which it is not sure what belongs to them, and ``signs`` are the ASCII characters that it
+    looks for.
     """
 
     def __init__(
@@ -463,7 +475,8 @@ class IdText(_TextColumn):
 class WeightText(_TextColumn):
     """Weights written as text: int64 as long as all are integers, else float64.
 
-    ``new_chunks`` returns what collects the chunks. With ``closes``, an empty value is ``CLOSED``.
+    The first row that is no integer turns those before it into floats, too. ``new_chunks`` returns
+    what collects the chunks. With ``closes``, an empty value is ``CLOSED``.
     """
 
     def __init__(self, where: Where, new_chunks: Callable[[], Any] = list, closes: bool = False):
@@ -492,7 +505,7 @@ class WeightText(_TextColumn):
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
                 raise self.where.error(problem, self.rows + row) from None
 
-        # Floats, from which the rows so far cannot differ.
+        # Floats. One column has one type, so the rows so far become floats, too.
         if self.type == pyarrow.int64():
             self.type = pyarrow.float64()
             self.chunks = cast_exactly(self.chunks, self.type, self.where, self._new_chunks())

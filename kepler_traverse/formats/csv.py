@@ -134,6 +134,7 @@ def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> b
     """Whether the first line, cut like this, holds the names of an edge's ends, or two integers to
     begin with.
     """
+    # By the values alone: what the caller says of the header is true of any delimiter.
     return bool(holds_names(rows, replace(options, header="auto"), file.partition_names)) or all(
         is_plain_integer(value.strip()) for value in rows[0][:2]
     )
@@ -160,12 +161,15 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
             return None
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
+        # The values of such a column are in the names of folders, not in the file.
         if set(layout.columns.roles.values()) & set(file.partition_names):
             return None
         frame = None
         text = _text_on_gpu(cudf, file, layout)
         if text is not None:
             frame = _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
+        # A first line that could count vertices and edges is left to the host reader, which looks
+        # at the ids.
         if frame is None or could_count(layout.first, len(frame) - 1):
             return None
         frames.append(frame)

@@ -39,14 +39,14 @@ BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 class ReadOptions:
     """What the user wants of an edge list; see ``read_graph`` for the meaning of each."""
 
-    # src_column, dst_column, weight_column, oneway_column: names of columns; in a file without
-    # header ``"0"`` is the first
+    # src_column, dst_column, weight_column, oneway_column: names of columns, None where none is
+    # named; in a file without header ``"0"`` is the first
     src_column: str | None = None
     dst_column: str | None = None
     weight_column: str | None = None
     weighted: bool | None = None
     header: str = "auto"  # {"auto", "yes", "no"}
-    delimiter: str | None = None
+    delimiter: str | None = None  # of text; None: it is detected
     id_type: str = "auto"  # one of ``ID_TYPES``
     device: str = "cpu"  # {"cpu", "cuda"}
     oneway_column: str | None = None
@@ -273,7 +273,9 @@ def no_rows(
     columns: EdgeColumns | None = None,
     problem: str = "the file holds no edges (0 rows)",
 ) -> NoRowsError:
-    """Return the error for a file without a single edge."""
+    """Return the error for a file without a single edge; ``columns`` are those that it has for
+    edges, as far as they are known.
+    """
     error = NoRowsError(f"{file}: {problem}")
     error.columns = columns
     return error
@@ -363,6 +365,7 @@ def _concatenate(
 
     # The columns, of the files of which a filter leaves rows.
     columns = {}
+    # The first stands for all if no row is left.
     selected = [part for part in parts_with_rows if part.table.num_rows] or parts_with_rows[:1]
     for role in selected[0].columns.roles:
         pieces = [part.table[role] for part in selected]

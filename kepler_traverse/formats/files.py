@@ -43,13 +43,14 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 class DataFile:
     """One file on one file system; as text it is the name that errors show."""
 
-    filesystem: Any
-    path: str
-    name: str
+    filesystem: Any  # of fsspec; None for a file that is known by name only
+    path: str  # on that file system
+    name: str  # what errors call it: the path or the URL
     # Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a
-    # table.
+    # table: names and values. A value is None where the folder states none.
     partitions: tuple[tuple[str, Any], ...] = ()
-    table: str = ""  # a folder: the name in ``LOG_FORMATS`` of the table that it is
+    # of a folder that is a table with a log: its name in ``LOG_FORMATS``; ``""`` for a plain file
+    table: str = ""
 
     @classmethod
     def named(cls, name: str) -> DataFile:
@@ -125,7 +126,10 @@ class DataFile:
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes of a compressed file, up to a multiple of its size that no edge list reaches."""
+    """The bytes of a compressed file, up to a multiple of its size that no edge list reaches.
+
+    ``stream`` yields the decompressed bytes of ``file``. EdgeListError if more come.
+    """
 
     def __init__(self, stream: pyarrow.NativeFile, file: DataFile):
         self._stream = stream
@@ -483,8 +487,8 @@ class Where:
     """One column of one file, to name in errors."""
 
     file: DataFile
-    role: str
-    name: str
+    role: str  # what the column is for: "src", "dst", one of ``WEIGHTS``, "oneway" or "where"
+    name: str  # what the file calls it
     # int64 numbers in the file of the rows that are left by a filter, by which ``error`` is given a
     # row; None: all rows
     rows: np.ndarray | None = None

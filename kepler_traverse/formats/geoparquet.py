@@ -126,8 +126,8 @@ def read_map_frame(
 ) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and where vertices are.
 
-    InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice in
-    ``vertices``.
+    ``needed`` are names of columns that the frame must have. InputError if a column is missing,
+    coordinates are no numbers, or a vertex occurs twice in ``vertices``.
     """
     check_names_of_coordinates(x, y)
     table = _to_arrow(frame, "frame")
@@ -211,7 +211,8 @@ def to_numbers(name: str, column: Any) -> np.ndarray:
 
 
 def find_rows(vertices: Any, known: Any, owner: str) -> Any:
-    """Return the row of each of some ids among known ones, null where it has none.
+    """Return for each of some ids its row among ``known`` ids, an int32 array of pyarrow, null
+    where it is none of them.
 
     Ids are equal or they are not: none is converted. ``owner`` has the ids, for errors.
     """
@@ -222,7 +223,7 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
     if kinds.is_integer(ids.type) != kinds.is_integer(known.type):
         return pyarrow.nulls(len(ids), pyarrow.int32())
     if ids.type != known.type:
-        ids = _integers_in_type(ids.to_numpy(), known.type)
+        ids = _integers_in_type(ids.to_numpy(), known.type)  # ``index_in`` takes ids of one type
     return compute.index_in(ids, value_set=known)
 
 
@@ -356,7 +357,8 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         )
     points = coordinates.points(table["vertex"]).astype("<f8")
     first = np.flatnonzero(is_begin)
-    end = np.append(first[1:], position.size)[: first.size]  # none without rows
+    # One behind the last row of each path; without rows there is no path, so no end either.
+    end = np.append(first[1:], position.size)[: first.size]
 
     # Well-known binary, little-endian: a line is 2, its number of points, and these; a path of one
     # vertex is a point, which is 1 and itself.

@@ -108,7 +108,7 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
         texts_of_links = _texts(links, table, "link_id")
         columns["link_id"] = _ids([texts_of_links], are_numbers=_are_numbers(texts_of_links))[0]
 
-    # Links that are not directed occur once more, the other way.
+    # Links that are not directed occur once more, the other way: of each row, the link that it is.
     back = np.flatnonzero(~is_directed)
     rows = np.concatenate([np.arange(len(table)), back])
     src, dst = _nodes(links, table, "from_node_id", "to_node_id")
@@ -180,7 +180,9 @@ def _select_use(path: Path, table: Any, use: str | None) -> Any:
 
 
 def _read_use_groups(path: Path) -> dict[str, str]:
-    """Return the list of uses that each word of ``use_group.csv`` names; none without the file."""
+    """Map each word of ``use_group.csv`` to the list of uses that it names, as text; the map is
+    empty without the file.
+    """
     if not path.is_file():
         return {}
     names = ("use_group", "uses")

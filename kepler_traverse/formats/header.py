@@ -11,7 +11,7 @@ from .edge_list import ReadOptions, no_rows
 from .files import DataFile
 from .text import TextLayout, detect_id_type, is_number, is_plain_integer
 
-_YEARS = (1900, 2100)
+_YEARS = (1900, 2100)  # integers that could name columns of years
 # What stands in a column of numbers where there is none.
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
 

@@ -52,10 +52,11 @@ def integer_id(text: str) -> int | None:
 class IdFile:
     """Vertex ids as a file holds them, before it is known what ids the graph has."""
 
-    path: str
+    path: str  # ``""`` for ids that an option lists
     what: str  # {"sources", "targets", "vertices", "only_vertices", "closed"}
-    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a column
-    is_text: bool
+    # whole lines of a text, or the values of a column: an integer array, or a list of any others
+    values: list[Any] | np.ndarray
+    is_text: bool  # whether ``values`` are lines, of which some may be comments
     # whether the file says what is an integer and what a string, as Parquet does and text does not
     is_typed: bool = False
 

@@ -50,7 +50,8 @@ class Folder(Protocol):
 class LogFormat:
     """A format of tables whose live files a log names.
 
-    ``is_in`` says whether a folder is the root of such a table. ``advice``: how to get its rows.
+    ``name`` is its key in ``LOG_FORMATS``, and ``title`` what errors call it. ``is_in`` says
+    whether a folder is the root of such a table. ``advice``: how to get its rows.
     """
 
     name: str
@@ -127,7 +128,11 @@ def log_format_in(folder: Folder) -> LogFormat | None:
 
 
 class LogFinder:
-    """Finds the tables that files and folders of one file system are in; looks at each folder once."""
+    """Finds the tables that files and folders of one file system are in; looks at each folder once.
+
+    ``folder_at`` opens the folder at a path. ``_known`` maps paths of folders to the format of the
+    table that each is the root of, None for a plain folder.
+    """
 
     def __init__(self, folder_at: Callable[[str], Folder]):
         self._folder_at = folder_at
@@ -215,8 +220,9 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
 def refuse_unread_table(
     path: str | os.PathLike[str], what: str, error: OSError | ValueError
 ) -> None:
-    """As ``refuse_log_table``, of what could not be read; a store that does not answer is not asked
-    again.
+    """Raise InputError if a file that could not be read is a table with a log, or inside one.
+
+    ``error`` is that of reading it. A store that did not answer is not asked again.
     """
     has_answer = isinstance(error, (FileNotFoundError, ValueError))
     if has_answer or not URL.match(os.fspath(path)):

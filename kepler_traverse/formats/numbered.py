@@ -264,6 +264,7 @@ def _mirror_entries(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
     """Add the entries on the other side of the diagonal: a symmetric file lists one side alone."""
     if symmetry == "general":
         return table
+    # An entry on the diagonal is its own mirror.
     off_diagonal = table.filter(compute.not_equal(table["src"], table["dst"]))
     mirrored = {"src": off_diagonal["dst"], "dst": off_diagonal["src"]}
     if "weight" in table.column_names:

@@ -50,7 +50,8 @@ def write_matrices(
     """Write square matrices, float64 of shape (n, n), and the ids of their zones."""
     h5py = _h5py()
     n = zones.size
-    # HDF5 prints errors of a disk, and raises those of closing where nothing catches them.
+    # In memory first: HDF5 prints errors of a disk, and raises those of closing where nothing
+    # catches them.
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         file.attrs["OMX_VERSION"] = np.bytes_(_VERSION)
@@ -169,7 +170,9 @@ def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
 
 
 def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the shape of matrices; InputError if one is no matrix of numbers, or has another."""
+    """Return the shape of matrices, by name; InputError if one is no matrix of numbers, or has
+    another shape than the first.
+    """
     first = next(iter(datasets))
     for name, dataset in datasets.items():
         if len(getattr(dataset, "shape", None) or ()) != 2 or dataset.dtype.kind not in "iuf":
@@ -202,7 +205,10 @@ def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
 
 
 def _ids(what: str, values: np.ndarray) -> np.ndarray:
-    """Return the ids of a lookup, each of which is there once."""
+    """Return the ids of a lookup: int64, uint64 for numbers beyond that, or texts as objects.
+
+    InputError if one is there twice.
+    """
     if values.dtype.kind in "iu":
         ids = values
         if not values.size or int(values.max()) <= np.iinfo(np.int64).max:

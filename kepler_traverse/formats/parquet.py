@@ -50,7 +50,11 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row."""
+    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row.
+
+    A file without rows may lack columns. Then the error says that it is empty, and not which column
+    is missing, since other files may have the edges.
+    """
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         metadata = pyarrow.parquet.read_metadata(source)
@@ -66,6 +70,8 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             raise no_rows(file, columns)
 
         names = [name for name in columns.read_names if name not in file.partition_names]
+        # Without scratch all row groups are in memory at once, so their sum counts (``whole``);
+        # else each one alone.
         require_parquet(file, source, names, whole=options.scratch is None)
         if options.scratch is not None:
             with pyarrow.parquet.ParquetFile(
@@ -124,6 +130,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
             return None
         if heads:
             head.columns.agree_with(heads[0].columns, file, files[0])
+        # The values of such a column are in the names of folders, not in the file.
         if set(head.columns.roles.values()) & set(file.partition_names):
             return None
         heads.append(head)
@@ -132,6 +139,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     if not _are_plain_numbers(types_of_files, options) or any(file.compression for file in files):
         return None
     n_rows = sum(head.n_rows for head in heads)
+    # Once cuDF is imported, few rows pay, too.
     if "cudf" not in sys.modules and n_rows < _ROWS_FOR_CUDF:
         return None
     import cudf
@@ -141,6 +149,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     if all(types == types_of_files[0] for types in types_of_files):
         groups = [files]
     frame = _join_frames(cudf, groups, list(columns.roles.values()))
+    # Of a damaged file cuDF may return another number of rows; the host reader says what is wrong.
     if frame is None or len(frame) != n_rows:
         return None
     table = cudf.DataFrame({role: frame[name] for role, name in columns.roles.items()})
@@ -151,9 +160,9 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 class _Head(NamedTuple):
     """What the footer of a file says."""
 
-    n_rows: int
-    columns: EdgeColumns
-    schema: pyarrow.Schema
+    n_rows: int  # at least 1
+    columns: EdgeColumns  # those that are read
+    schema: pyarrow.Schema  # of all columns
 
     def get_types(self, columns: EdgeColumns) -> dict[str, Any]:
         """Return the types that some columns have in this file, by role."""

@@ -43,12 +43,12 @@ class Chunk(NamedTuple):
 
     name: str  # with dots between the names of nested columns
     type: str  # the physical one
-    n_values: int
+    n_values: int  # nulls included
     n_bytes: int  # of its pages without compression
     is_delta: bool  # whether an encoding is one of differences
     has_dictionary: bool
-    n_nulls: int | None  # None: not stated
-    minimum: bytes | None
+    n_nulls: int | None  # None: not stated, as for the bounds
+    minimum: bytes | None  # bounds of the values, as ``decode_bound`` reads them
     maximum: bytes | None
 
 
@@ -69,6 +69,8 @@ def read_footer(source: Any) -> bytes:
 
 def read_schema(footer: bytes) -> pyarrow.Schema:
     """Return the schema that a footer states, with its metadata.
+
+    pyarrow reads it from a file that has nothing but this footer.
 
     Raises pyarrow.ArrowException: it cannot be read.
     """
@@ -152,8 +154,8 @@ def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Itera
 class _Leaf(NamedTuple):
     """A column of the schema that holds values."""
 
-    name: str
-    type: str
+    name: str  # with dots between the names of nested columns
+    type: str  # the physical one
 
 
 def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_Leaf]:

@@ -82,8 +82,8 @@ def require_parquet(
     """Refuse a Parquet file whose columns ask for an absurd amount of memory; leave the source at
     its beginning.
 
-    ``names``: the columns that are read. ``whole``: they are in memory at once, not row group after
-    row group.
+    ``names``: the columns that are read. ``whole``: whether all row groups are in memory at once,
+    so that their sum counts; else each row group counts alone.
     """
     chunks = read_chunks(read_footer(source), frozenset(names).__contains__)
     text_chunks = [chunk for group in chunks for chunk in group if chunk.type == "BYTE_ARRAY"]
@@ -110,8 +110,9 @@ def require_parquet(
 
 
 def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = None) -> None:
-    """As ``require_parquet``, of a file of this host; ``name`` is what errors call it. By default
-    all columns are read.
+    """Refuse a Parquet file of this host whose columns ask for an absurd amount of memory.
+
+    ``name`` is what errors call it. ``columns`` are those that are read, by default all.
     """
     import fsspec
 
@@ -131,6 +132,7 @@ def require_text_at(path: str, name: str) -> None:
     file = DataFile(fsspec.filesystem("file"), path, name)
     if file.compression:
         with file.open_stream() as text:
+            # Nothing is kept: the stream raises an error once it unpacks to too much.
             while text.read(_TEXT_AT_ONCE):
                 pass
 
@@ -160,6 +162,7 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
     if bound <= limit or not longest:
         return bound
 
+    # The bound is far too high where few texts are long, so the texts are counted, some at a time.
     total = 0
     for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=[chunk.name]):
         total += size_of_texts(batch.column(0))

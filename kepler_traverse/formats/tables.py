@@ -272,6 +272,7 @@ def _without_rows(
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Return the edges of a lazy frame of polars, of which only their columns are collected."""
+    # The schema of no row says which columns these are.
     columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
     collected = frame.select(columns.read_names).collect()
     return _edges_of_batches(_make_reader(collected, source), columns, source, options)
@@ -325,6 +326,7 @@ def _edges_of_pandas(
     tables = []
     is_one = len(parts) == 1
     while parts:
+        # Popped, so that nothing but ``values`` holds the part.
         values = dict(_columns_of_pandas(parts.pop(0)))
         arrays = {}
         for name in columns.read_names:
@@ -410,7 +412,10 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
 
 
 def _with_levels(frame: Any, source: DataFile) -> Any:
-    """Return a frame of cuDF whose named index levels are columns."""
+    """Return a frame of cuDF with the levels of its index as columns, if one of them has a name.
+
+    EdgeListError if a level and a column have one name.
+    """
     levels = [name for name in frame.index.names if name is not None]
     twice = next((name for name in levels if name in frame.columns), None)
     if twice is not None:
@@ -634,8 +639,10 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
 def _select_from_columns(
     edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile
 ) -> EdgeList:
-    """Return edges in memory in the rows that the filter leaves, with their directions; ``table``
-    has the columns of both.
+    """Return the edges in the rows that the filter leaves, with the directions of these rows.
+
+    ``edges`` are in memory, and have all rows. ``table`` has, by name, the columns that the filter
+    and the directions read.
     """
     edge_columns: Any = edges.table
     selecting, columns = _as_arrow_columns(
@@ -731,11 +738,12 @@ def as_column(role: str, value: Any) -> Any:
 
 
 def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
-    """Return weights that may close an edge as an array of numbers, ``CLOSED`` where one is null, and
-    which are null; None: no one is.
+    """Return weights that may close an edge, and a bool per row: whether its weight is null.
 
-    NaN may stay as it is. EdgeListError for what is no number.
+    The weights are an array of numbers, with ``CLOSED`` in place of nulls; NaN may stay as it is.
+    The second is None if no weight is known to be null. EdgeListError for what is no number.
     """
+    # Few columns have nulls, which ``as_column`` refuses: only then they are looked for.
     try:
         return as_column(role, value), None
     except InputError:
@@ -759,7 +767,9 @@ def _column_with_nulls(role: str, value: Any) -> Any:
 
 
 def as_costs(role: str, value: Any) -> Any:
-    """Return weights as ``as_weights`` does, without the mask."""
+    """Return weights that may close an edge as an array of numbers, with ``CLOSED`` in place of
+    nulls. EdgeListError for what is no number.
+    """
     return as_weights(role, value)[0]
 
 

@@ -38,7 +38,7 @@ class TextLayout:
     """How the lines of one file are to be read."""
 
     names: tuple[str, ...]  # of all columns of the lines, in order, as the file writes them
-    columns: EdgeColumns
+    columns: EdgeColumns  # those that are read, by their names without blanks
     id_type: str  # declared, or found in the first row; never ``"auto"``
     found: bool  # whether ``id_type`` was found rather than declared
     header: bool = False  # whether the first line holds names
@@ -55,7 +55,7 @@ class TextLayout:
         return next(written for written in self.names if written.strip() == name)
 
 
-# the layout of a file whose ids have a type, or ``"auto"``
+# returns the layout of a file; the text is the type of its ids, or ``"auto"``
 Detect = Callable[[DataFile, ReadOptions, str], TextLayout]
 
 
@@ -73,7 +73,10 @@ def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect:
 
 @contextlib.contextmanager
 def _reading_text(file: DataFile, kind: str) -> Iterator[None]:
-    """As ``reading``, of a text, in which no byte means no row."""
+    """Turn errors of reading a text into an EdgeListError that names the file, as ``reading`` does.
+
+    A file without a byte is a text without rows: NoRowsError, since other files may have rows.
+    """
     with reading(file, kind, allow_empty=not file.compression):
         if file.filesystem.size(file.path) == 0:
             raise no_rows(file, problem="the file is empty (0 bytes)")
@@ -87,8 +90,11 @@ def read_texts(
     detect: Detect,
     lines: Callable[[DataFile, Any], Any],
 ) -> EdgeList:
-    """Read files of one kind, whose layouts are detected; ``lines(file, source)`` is what pyarrow
-    splits.
+    """Read files of one kind of text, whose layouts are detected.
+
+    ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
+    ``lines(file, source)`` returns the stream that pyarrow splits into rows, of the decompressed
+    bytes ``source``.
     """
     id_type = find_id_type(files, options, kind, detect)
 
@@ -184,7 +190,7 @@ def read_lines(
             columns[role] = converters[role].column()
         else:
             columns[role] = _column_of_folder(file, where, layout, n_left)
-    # the first row is there, unless a filter left it out
+    # A filter may have left out the first row: its number, 0, would be the first of those left.
     if layout.first and (row_numbers is None or 0 in row_numbers[:1]):
         refuse_counts(file, layout.first, n_rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
@@ -248,7 +254,10 @@ def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: 
 def _select_rows(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to the text of all rows; return what ``select_rows`` does."""
+    """Apply the filter to the text of all rows, and read the directions.
+
+    Return the numbers of the rows that are left, and their directions, as ``select_rows`` has them.
+    """
     condition = options.row_filter
     columns = {}
     for name in layout.columns.selection_names:

@@ -19,10 +19,10 @@ Struct = dict[int, tuple[int, Any]]
 
 
 class Items(NamedTuple):
-    """A list or set: the type of its items, and the items."""
+    """A list or set of items of one type."""
 
-    kind: int
-    values: list[Any]
+    kind: int  # the type of the items: ``BYTE`` to ``STRUCT``
+    values: list[Any]  # the items, as ``Reader.item`` returns them
 
 
 class Reader:
@@ -101,7 +101,9 @@ class Reader:
             return self._byte()
         if kind == DOUBLE:
             self.at += 8
-            self._data[self.at - 1]  # a list of them would not end behind the bytes
+            # A slice behind the end is empty and no error. This raises IndexError there, so that a
+            # damaged list of many ends.
+            self._data[self.at - 1]
             return self._data[self.at - 8 : self.at]
         raise ValueError(_UNEXPECTED.format(kind))
 

@@ -45,11 +45,11 @@ _MAX_ENDING = 80  # characters of a line in a message
 
 
 class LinkTable(NamedTuple):
-    """A network: the first vertex that paths may lead through, 1 if the file does not say, and its
-    columns, int64 for vertices and types, else float64.
-    """
+    """The links of a network."""
 
-    first_through: int
+    first_through: int  # the first vertex that paths may lead through, 1 if the file does not say
+    # by the names of ``LINK_COLUMNS``, of shape (n_links,): int64 for vertices and types, else
+    # float64
     columns: dict[str, np.ndarray]
 
 
@@ -85,7 +85,7 @@ class _LinkRows(CleanedLines):
 
     def __init__(self, file: DataFile, source: Any):
         super().__init__(file, source)
-        self._in_header = True
+        self._in_header = True  # until the line that ends the metadata
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
@@ -236,7 +236,7 @@ def read_link_table(path: Any) -> LinkTable:
         try:
             columns[name] = np.array([_parse_number(kind, row[place]) for row in rows], kind)
             if not np.isfinite(columns[name]).all():
-                raise ValueError
+                raise ValueError  # like a text that is no number, for the error below
         except (ValueError, OverflowError):
             number, row = next(
                 (line, row)

@@ -66,9 +66,11 @@ Mask = Callable[[Any], Any]  # makes a chunked array of true, false and null for
 
 
 class _Token(NamedTuple):
-    kind: str
-    text: str
-    at: int  # the first character, from 0
+    """A piece of the text of a filter."""
+
+    kind: str  # the group of ``_TOKEN`` that it matches: number, string, quoted, word, sign or end
+    text: str  # as it is written, with its quotes
+    at: int  # the position of its first character, from 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class RowFilter:
     # the columns that it is about; None if that is not known (an expression of pyarrow)
     columns: tuple[str, ...] | None
     mask: Mask = field(repr=False)
-    # what columns are compared with
+    # for each column the kinds of values that it is compared with: "text", "numbers", "booleans"
     compared: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
     def find_rows(self, table: Any, file: DataFile) -> np.ndarray:
@@ -138,7 +140,7 @@ def row_filter(where: Any) -> RowFilter:
 
 @functools.lru_cache(maxsize=8)
 def _parse(text: str) -> RowFilter:
-    """Return the filter of a text; it is asked for by each reader of the options."""
+    """Return the filter of a text. It is kept, since ``ReadOptions`` asks for it at each use."""
     if len(text) > MAX_LENGTH:
         raise InputError(
             f"{option_text('where')} has {len(text)} characters, and {MAX_LENGTH} "
@@ -381,7 +383,9 @@ def _classify(value: Literal) -> str:
 
 
 def _combine(function: str, parts: list[Mask]) -> Mask:
-    """Return the mask that a function of pyarrow for two makes of all parts."""
+    """Return the mask of all parts, which a function of pyarrow of two masks combines one after
+    another: ``"and_kleene"`` or ``"or_kleene"``, for which null is neither true nor false.
+    """
 
     def combine(table: Any) -> Any:
         mask = parts[0](table)
@@ -414,7 +418,9 @@ def _take_booleans(name: str, table: Any) -> Any:
 
 
 def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
-    """Return the mask of a column and the one value of a sign, or those of a list (``"in"``)."""
+    """Return the mask of a comparison of a column: with the one value that follows the sign, or
+    with the values of a list, if ``sign`` is ``"in"``.
+    """
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
     if kind == "nothing":
@@ -486,7 +492,9 @@ def _kind_of_column(column: Any) -> str:
 
 
 def _constant(like: Any, value: bool | None) -> Any:
-    """Return a mask of one value for each row, null where the column is."""
+    """Return a mask with one value for all rows, but null in the rows where the column ``like`` is
+    null.
+    """
     nothing = pyarrow.scalar(None, pyarrow.bool_())
     return compute.if_else(like.is_null(), nothing, pyarrow.scalar(value, pyarrow.bool_()))
 
@@ -586,6 +594,7 @@ def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     other = plain_column(table.column(other_name))
     kind = _kind_of_column(column)
     other_kind = _kind_of_column(other)
+    # A column without a type has nulls alone, so each comparison is null.
     if "nothing" in (kind, other_kind):
         return compute.and_kleene(_constant(column, None), _constant(other, None))
     if kind != other_kind or (

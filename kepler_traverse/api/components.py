@@ -49,7 +49,7 @@ def components(graph: Graph) -> Any:
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     refuse_closed(graph, "a path leads through each vertex of a component")
-    host = graph.derived.on_host
+    host = graph.derived.on_host  # components are found on the CPU
     numbers = np.arange(host.n_vertices)
     columns = {
         "vertex": Column.of_vertices(graph, numbers),

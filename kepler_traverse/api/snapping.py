@@ -98,6 +98,7 @@ def snap(
     numbers = _candidates(graph, component, around)
     vertex_places = read_coordinates(vertices, x, y)
     ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+    # Coordinates are looked up on the host; strings are there on any device.
     if not graph.has_string_ids:
         ids = to_host(ids)
     has_place, candidate_places = vertex_places.look_up_known(ids)
@@ -192,4 +193,5 @@ def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
                 "around names a component, and component='any' takes all; leave one out"
             )
         return where_paths_begin(graph)
+    # Components are found on the CPU.
     return find_component(to_host(graph.offsets), to_host(graph.targets), vertex)

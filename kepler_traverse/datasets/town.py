@@ -122,7 +122,7 @@ def town(seed: int = 1) -> Town:
     station = int(np.argmin(np.where(is_land, radius, np.inf)))
     is_junction = _find_reached(begin, end, station, number.size)
     is_junction &= _find_reached(end, begin, station, number.size)
-    vertex = np.cumsum(is_junction) - 1
+    vertex = np.cumsum(is_junction) - 1  # by place; of no meaning where there is no junction
     is_road = is_junction[begin] & is_junction[end]
     street = street[is_road]
     roads = pd.DataFrame(
@@ -148,18 +148,20 @@ def town(seed: int = 1) -> Town:
 class _Grid(NamedTuple):
     """The places of the grid, as arrays of shape (n,)."""
 
-    row: np.ndarray
+    row: np.ndarray  # from 0 on, as ``column``
     column: np.ndarray
     radius: np.ndarray  # metres from the middle
     is_land: np.ndarray  # whether a junction may be there
-    is_in_park: np.ndarray
+    is_in_park: np.ndarray  # where no street leads, not even a main road
     beyond_river: np.ndarray  # metres from the middle of the river, below 0 on the other bank
 
 
 def _lay_streets(
     grid: _Grid, draws: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of each street, whether it is a main road, and its name."""
+    """Return four arrays over the streets: the places of both ends, whether each is a main road,
+    and its name. A street is a block long, or two over the river.
+    """
     number = np.arange(grid.row.size)
     streets = []
     # Along rows and along columns: the step to the next place, the number of the street, the place

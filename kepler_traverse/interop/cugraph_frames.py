@@ -82,10 +82,12 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     is_reached[row] = True
     distance = xp.zeros(n_rows, known_distances.dtype)
     distance[row] = known_distances
+    # A row of the result that two rows of the frame have written is counted once.
     if int(xp.count_nonzero(is_reached)) < len(frame):
         raise InputError("frame holds a vertex twice for one source")
 
     # Columns in the order of cuGraph's BFS, or of its SSSP.
+    # The result is where the frame is, which need not be where the graph is.
     ids = xp.asarray(to_host(graph.ids))
     is_hops = holds_hops(graph, frame)
     vertices = Column(xp.tile(ids, distinct.size))

@@ -86,6 +86,7 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
 
 def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
     """Return weights as float64, or as integers where no sum over a path can round in float64."""
+    # A path has fewer edges than there are vertices, which bounds its sum.
     if data.dtype.kind == "b":
         return data.astype(np.int8)
     if data.dtype.kind in "iu" and data.size:

@@ -52,7 +52,9 @@ class _Impedance:
     units.
 
     Impedances with at most three decimals are integers of a unit, so that sums are exact and
-    hierarchies possible.
+    hierarchies possible. ``_n_origins`` and ``_n_pairs`` count those of all searches so far, by
+    which a hierarchy or labels may pay. ``_n_origins`` is minus infinity if there is no hierarchy.
+    ``_seconds_for_labels``: seconds of searches from which on labels are estimated, or built.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class _Impedance:
         number = arguments.limit(name, distance)
         if self.per_one == 1 or number == math.inf:
             return number
+        # By the decimals: the product of floats may round below a whole number that is meant.
         return math.floor(Decimal(repr(number)) * self.per_one)
 
     def lengths(self, distance: pd.Series) -> np.ndarray:
@@ -216,9 +219,9 @@ class Network:
             )
             for name in self.impedance_names
         }
-        # by name: positions of nodes, and the values there
+        # by name: positions of nodes, int64, and the float64 value of each; a node may occur again
         self._variables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        # by category: labels of the points, and the positions of their nodes
+        # by category: labels of the points, and for each the position of its node, an integer array
         self._pois: dict[str, tuple[pd.Index, np.ndarray]] = {}
 
     @classmethod
@@ -511,6 +514,7 @@ class Network:
                 impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit
             )
             # A row per source and point: of the k nearest nodes all points, nearest first.
+            # ``place``: the position of the node in ``targets``.
             place = np.searchsorted(targets, frame["target"].to_numpy())
             point = by_node[_list_ranges(first[place], counts[place])]
             source = np.repeat(frame["source"].to_numpy(), counts[place])
@@ -703,8 +707,10 @@ class Network:
         return self._impedances[self._find_impedance_name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Return the sum of a variable's values, or of their squares, at each node, or the number
-        of rows there.
+        """Return per node the sum of what rows of a variable have, float64, or their number.
+
+        ``nodes`` are the positions of the nodes of the rows, and ``rows`` the values, or their
+        squares; None counts the rows. ``name`` is that of the variable, for errors.
         """
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
@@ -730,8 +736,11 @@ class Network:
     def _quantiles(
         self, graph: Graph, limit: float, nodes: np.ndarray, values: np.ndarray, share: float
     ) -> np.ndarray:
-        """Return of n values within a limit of each node the one at ``int(n * share)`` in ascending
-        order; -1 of none.
+        """Return a quantile of the values within a limit of each node, float64 per node; -1 where
+        there is no value.
+
+        Of n values in ascending order it is the one at position ``int(n * share)``, or the last
+        one. ``nodes`` and ``values`` have one element per row of the variable.
         """
         result = np.full(self.node_ids.size, -1.0)
         if not nodes.size:
@@ -781,8 +790,8 @@ def _format_id(value: Any) -> str:
 
 
 def _list_ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions in ranges, which begin at some positions and have sizes, one range after
-    the other.
+    """Return all positions of some ranges, one range after the other. Range i begins at
+    ``begins[i]`` and has ``sizes[i]`` positions.
     """
     return np.repeat(begins, sizes) + positions_in_groups(sizes)
 

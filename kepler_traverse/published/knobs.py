@@ -15,8 +15,9 @@ ENDLESS = 2**62  # up to which a number without an upper bound goes: sums with i
 
 
 class Knobs:
-    """Options of the strategy ``of``. InputError names a knob of which the value is wrong or out of
-    range.
+    """Options of the strategy that ``of`` names. Each field of a subclass is made by ``whole``,
+    ``number``, ``one_of`` or ``switch``. InputError names a knob of which the value is wrong or out
+    of range.
     """
 
     of: ClassVar[str]

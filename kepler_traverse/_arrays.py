@@ -64,6 +64,7 @@ arrow_types: Any = _Deferred("pyarrow.types")
 
 def get_device(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
+    # ``lines`` are those of interleaved distances, which are on a GPU alone.
     if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines"):
         return "cuda"
     return "cpu"
@@ -229,7 +230,7 @@ def is_reached(distance: Array) -> Array:
 
 def at_most(distance: Array, limit: float) -> Array:
     """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels
-    take them for zero.
+    take them for zero. There floats are compared by their bits, as integers in the same order.
     """
     bound = as_distance(limit, distance.dtype)
     if distance.dtype.kind == "i" or get_device(distance) == "cpu":

@@ -80,9 +80,13 @@ class Threads:
 
 
 class SharedCall:
-    """A function that its caller and some threads call, each with a number of its own.
+    """A function that its caller and some threads call, each with a number of its own: the caller
+    with 0, the threads with 1 to ``n_others``.
 
-    ``join`` may be interrupted, and called again.
+    ``join`` may be interrupted, and called again. ``errors``: what the function has raised on
+    threads. ``_takers`` maps a number to ``"thread"``, whose thread calls the function, or to
+    ``"caller"``, which no longer lets that begin. ``_finished``: numbers whose call has ended.
+    ``_wake`` gets an item with each of these.
     """
 
     def __init__(self, function: Callable[[int], object], n_others: int) -> None:
@@ -117,7 +121,10 @@ class SharedCall:
 
 
 class Pool:
-    """Threads that take work from a queue. They end with the process, which waits for them then."""
+    """Threads that take work from a queue. They end with the process, which waits for them then.
+
+    An item of ``_queue`` is a call and the number to call it with; None ends the threads.
+    """
 
     def __init__(self, n_threads: int) -> None:
         self._n_threads = n_threads
@@ -126,7 +133,7 @@ class Pool:
         self._queue: SimpleQueue[tuple[SharedCall, int] | None] = SimpleQueue()
 
     def share(self, call: SharedCall, numbers: range) -> None:
-        """Let threads work at a call, each with a number."""
+        """Let threads work at a call, each with a number; threads are started as they are needed."""
         for number in numbers:
             if self._n_started < min(number, self._n_threads):
                 self._threads.start(self._take)
@@ -315,6 +322,7 @@ class Promise(Answer[T]):
     """What a function returns, which is called once, by the first thread that needs its value.
 
     The main thread lets another one call it, so that an interrupt leaves no promise unkept.
+    ``_takers`` holds one item at most, an object of the thread that calls the function.
     """
 
     def __init__(self, function: Callable[[], T]) -> None:

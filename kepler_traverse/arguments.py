@@ -480,7 +480,9 @@ def _check_part(name: str, form: str, part: str, array: Any) -> None:
 
 
 def _compressed_shape(matrix: Any) -> tuple[int, int]:
-    """Return how many compressed rows a matrix has, or columns, and how many places in each."""
+    """Return how many rows a matrix compresses (columns if it is CSC, rows of blocks if it is BSR),
+    and how many places an index may have in each.
+    """
     n_rows, n_columns = matrix.shape
     if matrix.format == "bsr":
         height, width = matrix.blocksize
@@ -491,7 +493,9 @@ def _compressed_shape(matrix: Any) -> tuple[int, int]:
 
 
 def _check_compressed(name: str, arrays: Mapping[str, Any], n_rows: int, n_places: int) -> None:
-    """Refuse offsets that do not divide the data into rows, and indices outside of these."""
+    """Refuse offsets that do not divide the data into ``n_rows`` rows, and indices that are not
+    from 0 to ``n_places`` - 1.
+    """
     offsets = arrays["indptr"]
     n_entries = len(arrays["data"])
     if (
@@ -647,6 +651,7 @@ def _as_arrow_table(name: str, table: Any) -> Any:
     if hasattr(table, "iloc") or hasattr(table, "column_names") or hasattr(table, "dtype"):
         return table
     if hasattr(type(table), "lazy") and hasattr(type(table), "collect_schema"):  # of polars
+        # A lazy frame is computed; any other one has columns already.
         if hasattr(type(table), "collect"):
             return table.collect()
         return table

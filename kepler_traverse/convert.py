@@ -86,7 +86,9 @@ def _require_methods(graph: Any, library: str, *methods: str) -> None:
 
 
 def _odd_ids(names: list[Any]) -> list[Any]:
-    """Return the names that are no ids beside the others, as ids are all integers or all strings."""
+    """Return the names that can be no ids: neither integers nor strings, or integers where others
+    are strings. Ids are all integers, or all strings.
+    """
     has_text = any(isinstance(name, str) for name in names)
     return [
         name
@@ -342,6 +344,7 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
 
 
 def _require_graph(graph: Graph) -> None:
+    """Raise InputError unless an argument is a graph of this library."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
 
 
@@ -357,6 +360,7 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
     weights = None
     if graph.weights is not None:
         weights = to_host(graph.weights)
+    # Both directions of an undirected edge are stored.
     if not graph.directed:
         is_listed = src < targets
         src = src[is_listed]

@@ -555,11 +555,13 @@ def _search(
         sources = np.arange(n_vertices)
     else:
         sources = check_indices(indices, n_vertices)
+    # Hops are whole numbers of int32.
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     max_distance = None if math.isinf(limit) else limit
 
     try:
+        # The result of this search is not used: it only raises the error of a cycle.
         if refuses_cycles and graph.has_negative_weights and n_vertices:
             nearest_source_search(
                 graph,
@@ -647,8 +649,11 @@ def _from_each(
 
 
 def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
-    """Whether distances in float64 satisfy the equations of their predecessors, so that one pass
-    over the edges finds these: sums of integers do where none can round.
+    """Whether the predecessors can be found by one pass over the edges, from distances in float64.
+
+    This holds where the distance of each vertex is that of its predecessor plus the weight, exactly
+    as float64 adds them: for hops, for integers of which no sum can round, and for sums that were
+    computed in float64. The pass is of the CPU, and is not for negative weights.
     """
     if graph.device != "cpu":
         return False
@@ -681,8 +686,12 @@ def _from_nearest(
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)
         nearest[vertex] = to_host(columns["source"].numbers)
+        # With negative weights a path may lead through vertices beyond the limit, which the result
+        # does not have.
         if limit is not None and passes_limit(graph, name, query):
             search = without_farther(search, limit)
+        # The last vertex of the search is the additional one that it begins at: the predecessor of
+        # the sources, which have none here.
         before = to_host(search.predecessor)[:n][vertex]
         previous[vertex] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
         previous[distinct] = NO_VERTEX

@@ -91,11 +91,13 @@ def has_labels(index: Any) -> bool:
 class Partner(NamedTuple):
     """The argument that says what the values of another one are for, one each."""
 
-    name: str
+    name: str  # for errors
     index: Any = None  # of pandas; None if it has none
-    # The vertices that values are for, as numbers, and what finds those of labels, ``NO_NUMBER``
-    # where there is none; None where values are for rows.
+    # int64 (n,): the numbers of the vertices that the values are for, in the order of the partner;
+    # None where values are for rows
     numbers: np.ndarray | None = None
+    # returns the vertex numbers of labels, ``NO_NUMBER`` for one that is no vertex; None like
+    # ``numbers``
     find: Callable[[Any], np.ndarray] | None = None
 
 
@@ -195,8 +197,8 @@ def _is_same(index: Any, other: Any) -> bool:
 
 
 def _order_of_labels(index: Any, other: Any) -> np.ndarray | None:
-    """Return the positions in an index of the labels of another one; None unless both have the
-    same, each once.
+    """Return for each label of another index its position in this one; None unless both have the
+    same labels, each once.
     """
     if other is None or len(index) != len(other) or index.nlevels != other.nlevels:
         return None
@@ -211,8 +213,10 @@ def _order_of_labels(index: Any, other: Any) -> np.ndarray | None:
 
 
 def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
-    """Return the positions of vertices among labels, given by the numbers of both; None unless each
-    is there once.
+    """Return for each vertex of ``numbers`` the position of its label, int64; None unless each
+    vertex has one label and no more.
+
+    ``labels`` are the vertex numbers of all labels, ``NO_NUMBER`` for those that are no vertex.
     """
     place = np.argsort(labels, kind="stable")
     place = place[np.searchsorted(labels[place], 0) :]  # of those that are vertices, not NO_NUMBER
@@ -299,6 +303,9 @@ def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) 
 def digest_of_labels(index: Any) -> str:
     """Return what identifies the labels of rows, those of an index of pandas; ``""`` if there are
     none.
+
+    It is a SHA-256 of the labels in their order. Labels that are 0 to n-1 in another order have
+    ``_PERMUTED`` before it: a column with the index 0 to n-1 could then mean labels or positions.
     """
     if not has_labels(index):
         return ""

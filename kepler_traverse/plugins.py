@@ -113,6 +113,7 @@ class _UnfitError(Exception):
 def _import_plugin(name: str, is_in_variable: bool) -> ModuleType:
     """Import a plug-in; _UnfitError for whatever it raises."""
     try:
+        # The current folder comes last, so that it hides no other module.
         if is_in_variable and not _is_found(name):
             sys.path.append(os.getcwd())
         return import_module(name)

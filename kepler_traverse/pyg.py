@@ -193,6 +193,7 @@ class AddShortestPathEncoding(BaseTransform):
             return np.array(self.anchors, np.int64)
         if self.seed is not None:
             return np.random.default_rng(self.seed).permutation(n)[: self.anchors]
+        # Stable: of equal degrees the lower index comes first.
         return np.argsort(-to_host(graph.derived.degrees), kind="stable")[: self.anchors]
 
     def _distances(self, graph: Graph, anchors: np.ndarray) -> tuple[Any, Any]:
@@ -255,6 +256,7 @@ class AddShortestPathEncoding(BaseTransform):
         """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of
         the others.
         """
+        # 0 in place of what is not reached, whose mark need not fit the type.
         known = distances.masked_fill(~reached, 0)
         converted = known.to(dtype)
         is_integer = self.weight is None or graph.returns_integers

@@ -118,6 +118,9 @@ class SearchLoader(SearchProver):
         self._scratches = problem.scratches()
 
     def load(self, cost: np.ndarray) -> Loaded:
+        """Return the flows at costs of shape (n_classes, n_links); the trees are kept for the next
+        call.
+        """
         demand = self._problem.demand
         n_blocks = self._first_group.size - 1
         has_selected = self._is_selected is not None
@@ -486,6 +489,9 @@ class SweepLoader(HierarchyLoader):
         ]
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
+        """Write the flows of a class, in three steps: weights of the arcs from ``costs``, volumes
+        on the arcs, and these volumes handed to the links. CertificateError if one is not proved.
+        """
         weights = self._weights_at(costs, self._ground.searches)
         # What the arcs carry is added to these flows, which are those of the last call.
         for each in (result.flow, result.selected_flow):
@@ -569,6 +575,9 @@ class SweepLoader(HierarchyLoader):
         return hand_down(costs, topology, self._subtrees, self._arcs, loads, flow)
 
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
+        """Write the distances of the pairs of a class; CertificateError if the links do not prove
+        those of all vertices.
+        """
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
         n_blocks = self._n_blocks(k)

@@ -145,6 +145,7 @@ def _list_blocks(next_item, n_items, carries, first, n_classes, places):
 
 @njit(cache=True, nogil=True)
 def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
+    """Write the combination of the three ``arrays`` of ``_three``, per block of their places."""
     following, last, before = arrays
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -157,6 +158,10 @@ def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
 
 @njit(cache=True, nogil=True)
 def _move_blocks(next_item, n_items, places, before, step, flows, last):
+    """Write flows after a step, and the target, at some places of two arrays of all flows.
+
+    ``before``: the flows at these places. ``step``: the target there, and the size.
+    """
     target, size = step
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -208,7 +213,7 @@ class Curvature(NamedTuple):
     last_direction: float  # last, times direction
     last_last: float  # last, times itself; the others are named alike
     last_difference: float  # between the direction and the last one
-    mixed_direction: float
+    mixed_direction: float  # mixed, times direction
     mixed_difference: float  # between the one before and the last one
 
 

@@ -164,6 +164,9 @@ def cost_and_slope(link, flow, costs):
 
 @njit(cache=True, nogil=True)
 def _cost_and_slope(flow, kind, free, scale, power, capacity):
+    """Return the cost at a flow, and its derivative; the other arguments are fields of
+    ``CostArrays`` at one link.
+    """
     if kind == BPR:
         per_capacity = 1.0 / capacity
         ratio = flow * per_capacity
@@ -332,13 +335,11 @@ def sum_products(x, y):
 
 
 class Extent(NamedTuple):
-    """How large values are: the sum of those up to a limit, the number of those above it, and the
-    largest of all.
-    """
+    """How large some values are, with regard to a limit."""
 
-    total: float
-    n_above: int
-    largest: float
+    total: float  # the sum of those up to the limit
+    n_above: int  # how many are above it
+    largest: float  # of all
 
 
 def measure_extent(values: np.ndarray, limit: float) -> Extent:
@@ -355,6 +356,7 @@ def measure_extent(values: np.ndarray, limit: float) -> Extent:
 
 @njit(cache=True, nogil=True)
 def _measure_blocks(next_item, n_items, values, limit, sums, n_above, largest):
+    """Write the fields of ``Extent`` of each block of ``BLOCK`` values, to an array each."""
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -386,6 +388,10 @@ def round_down(values: np.ndarray, limit: float, shift: int, beyond: int, whole:
 
 @njit(cache=True, nogil=True)
 def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
+    """Write ``whole`` as ``round_down`` says, and per block of ``BLOCK`` values how many became 0.
+
+    ``rule``: the limit, and two factors whose product is the power of two.
+    """
     limit, half, rest = rule
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -417,6 +423,11 @@ def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.
 
 @njit(cache=True, nogil=True)
 def _scale_blocks(next_item, n_items, sums, rule, beyond, values, is_below):
+    """Write ``values`` as ``scale_sums`` says, and per block of ``BLOCK`` sums whether all are
+    below ``beyond``.
+
+    ``rule``: the number of last bits, and the factor that the rest is multiplied with.
+    """
     n_bits, factor = rule
     while True:
         block = atomic_add(next_item, 0, 1)

@@ -106,7 +106,7 @@ class Network:
     links: Links  # their ends are numbers of vertices here, not ranks
     row: np.ndarray  # int64: of each link, its row of the table
     ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
-    table: LinkTable
+    table: LinkTable  # the columns of the links, by row
     index: Any  # of pandas, of the rows; None if they have no labels
 
     @property
@@ -347,8 +347,10 @@ def _pairs_of_class(
 def _group_pairs(
     user_class: np.ndarray, starts: np.ndarray, ends: np.ndarray, volume: np.ndarray
 ) -> Demand:
-    """Return pairs, which are in the order of classes and origins, with a group for each class and
-    origin.
+    """Return the ``Demand`` of some pairs, with a group for each class and origin.
+
+    The arrays have shape (n_pairs,): the class, origin, destination and volume of each pair. They
+    are in the order of classes, and of origins within a class.
     """
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (user_class[1:] != user_class[:-1]))
     first = np.flatnonzero(is_first)

@@ -439,7 +439,7 @@ def copy_live(paths, compact):
     n_links = 0
     for pair in range(paths.head.size):
         path = paths.head[pair]
-        last = np.int32(NO_PATH)
+        last = np.int32(NO_PATH)  # the copy of the path before, which the next one is appended to
         compact.head[pair] = NO_PATH
         while path != NO_PATH:
             if last == NO_PATH:

@@ -105,6 +105,7 @@ class Problem:
         return self._arrays
 
     def _linear(self, flow: np.ndarray) -> CostArrays:
+        """Return the tangents of a function of the user's at the flows of the links."""
         by_row = self.network.by_row(flow)
         value = self.cost.values(by_row)
         slope = self.cost.slopes(by_row, value)

@@ -64,7 +64,7 @@ class Equilibrium:
     """
 
     problem: Problem
-    bound: Bound
+    bound: Bound  # total, shortest and gap
     class_flow: np.ndarray  # (n_classes, n_links), in the order of the links of the network
     cost: np.ndarray  # of the same shape, at these flows
     objective: float | None
@@ -72,7 +72,7 @@ class Equilibrium:
     is_converged: bool
     # of select link: flows of the shape of ``class_flow``, and the volume of each pair
     selected: tuple[np.ndarray, np.ndarray] | None
-    prover: Prover
+    prover: Prover  # what has found the distances, by which ``certify`` proves them again
 
     def __repr__(self) -> str:
         """Return how far the flows are from equilibrium, in one line."""
@@ -209,7 +209,9 @@ class Equilibrium:
         return frame_from(self.skim_columns(arguments.names("along", along), zones), "cpu")
 
     def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
-        """Return the columns of ``skims``."""
+        """Return the columns of ``skims``: ``names`` are those to sum along the paths, and
+        ``zones`` the vertices whose pairs are listed, None for the pairs of the trips.
+        """
         network = self.problem.network
         columns_of_links = read_skimmed(network.table, names)
         if zones is None:

@@ -82,6 +82,7 @@ class SweepLoaderOnGpu(HierarchyLoader):
         return cp.asarray(self._ground.tails), cp.asarray(self._ground.heads)
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
+        """Write the flows of a class, as the loader of a CPU does, some groups at a time."""
         sweeps = self._sweeps(costs, self._searches)
         self._arcs.prove(self._costs_there)
         carried = self._new_carried(k)

@@ -384,7 +384,11 @@ def _carry_down(lane, start, ground, flow, scratch):
 
 @njit(cache=True, nogil=True)
 def _mark_paths(first, last, ground, weights, scratch):
-    """Set ``scratch.uses`` of all numbers that a path of ``_carry_back`` leads through."""
+    """Set ``scratch.uses`` of all numbers that a path of ``_carry_back`` leads through: 1 if the
+    path from the origin to there uses a selected link, else 0.
+
+    ``first`` and ``last`` are the first group of the block, and the one after its last.
+    """
     uses = scratch.uses
     above = scratch.climb_uses
     uses[:] = 0

@@ -52,7 +52,7 @@ class GroundOnGpu:
     """
 
     def __init__(self, ground: Ground, rise: PartOnGpu | None = None) -> None:
-        """``rise``: that of another ground with the same origins."""
+        """``rise``: that of another ground with the same origins, which is then not copied again."""
         self.rise = rise or PartOnGpu(ground.rise)
         self.fall = PartOnGpu(ground.fall)
         self.meets = cp.asarray(ground.meets)
@@ -186,7 +186,9 @@ class Sweeps:
         self._pass_on(first, lines)
 
     def _find_uses(self, first: int, lines: Lines, marks: Any) -> Any:
-        """Return of each number of ``fall`` and lane whether the path there uses a selected link."""
+        """Return 1 for each number of ``fall`` and lane whose path uses a selected link, else 0:
+        uint8 of the shape of ``lines.distance``.
+        """
         ground = self._ground
         above = cp.zeros(lines.far.shape, np.uint8)
         run(
@@ -215,7 +217,9 @@ class Sweeps:
         return uses
 
     def _pass_on(self, first: int, lines: Lines) -> None:
-        """Carry what waits along the arcs that explain the distances."""
+        """Carry what waits at the destinations along the arcs that explain the distances: up to the
+        numbers that the search upward explains, and from there back to the origins.
+        """
         ground = self._ground
         fall = ground.fall
         run_together(
@@ -315,6 +319,7 @@ class CarriedOnGpu:
     def __init__(self, ground: GroundOnGpu, first_block: np.ndarray) -> None:
         """``first_block``: the first block of each share of the groups, and one more."""
         self._ground = ground
+        # The share of each block, and then of each of its groups; the last block may have fewer.
         blocks = np.repeat(np.arange(first_block.size - 1), np.diff(first_block))
         self._shares = np.repeat(blocks, WIDTH).astype(np.int32)
         self._sums = [
@@ -323,7 +328,9 @@ class CarriedOnGpu:
         ]
 
     def add(self, first: int, lines: Lines) -> None:
-        """Add what some lanes carry; ``first``: the group of the first one, of those of the class."""
+        """Add what some lanes carry. ``first``: the position of the group of the first lane among
+        the groups of the class. Lanes come in the order of their groups.
+        """
         ground = self._ground
         shares = cp.asarray(self._shares[first : first + lines.n_lanes])
         before = self._shares[max(first - 1, 0)]  # the share whose sum is still open

@@ -255,7 +255,9 @@ def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
 def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
     """Make the paths to some vertices the canonical ones, in a tree of ``find_tree``.
 
-    ``is_wanted``: not 0 for those of the vertices that count, which are all reached.
+    ``is_wanted``: one per vertex of ``vertices``, not 0 for those that count, which are all
+    reached. ``tree`` (n_vertices,) int32 has the link to each vertex, and gets the canonical links
+    of the paths. Distances are those that ``find_tree`` has left in the scratch.
     """
     in_offsets = links.in_offsets
     tails = links.tails
@@ -277,6 +279,7 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
 
             # Else breadth first over links between vertices at this distance. The queue is in the
             # order of the first steps, so that the first one with an end has the step that counts.
+            # ``first_step`` of a vertex is the link into v by which the search went to it.
             distance_of_v = distance[v]
             n_done = 0
             n_queued = 0
@@ -308,8 +311,10 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def load_tree(origin, tree, links, scratch, flow):
-    """Add what the vertices of a tree carry (``scratch.carried``, which becomes 0) to the links of
-    their paths.
+    """Add what the vertices of a tree carry to the links of their paths from the origin.
+
+    ``scratch.carried`` has the volume of each vertex, and becomes 0. ``flow`` (n_links,) is that of
+    one class, to which the volumes are added.
     """
     carried = scratch.carried
     waits = scratch.waits

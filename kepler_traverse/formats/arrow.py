@@ -57,7 +57,11 @@ def _iter_batches(batches: Any) -> Iterator[pyarrow.RecordBatch]:
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
-    """Choose the columns of a typed file, those of its partitions among them."""
+    """Choose the columns of a file whose schema has types; columns of its partitions are among
+    them.
+
+    The types say which columns hold numbers, dates or durations, which names alone do not.
+    """
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
     dates = {
@@ -153,7 +157,7 @@ def check_edges(
 
 
 def _open(file: DataFile) -> Any:
-    """Return a reader of the record batches of a file or stream, which is whole, as its end shows."""
+    """Return a reader of the record batches of a file or stream; EdgeListError if it is cut short."""
     source = file.open_random(memory_map=True)
     start = source.read(8)
     size = source.size()

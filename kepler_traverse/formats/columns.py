@@ -210,7 +210,11 @@ def _is_text_type(kind: pyarrow.DataType) -> bool:
 
 
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
-    """Return the type that holds the columns of several files; ``places`` name these in errors."""
+    """Return the type that holds one column of several files.
+
+    ``pieces`` are the columns of the files, and ``places`` name these in errors. EdgeListError if
+    some hold strings and others numbers, or no integer type holds all.
+    """
     types = {piece.type for piece in pieces}
     if len(types) == 1:
         return types.pop()

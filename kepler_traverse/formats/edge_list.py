@@ -145,7 +145,9 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeColumns:
-    """Names of the columns that hold the edges."""
+    """Names of the columns that hold the edges, as the file has them; None for one that is not
+    read.
+    """
 
     src: str
     dst: str
@@ -355,8 +357,10 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
 def _concatenate(
     parts: list[EdgeList], parts_with_rows: list[EdgeList], options: ReadOptions
 ) -> EdgeList:
-    """Put the edges of several files, some of which have rows, one below the other in types that
-    hold them all.
+    """Put the edges of several files one below the other, in types that hold them all.
+
+    ``parts`` are those of all files, in order, and ``parts_with_rows`` those of the files that have
+    rows, a filter aside.
     """
     rows = tuple(entry for part in parts for entry in part.rows)
     if not parts_with_rows:

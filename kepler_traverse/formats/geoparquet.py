@@ -142,7 +142,10 @@ def check_names_of_coordinates(x: str, y: str) -> None:
 
 
 def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
-    """Return where the vertices of a table are; InputError as ``read_map_frame``."""
+    """Return where the vertices of a table are.
+
+    InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice.
+    """
     ids_and_columns = table_of_vertices("vertices", vertices)
     if ids_and_columns is None:
         raise InputError(

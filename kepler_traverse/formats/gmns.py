@@ -252,7 +252,10 @@ def _parse(path: Path, convert: Any) -> Any:
 
 
 def _refuse_hexadecimals(path: Path, table: Any) -> None:
-    """Raise EdgeListError for an integer in another form than decimal, such as 0x10."""
+    """Raise EdgeListError for an integer in another form than decimal, such as 0x10.
+
+    pyarrow reads it as 16, so the columns of integers are read once more, as texts.
+    """
     from pyarrow import csv
 
     integers = [field.name for field in table.schema if pyarrow.types.is_integer(field.type)]
@@ -320,7 +323,7 @@ def _nodes(path: Path, table: Any, *names: str) -> list[np.ndarray]:
 
 
 def _all_nodes(folder: Path) -> Iterator[list[str]]:
-    """Yield the nodes of each file that names some."""
+    """Yield the ids of nodes, as texts, of each column of the folder's files that names nodes."""
     from pyarrow import csv
 
     for file, names in _NODES.items():

@@ -80,6 +80,7 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
         n_vertices, n_arcs = map(int, problem.groups())
         if n_arcs == 0:
             raise no_rows(file)
+        # Before anything is allocated for so many.
         refuse_absurd_size(file, n_vertices)
         edges = _read_rows(file, options, ("src", "dst", "weight"), _Arcs, b"c", n_vertices)
     return _check_rows(file, options, edges, n_arcs, "arcs", "problem line")
@@ -112,6 +113,8 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         chunks = cast_exactly(edges.table["weight"].chunks, pyarrow.float64(), where, [])
         table = edges.table.set_column(2, "weight", pyarrow.chunked_array(chunks))
         edges = replace(edges, table=table)
+    # The header counts the entries of the file, so mirrored ones are added afterwards. They are
+    # rows like the others.
     edges = _check_rows(file, options, edges, n_entries, "entries", "header")
     table = _mirror_entries(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))

@@ -67,7 +67,7 @@ def write_matrices(
                 compression_opts=1,
                 shuffle=True,
             )
-            dataset.attrs["NA"] = np.nan
+            dataset.attrs["NA"] = np.nan  # how cells without a value are marked
         file.create_group("lookup").create_dataset(lookup, data=_lookup_values(zones))
     with written_whole(Path(path)) as partial:
         partial.write_bytes(content.getbuffer())
@@ -189,6 +189,7 @@ def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
 def _as_floats(path: Any, name: str, dataset: Any) -> np.ndarray:
     """Return a matrix as float64, with NaN for its mark of cells without a value."""
     values = exact_floats(f"{path}: {name!r}", np.asarray(dataset))
+    # The attribute may be anything: only one number is a mark.
     missing = dataset.attrs.get("NA")
     if np.size(missing) == 1 and np.asarray(missing).dtype.kind in "iuf":
         return np.where(values == float(np.ravel(missing)[0]), np.nan, values)

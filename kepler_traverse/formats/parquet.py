@@ -31,6 +31,8 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are
     many.
     """
+    # Strings, filters, directions and weights that close an edge are left to the reader of the
+    # host.
     if options.device == "cuda" and options.id_type != "string" and not options.reads_more:
         edges = _read_on_gpu(files, options)
         if edges is not None:

@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
     n_values: int  # nulls included
     n_bytes: int  # of its pages without compression
     is_delta: bool  # whether an encoding is one of differences
-    has_dictionary: bool
+    has_dictionary: bool  # whether its values may be codes of a dictionary, which comes first
     n_nulls: int | None  # None: not stated, as for the bounds
     minimum: bytes | None  # bounds of the values, as ``decode_bound`` reads them
     maximum: bytes | None

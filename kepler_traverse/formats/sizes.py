@@ -44,6 +44,7 @@ _TEXT_AT_ONCE = 1 << 20  # bytes
 def find_limit(file: DataFile | None) -> int:
     """Return the bytes that a file may unpack to; for a table in memory, the memory that is left."""
     limit = available_memory("cpu")
+    # A limit of the process (``ulimit -v``) counts all of its addresses.
     soft_limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft_limit != resource.RLIM_INFINITY:
         # the first number is that of pages of the process's addresses

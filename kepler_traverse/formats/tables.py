@@ -289,8 +289,10 @@ def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
 
 
 def _schema_of_pandas(frame: Any) -> Any:
-    """Return the schema by the columns' types alone, in which types that Arrow lacks, as
-    geometries, are null.
+    """Return the schema of a frame of pandas by the types of its columns alone: no value is
+    converted.
+
+    A column whose type Arrow lacks, such as geometries, has the type null.
     """
 
     def detect_type(values: Any) -> Any:
@@ -607,7 +609,10 @@ def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions
 
 
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a mapping of columns."""
+    """Return the edges of a mapping of columns.
+
+    The table of the edges is a dict of arrays, on the device of the columns, or one of pyarrow.
+    """
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
         raise InputError(

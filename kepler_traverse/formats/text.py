@@ -44,7 +44,7 @@ class TextLayout:
     header: bool = False  # whether the first line holds names
     # values of the first row where it was found to be an edge, ``()`` where that is declared
     first: tuple[str, ...] = ()
-    delimiter: str = "\t"
+    delimiter: str = "\t"  # between values, once the lines are cleaned
     quotes: bool = False  # whether ``"`` quotes a value
     trim: bool = False  # whether a blank follows each delimiter
     # whether the format numbers its vertices, so that ids are integers whatever else is asked for

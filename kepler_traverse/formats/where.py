@@ -80,6 +80,7 @@ class RowFilter:
     text: str  # as it was given
     # the columns that it is about; None if that is not known (an expression of pyarrow)
     columns: tuple[str, ...] | None
+    # makes the mask of a table: true, false or null per row
     mask: Mask = field(repr=False)
     # for each column the kinds of values that it is compared with: "text", "numbers", "booleans"
     compared: dict[str, set[str]] = field(default_factory=dict, repr=False)
@@ -589,7 +590,7 @@ def _in_units(column: Any) -> Any:
 
 
 def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
-    """Return the mask of two columns of one kind."""
+    """Return the mask of a comparison of two columns, which must be of one kind."""
     column = plain_column(table.column(name))
     other = plain_column(table.column(other_name))
     kind = _kind_of_column(column)

@@ -228,14 +228,17 @@ class _InputRows(NamedTuple):
 
     src: Array  # (rows,): positions in ``ids``, as ``dst``
     dst: Array
-    weight: Any  # (rows,), or None without weights; two per row after ``without_closed``
+    # (rows,), or None without weights; with two weights per row (2 rows,) after ``without_closed``
+    weight: Any
     reverse_weight: Any  # (rows,): weights from dst to src, or None
     ids: Any  # ascending, one per vertex: integers, or strings of pyarrow
     selection: RowSelection  # which rows of the edge list these are
     all_are_ends: bool  # True: each vertex is known to be an end of a row
 
     def between(self, vertices: Any) -> _InputRows:
-        """Return the rows between some vertices, given by their ids, which are numbered anew."""
+        """Return the rows of which both ends are among some vertices, given by their ids. The graph
+        has these vertices alone, numbered anew.
+        """
         rows, ids, numbers = _find_rows_between(self.src, self.dst, self.ids, vertices)
 
         def take(values: Any) -> Any:
@@ -305,7 +308,9 @@ class _Rows(NamedTuple):
         return self.split.map_ends(src, dst)
 
     def edges(self) -> tuple[Array, Array, Array | None]:
-        """Return the ends and weights of all edges: of the rows, back, and of closed vertices."""
+        """Return the ends and weights of all edges: first one per row, then those back, and then
+        those from closed vertices to themselves.
+        """
         xp = namespace(self.src)
         parts: list[Any] = [(*self.ends_there(), self.weight)]
         if self.back is not None:

@@ -50,7 +50,10 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
 
 
 def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
-    """Return weights in one type that holds each exactly; EdgeListError if there is none."""
+    """Return both columns of weights in one type that holds each number exactly.
+
+    EdgeListError if there is none, or a column holds other things than numbers.
+    """
     kind = np.result_type(weight.dtype, reverse_weight.dtype)
     converted = []
     for role, column in (("weight", weight), ("reverse_weight", reverse_weight)):

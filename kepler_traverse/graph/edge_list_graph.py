@@ -237,7 +237,9 @@ def _concatenate(
 
 
 def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
-    """Return the user's additional vertices, in the type of the ids if they fit."""
+    """Return the user's additional vertices as an integer array: of the type ``kind`` of the ids if
+    that holds them, else of their own.
+    """
     try:
         array = arguments.as_array("vertices", vertices)
     except InputError as error:

@@ -287,7 +287,11 @@ def _as_column(role: str, column: Any, closes: bool) -> Any:
 def _from_columns(
     columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules
 ) -> Graph:
-    """Build a graph of columns, which are given by their roles, or None."""
+    """Build a graph of columns in memory.
+
+    ``columns`` has, for ``src``, ``dst``, ``weight`` and ``reverse_weight``, the column or None.
+    ``oneway`` is the column of directions, or None. Strings are built as those of a file are.
+    """
     _require_columns(columns, oneway, weighted)
     closes = columns["reverse_weight"] is not None  # whether a weight may close a direction
     columns, oneway, labels = _in_one_order(columns, oneway)
@@ -365,7 +369,11 @@ def _from_table(
     weighted: bool | None,
     rules: BuildRules,
 ) -> Graph:
-    """Build a graph of a table; ``names`` has the name of each column by role, or None."""
+    """Build a graph of a table.
+
+    ``names`` has the name of each column by role, or None. ``oneway`` is the name of the column of
+    directions; beside a list of edges, which has no names, it may be the column itself.
+    """
     if rules.edge_ids:
         labels = digest_of_labels(index_of_rows(table))
     else:

@@ -149,7 +149,11 @@ def _are_multiples(weights: Any, scale: float) -> bool:
 
 
 def _count(graph: Graph, unit: float) -> IntegerWeights:
-    """Return a graph with the weights as counts of a unit; the errors are of ``integer_weights``."""
+    """Return a graph with the weights as counts of a unit.
+
+    InputError if a count leaves the integers that float64 has, or becomes 0 where the weight is
+    not.
+    """
     weights: Any = graph.weights
     xp = namespace(weights)
     wide = weights.astype(np.float64)

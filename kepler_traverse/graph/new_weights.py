@@ -163,7 +163,11 @@ class _EdgeWeights(NamedTuple):
 def _checked_column(
     graph: Graph, name: str, values: Any, per: str, has_two_weights: bool
 ) -> _WeightColumn:
-    """Return a column of weights on the device of the graph; the errors are of ``with_weights``."""
+    """Return a column of weights on the device of the graph, and which of them close nothing.
+
+    With ``has_two_weights`` a weight below 0 closes its direction, too. Errors are raised for
+    labels of other rows, another device, and another number of weights than ``per`` says.
+    """
     require_edge_labels(name, values, graph.report.row_labels if per == "row" else "")
     weights, is_null = as_weights(name, values)
     if get_device(weights) != graph.device:
@@ -317,7 +321,10 @@ def _weights_of_slots(
 
 
 def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
-    """Return a graph without the edges that are closed."""
+    """Return a graph without the edges that are closed, with rows and edges renumbered to match.
+
+    ``graph`` still has all edges, with the new weights.
+    """
     is_open: Any = edge_weights.is_open
     weights: Any = graph.weights
     xp = namespace(is_open)

@@ -323,19 +323,22 @@ def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
 
 
 class _WayFacts(NamedTuple):
-    """What the tags of a street say; speeds in km/h."""
+    """What the tags of a street say; speeds in km/h. ``along`` is the order of its nodes."""
 
     way: int  # the id
-    highway: str
-    name: str
+    highway: str  # the kind of street: the value of this tag
+    name: str  # ``""`` without one
     speed_along: float
     speed_against: float
-    is_open_along: bool
+    is_open_along: bool  # whether one may go in this direction
     is_open_against: bool
 
 
 class _Ways:
-    """Streets as lists: what their tags say, and the nodes of all, one after the other."""
+    """Streets as lists: what their tags say, and the nodes of all, one after the other.
+
+    Streets that are closed to the mode are left out.
+    """
 
     def __init__(self, ways: Iterable[Any], mode: _Mode):
         self.facts: list[_WayFacts] = []  # per street

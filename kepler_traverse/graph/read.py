@@ -228,6 +228,7 @@ def read_graph(
         end_of_reading = time.perf_counter()
         columns = edges[0].columns
         in_files = edges[0].scratch is not None
+        # A graph in files is built by the CPU, and moved to the device at the end.
         device = "cpu" if in_files else options.device
         # pop: make_graph can then free the edges early
         graph = make_graph(edges.pop(), device, vertices, rules)
@@ -263,7 +264,9 @@ def _make_scratch(folder: Any, memory: int | None) -> Scratch | None:
 
 
 def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> None:
-    """Refuse what is not built in files."""
+    """Raise InputError if there is scratch space, and options or a table that need all rows in
+    memory.
+    """
     if options.scratch is None:
         return
     needs_rows = {

@@ -99,6 +99,7 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with partial_folder(folder) as partial:
         _write_into(partial, graph, origin)
+        # A folder cannot be renamed to one that has files.
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
 

@@ -238,7 +238,11 @@ _threads = Threads()
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function and return what it returns; an interrupt ends the waiting for it alone."""
+    """Call a function and return what it returns, or raise its error.
+
+    The main thread lets another one call it, so that an interrupt ends the waiting alone, and not
+    the function.
+    """
     if threading.current_thread() is not threading.main_thread():
         return function(*args)
     answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
@@ -259,7 +263,7 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
             raise error
         return value
     finally:
-        del error
+        del error  # whose traceback holds this frame
 
 
 def start(function: Callable[[], object], name: str) -> threading.Thread:

@@ -334,7 +334,11 @@ def is_one_id(value: Any) -> bool:
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
-    """Return ids that are in an array or a series, as ``ids`` does."""
+    """Return ids that are in an array or a series: integers as an array of shape (k,), all others
+    as a list.
+
+    UnknownVertexError for missing values, several dimensions, and what can be no id.
+    """
     _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
     if get_device(array) == "cuda":

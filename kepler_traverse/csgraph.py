@@ -669,7 +669,9 @@ def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
 def _from_nearest(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return distances from the nearest source, predecessors and that source, all of shape (n,)."""
+    """Return the distance of each vertex from its nearest source, its predecessor, and that source:
+    float64, int32 and int32 of shape (n,), infinite or ``NO_VERTEX`` where there is none.
+    """
     n = graph.n_vertices
     distance = np.full(n, np.inf)
     previous = np.full(n, NO_VERTEX, np.int32)

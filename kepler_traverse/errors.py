@@ -56,7 +56,9 @@ def show_notices(show: Callable[[str], None]) -> None:
 
 
 def notice(text: str) -> None:
-    """Say once per process what concerns the machine, and no result."""
+    """Say once per process what concerns the machine, and no result: by a warning, or as a program
+    that has called ``show_notices`` shows it.
+    """
     if text in _given_notices:
         return
     _given_notices.add(text)

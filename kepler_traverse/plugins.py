@@ -43,7 +43,7 @@ StrategyT = TypeVar("StrategyT", bound=BaseStrategy)
 class Failed(NamedTuple):
     """A plug-in that cannot be used."""
 
-    name: str
+    name: str  # of its module
     problem: str  # what is wrong with it, after its name
     origin: str  # where its name comes from
 
@@ -74,7 +74,9 @@ _LOADED: dict[str, Plugins] = {}  # those without a failure, by the value of the
 
 
 def _load(named: str) -> Plugins:
-    """Import the plug-ins, of which ``named`` is the value of the variable; see ``load``."""
+    """Import all plug-ins and add their kinds to ``RESULT_KINDS``; one that cannot be used is
+    listed as failed. ``named`` is the value of the environment variable.
+    """
     imported: list[ModuleType] = []
     failed: list[Failed] = []
     for name, origin in _find_names(named).items():

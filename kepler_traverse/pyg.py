@@ -253,8 +253,11 @@ class AddShortestPathEncoding(BaseTransform):
         return dtype
 
     def _convert(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
-        """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of
-        the others.
+        """Return distances in a type, of shape (n_nodes, n_anchors), with ``unreached`` where a
+        node is not reached.
+
+        ``distances`` and ``reached``, a bool each, have the shape (n_anchors, n_nodes).
+        PrecisionError if the type does not hold an integer distance exactly.
         """
         # 0 in place of what is not reached, whose mark need not fit the type.
         known = distances.masked_fill(~reached, 0)

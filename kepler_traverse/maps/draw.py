@@ -192,10 +192,10 @@ def explore(
 
 
 class _Scale(NamedTuple):
-    """What legend and colour bar say of values: their unit, and how many of them are one."""
+    """What legend and colour bar say of values."""
 
-    unit: str = ""
-    per_unit: float = 1
+    unit: str = ""  # the name of the unit; ``""``: values have none
+    per_unit: float = 1  # values of the frame that are one unit
 
     @classmethod
     def checked(cls, unit: str, per_unit: float) -> _Scale:
@@ -417,8 +417,8 @@ def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
 def _draw_values(
     ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str, scale: _Scale
 ) -> None:
-    """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a
-    colour bar.
+    """Draw a column of values: streets in the colours of their ends, or vertices as points if
+    ``streets`` is None; then a legend of groups, or a colour bar of numbers, and the sources.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D

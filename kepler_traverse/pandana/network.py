@@ -355,7 +355,9 @@ class Network:
                 values = values - (values.mean() if values.size else 0.0)
 
         def sums(decay: str = "flat", **rows_of_sums: Any) -> list[np.ndarray]:
-            """Return the sums of some values within the distance of each node; None counts rows."""
+            """Return sums within the distance of each node, an array per keyword: of its values,
+            one per row of the variable, or of the number of rows for None.
+            """
             at_nodes = {
                 column: self._sums_at_nodes(name, nodes, rows)
                 for column, rows in rows_of_sums.items()
@@ -381,6 +383,7 @@ class Network:
         if kind == "count":
             (count,) = sums(count=None)
             return self._per_node(count)
+        # Of a mean the values are decayed, and not their number.
         if kind == "mean" and decay != "flat":
             (total,) = sums(decay, total=values)
             (count,) = sums(count=None)
@@ -590,7 +593,9 @@ class Network:
     def _path_lengths(
         self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
     ) -> list[float]:
-        """Return the length of a shortest path per pair; see ``shortest_path_lengths``."""
+        """Return the length of a shortest path per pair, given as positions of origins and of
+        destinations; ``UNCONNECTED``, with a warning, where there is no path.
+        """
         impedance = self._find_impedance(imp_name)
         origins, destinations = pairs
         frame = sssp_pairs(impedance.prepare_for_pairs(origins), origins, destinations)
@@ -599,7 +604,7 @@ class Network:
         if is_missing.any():
             warnings.warn(
                 f"{int(is_missing.sum())} pairs have no path; their length is {UNCONNECTED}",
-                stacklevel=3,
+                stacklevel=3,  # the caller of the public method
             )
         return np.where(is_missing, UNCONNECTED, lengths).tolist()
 
@@ -645,6 +650,7 @@ class Network:
             }
         )
         frame = pd.DataFrame({"vertex": numbers, "value": data.to_numpy()})
+        # Of any impedance: all have the same streets.
         graph = next(iter(self._impedances.values())).graph
         plot(frame, nodes.reset_index(drop=True), graph=graph, column="value", ax=axes)
         if bbox is not None:

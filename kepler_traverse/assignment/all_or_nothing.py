@@ -249,6 +249,7 @@ def _round_down(
 
     The unit is ``2 ** -most_shift``, or larger by the bits below it that count links on cycles
     without a cost. ``ends`` are the tails and heads of the links. ``costs``, int64, is overwritten.
+    ``leaves_out`` of the result is for the caller to set.
     """
     # A larger unit rounds more costs down to 0, so that more links may lie on cycles: the bits are
     # enlarged until they suffice.
@@ -330,6 +331,8 @@ class Ground(NamedTuple):
         links = problem.network.links
         n = problem.network.n_vertices
         closed = np.flatnonzero(links.is_closed)
+        # The number of each vertex where paths begin: of a closed one that of its copy. No path
+        # leads through either of the two (``is_end``).
         begin = np.arange(n, dtype=np.int32)
         begin[closed] = n + np.arange(closed.size)
         is_end = np.append(links.is_closed, np.ones(closed.size, np.bool_))
@@ -340,6 +343,7 @@ class Ground(NamedTuple):
             return None
         rank = customizable.rank
         demand = problem.demand
+        # The ranks of the origins, each once, and for each group the position of its origin there.
         origins, start = np.unique(rank[begin[demand.origin]], return_inverse=True)
         ends = rank[demand.destination]
         rise = part_above(customizable.topology, origins)
@@ -544,6 +548,7 @@ class SweepLoader(HierarchyLoader):
 
     def _proves_weights(self, costs: np.ndarray) -> bool:
         """Return whether no link and no triangle is shorter than its arc."""
+        # Each share says whether one is; a share that has not would count as unproved.
         is_shorter = np.ones(_MAX_SHARES, np.bool_)
         threads.run(
             find_shorter,

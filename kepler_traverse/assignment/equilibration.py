@@ -83,9 +83,10 @@ class PathEquilibration:
         volumes = np.add.reduceat(demand.volume, demand.first_pair[:-1])  # of each group
         flow = np.zeros(self.problem.network.n_links)
         for step in range(n_steps):
-            groups = np.arange(step, n_groups, n_steps)
+            groups = np.arange(step, n_groups, n_steps)  # each group is in one step
             self._search(groups)
             path_flows.load_new_pairs(groups, demand, self._paths, flow, self.problem.per_vehicle)
+            # The volume of this step's groups and of those before.
             loaded = volumes[np.arange(n_groups) % n_steps <= step].sum()
             # A part of the trips stands for all, but on fewer links. Of the powers 0, 0.5, 0.8 and
             # 1 of the ratio, 0.5 left least to shift.

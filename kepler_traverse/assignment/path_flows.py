@@ -97,6 +97,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
         tree = trees[group]
         own = cost[k]
         find_tree(origin, tree, own, links, scratch)
+        # Views of what the group's pairs have; ``near`` and ``length`` are written.
         pairs = slice(demand.first_pair[group], demand.first_pair[group + 1])
         ends = demand.destination[pairs]
         length = new_length[pairs]
@@ -191,8 +192,9 @@ def _is_concave(ends, links, marked, costs):
     """Return whether a link of only one of two paths is steepest where it is empty, as BPR is with
     a power below 1.
 
-    ``ends``: where the links of the path begin and end, and those of its base. ``marked``: as of
-    ``_shift``: links of both paths have the next number, those of the base alone the stamp.
+    ``ends``: where the links of the path begin and end in ``links``, and those of its base.
+    ``marked``: an array over the links, and a stamp, which the links of the base alone have in it;
+    links of both paths have the next number.
     """
     begin, end, base_begin, base_end = ends
     mark, stamp = marked

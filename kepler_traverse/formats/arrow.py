@@ -73,6 +73,7 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
     columns = choose_columns(
         names, options, file, numeric=frozenset(numeric), dates=frozenset(dates)
     )
+    # Durations are read in seconds, so files that are read together must agree on them.
     durations = {field.name for field in schema if is_duration_type(value_type(field.type))}
     weights_in_time = [
         role for role, name in columns.roles.items() if role in WEIGHTS and name in durations

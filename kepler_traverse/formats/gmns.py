@@ -333,7 +333,7 @@ def _all_nodes(folder: Path) -> Iterator[list[str]]:
                 column_types=dict.fromkeys(names, pyarrow.string()),
                 strings_can_be_null=True,
                 include_columns=names,
-                include_missing_columns=True,
+                include_missing_columns=True,  # as nulls, which are dropped
             )
             for column in _parse(path, convert):
                 yield column.drop_null().to_pylist()

@@ -483,13 +483,14 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     _refuse_names(source, options, is_numbered=True)
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
+    # Before SciPy converts the matrix: its compiled code takes the arrays for valid.
     arguments.sparse(str(source), matrix)
     _refuse_zeros_in_blocks(matrix, source)
 
     coo = matrix.tocoo(copy=False)
     weighted = options.weighted
     if weighted is None:
-        weighted = coo.data.dtype.kind != "b"
+        weighted = coo.data.dtype.kind != "b"  # booleans only say that there is an edge
     entries = {"src": coo.row, "dst": coo.col}
     names = EdgeColumns(src="row", dst="column")
     if weighted:

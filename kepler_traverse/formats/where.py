@@ -355,6 +355,7 @@ class _Parser:
             return token.text[1:-1].replace(quote * 2, quote)
         if token.kind == "number":
             is_integer = re.fullmatch("[+-]?[0-9]+", token.text) is not None
+            # float64 ends before 400 digits, and Python converts no text of more than 4,300 digits.
             if is_integer and len(token.text) < 400:
                 return int(token.text)
             value = float(token.text)

@@ -476,6 +476,7 @@ def _find_edges_of_rows(
     ``no_edge``, if the row has no edge back.
     """
     xp = namespace(rows.src)
+    # One more, since ``no_edge`` is -1 - n_vertices.
     index = index_dtype(max(edges.targets.size, n_vertices) + 1)
 
     def find(src: Array, dst: Array) -> Array:
@@ -485,6 +486,7 @@ def _find_edges_of_rows(
         return backend.find_edges(edges.offsets, edges.targets, src, dst, index)
 
     there = find(*rows.ends_there())
+    # No vertex is split here: a graph with closed vertices is directed.
     if not directed:
         return [there, find(rows.dst, rows.src)]
     if rows.back is None:

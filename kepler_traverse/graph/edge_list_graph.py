@@ -63,8 +63,10 @@ class BuildRules:
             )
 
     def builder_arguments(self, selection: RowSelection, has_string_ids: bool) -> dict[str, Any]:
-        """Return keyword arguments of ``graph_from_arrays`` and ``graph_from_numbers``; ids of
-        files are read in the type of the graph's ids.
+        """Return keyword arguments of ``graph_from_arrays`` and ``graph_from_numbers``.
+
+        ``selection`` is passed on. Ids of files are read here, in the type of the graph's ids:
+        strings with ``has_string_ids``, else integers.
         """
         id_rules = {name: getattr(self, name) for name in _ID_RULES}
         for name, ids in id_rules.items():

@@ -298,7 +298,10 @@ def _weights_of_slots(
     graph: Graph, slots: list[Array], weight_columns: list[_WeightColumn], weight_type: str
 ) -> tuple[Array, int, bool]:
     """Return checked weights of all rows, one column after the other, how many were -0.0, and
-    whether they are integers. Those of rows without an edge are 0.
+    whether they are integers.
+
+    The weights of rows without an edge are 0: they have no effect, so they are not refused,
+    whatever they are.
     """
     # A weight is used by the edge of its row, or by both where there is one weight for them.
     none = no_edge(graph.n_vertices)

@@ -604,6 +604,8 @@ def _from_each(
         return distances, previous
 
     # A search from each distinct source, which computes predecessors if distances do not tell them.
+    # ``first_rows``: the first row of each in the result. ``places``: of each row, its source
+    # there.
     distinct, first_rows, places = np.unique(sources, return_index=True, return_inverse=True)
     from_distances = predecessors and _distances_tell_predecessors(graph, unweighted)
     if predecessors and not from_distances:

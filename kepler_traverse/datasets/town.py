@@ -111,7 +111,7 @@ def town(seed: int = 1) -> Town:
         & (dst - src == 1)
         & (row[src] % _MAIN % 3 == 1)
     )
-    # One-way streets of neighboring rows lead in opposite directions.
+    # One-way streets lead forth in even rows, and back in odd ones.
     leads_forth = ~is_one_way | (row[src] % 2 == 0)
     leads_back = ~is_one_way | (row[src] % 2 == 1)
     street = np.concatenate([np.flatnonzero(leads_forth), np.flatnonzero(leads_back)])

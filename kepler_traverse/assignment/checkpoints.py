@@ -37,8 +37,10 @@ class Checkpoint:
         self._seconds = 0.0  # how long the last writing took
 
     def read(self, alike: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the state, empty if there is no file yet; CheckpointError if the file is damaged,
-        or not of this assignment. ``alike`` is another state, whose arrays have the same types.
+        """Return the state: arrays by name, of which there are none without a file.
+
+        ``alike`` is another state, whose arrays have the same types. CheckpointError if the file is
+        damaged, or not of this assignment.
         """
         if self._path is None or not self._path.exists():
             return {}

@@ -25,7 +25,7 @@ _GRID = (
 
 
 class LinkTable:
-    """The columns of the links, by name, as the user gave them: one value per row."""
+    """The columns of the links, by name, as the user gave them: ``n_rows`` values each."""
 
     def __init__(self, columns: Mapping[Any, Any], n_rows: int) -> None:
         self._columns = columns

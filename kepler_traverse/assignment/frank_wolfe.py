@@ -142,7 +142,8 @@ class BiconjugateFrankWolfe:
         self._flows = np.zeros(n_flows + n_selected)
         self._targets: list[np.ndarray] = []  # the last one first
         self._step = 0.0
-        # The all-or-nothing flows at the current costs, in memory of the loader.
+        # The all-or-nothing flows at the current costs, in memory of the loader; empty before the
+        # first ``measure``.
         self._next = np.zeros(0)
         self.loads = problem.loads_at(np.zeros(problem.network.n_links))
 

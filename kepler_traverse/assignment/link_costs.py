@@ -97,7 +97,7 @@ def _logarithm(value):
     while value < 0.7071067811865476:
         value *= 2.0
         k -= 1
-    # ln m = 2 atanh((m - 1) / (m + 1))
+    # ln m = 2 atanh((m - 1) / (m + 1)): the sum of z, z^3 / 3, z^5 / 5 and so on, twice
     z = (value - 1.0) / (value + 1.0)
     square = z * z
     term = z

@@ -70,7 +70,10 @@ class VehicleClass:
             )
 
     def fixed_costs(self, table: LinkTable) -> np.ndarray:
-        """Return the part of the costs that no flow changes, per row."""
+        """Return the part of the costs that no flow changes, float64 per row, in units of time.
+
+        InputError if it is beyond float64.
+        """
         fixed = np.zeros(table.n_rows)
         with np.errstate(over="ignore"):  # infinite costs are refused below
             if self.value_of_time is not None:

@@ -83,7 +83,11 @@ def _whole_warps(n_lanes: int) -> int:
 
 
 class Sweeps:
-    """Sweeps for the groups of one class."""
+    """Sweeps for the groups of one class, at the weights of this class.
+
+    Groups are numbered over all classes: a range of them, of which the first has lane 0, is
+    searched and carried at a time.
+    """
 
     def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
         """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the

@@ -286,7 +286,7 @@ class ColumnFile:
         self._folder = folder
         with writing_to(folder):
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        self._writer: Any = None
+        self._writer: Any = None  # of pyarrow; None before the first chunk, whose type it needs
 
     def __del__(self) -> None:
         self._file.close()

@@ -416,6 +416,7 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     band = table["band"].to_numpy()
 
     # Rows by source, in the order of the table, and then by band.
+    # ``order``: of each row in the new order, its row in the table.
     rank = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
     order = np.lexsort([band, rank])  # stable: within a band as in the table
     rank = rank[order]

@@ -34,7 +34,7 @@ _MARKS = re.compile(
 class Folder(Protocol):
     """A folder of some file system."""
 
-    path: str
+    path: str  # on that file system, or the URL
 
     def has(self, name: str) -> bool:
         """Whether there is a file or folder of this name."""

@@ -60,7 +60,11 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
 
 
 class _SifRows(CleanedLines):
-    """A row with one source and one target per edge of a SIF file."""
+    """A row with one source and one target per edge of a SIF file.
+
+    ``has_tabs``: whether values are apart by tabs, as the first lines say, so that names may hold
+    blanks.
+    """
 
     def __init__(self, file: DataFile, source: Any, has_tabs: bool):
         super().__init__(file, source)

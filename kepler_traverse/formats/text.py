@@ -401,7 +401,11 @@ def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
 
 
 class CleanedLines(io.RawIOBase):
-    """A text whose lines are made rows of values with tabs between them, some lines at a time."""
+    """A text whose lines are made rows of values with tabs between them, some lines at a time.
+
+    ``source`` has the decompressed bytes of ``file``. A subclass makes rows of whole lines by
+    ``_clean``.
+    """
 
     def __init__(self, file: DataFile, source: pyarrow.NativeFile):
         self._file = file
@@ -409,7 +413,7 @@ class CleanedLines(io.RawIOBase):
         self._ready = b""  # rows that are made, of which those from ``_at`` on are still to be read
         self._at = 0
         self._rest = b""  # the beginning of a line whose end is not read
-        self._is_start = True
+        self._is_start = True  # whether nothing was read yet
 
     def _clean(self, lines: bytes) -> bytes:
         """Return rows of whole lines."""

@@ -106,7 +106,7 @@ def _has_both_directions(graph: Graph) -> bool:
     tried = np.unique(np.linspace(0, graph.n_edges - 1, _EDGES_TRIED).astype(np.int64))
     targets = to_host(graph.targets[namespace(graph.targets).asarray(tried)])
     offsets = to_host(graph.offsets)
-    sources = np.searchsorted(offsets, tried, "right") - 1
+    sources = np.searchsorted(offsets, tried, "right") - 1  # the tails of the edges
     for u, v in zip(sources.tolist(), targets.tolist(), strict=True):
         neighbors = to_host(graph.targets[int(offsets[v]) : int(offsets[v + 1])])
         place = int(np.searchsorted(neighbors, u))

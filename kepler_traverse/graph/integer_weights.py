@@ -98,7 +98,8 @@ def find_decimal_unit(graph: Graph) -> float | None:
     their type has decimal fractions; None if there is none.
     """
     weights: Any = graph.weights
-    sample = weights[:_SAMPLED]  # which shows in short time that most powers do not fit
+    # A power that does not fit is mostly seen at the first weights, so that all are rarely read.
+    sample = weights[:_SAMPLED]
     for decimals in range(_MAX_DECIMALS + 1):
         scale = 10.0**decimals
         with np.errstate(over="ignore"):  # counts beyond float64 are refused

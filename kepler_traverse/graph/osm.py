@@ -402,7 +402,7 @@ class _Ways:
             return pd.DataFrame(), pd.DataFrame()
         nodes = np.array(self.nodes, np.int64)
         x = np.array(self.x, np.int64)
-        street = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        street = np.repeat(np.arange(len(self.sizes)), self.sizes)  # of each node, its street
         is_there = x != _NOWHERE
         if not is_there.any():
             return pd.DataFrame(), pd.DataFrame()
@@ -417,6 +417,8 @@ class _Ways:
         # Junctions are the nodes that occur more than once, and the ends of pieces.
         is_joined = piece[:-1] == piece[1:]
         is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
+        # ``place``: where each distinct node occurs first. ``number``: which distinct node each one
+        # is.
         ids, place, number, count = np.unique(
             nodes, return_index=True, return_inverse=True, return_counts=True
         )

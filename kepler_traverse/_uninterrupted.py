@@ -279,7 +279,7 @@ class Answer(Generic[T]):
     def __init__(self) -> None:
         # Holds one item at most: ``setdefault``, one call of C, lets the first thread put it there.
         self._given: dict[None, tuple[Any, BaseException | None]] = {}
-        self._waiting: list[SimpleQueue[None]] = []
+        self._waiting: list[SimpleQueue[None]] = []  # one per waiting thread, which an item wakes
 
     @property
     def is_given(self) -> bool:

@@ -353,7 +353,7 @@ def _group_pairs(
     """Return the ``Demand`` of some pairs, with a group for each class and origin.
 
     The arrays have shape (n_pairs,): the class, origin, destination and volume of each pair. They
-    are in the order of classes, and of origins within a class.
+    are in the order of classes, and within a class those of one origin stand together.
     """
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (user_class[1:] != user_class[:-1]))
     first = np.flatnonzero(is_first)

@@ -16,8 +16,8 @@ _MIN_SHIFT = 2.0**-1022  # between paths with concave costs
 
 
 class Demand(NamedTuple):
-    """The pairs of all classes, by group: a class and an origin. Groups ascend by class, then
-    origin.
+    """The pairs of all classes, by group: a class and an origin. Groups are in the order of
+    classes.
 
     ``origin`` and ``user_class`` (n_groups,) int32: the vertex and the class of each group.
     ``first_pair`` (n_groups + 1,) int64: the pairs of a group are those from its first pair up to

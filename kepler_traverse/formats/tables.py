@@ -749,7 +749,7 @@ def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
     The weights are an array of numbers, with ``CLOSED`` in place of nulls; NaN may stay as it is.
     The second is None if no weight is known to be null. EdgeListError for what is no number.
     """
-    # Few columns have nulls, which ``as_column`` refuses: only then they are looked for.
+    # ``as_column`` refuses a column with nulls: only then they are looked for.
     try:
         return as_column(role, value), None
     except InputError:

@@ -30,7 +30,9 @@ from .worker.planning import require_weights
 _N_SOURCES = 4  # of a measurement of memory: all traversals need the same
 MAX_WEIGHT = 255  # of those that are hashed
 
-# A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
+# A traversal by a baseline: from the number of a source to what the other library returns. SciPy
+# returns an array of distances per vertex, and cuGraph a pair of arrays: vertices, and the distance
+# of each. ``in_our_encoding`` converts both, outside the time that is measured.
 Baseline = Callable[[int], object]
 
 
@@ -71,7 +73,9 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 
     def traverse(source: int) -> Any:
-        """Return the distances of all vertices from a source, as SciPy has them."""
+        """Return the distances of all vertices from a source: float64, infinite where unreached."""
+        # Predecessors are computed, and not used: our plan computes them, too, and both do equal
+        # work.
         distances, _ = dijkstra(
             matrix,
             directed=True,
@@ -112,6 +116,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 
     def sssp(source: int) -> Any:
         """Return vertices and their distances, without a limit or a check of the graph."""
+        # Predecessors are computed, and not used, as those of SciPy.
         vertices, distances, _ = pylibcugraph.sssp(handle, their_graph, source, np.inf, True, False)
         return vertices, distances
 
@@ -121,6 +126,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
         def bfs(source: int) -> Any:
             """Return vertices and their hops, without a limit or a check of the graph."""
             start = cp.array([source], graph.targets.dtype)
+            # Predecessors are computed, and not used, as those of SciPy.
             distances, _, vertices = pylibcugraph.bfs(
                 handle, their_graph, start, direction_optimizing, -1, True, False
             )

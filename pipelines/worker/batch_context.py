@@ -23,8 +23,8 @@ class BatchContext:
     progress: TaskProgress = field(default_factory=TaskProgress)  # records where the task is
     # when work on the batch began, in seconds since the epoch
     started: float = field(default_factory=time.time)
-    clock: PhaseTimer = field(default_factory=PhaseTimer)
-    stats: PartStats = field(default_factory=PartStats)
+    clock: PhaseTimer = field(default_factory=PhaseTimer)  # seconds by phase
+    stats: PartStats = field(default_factory=PartStats)  # of the sources that have results
     # sources (vertex numbers) that are left out, and why
     failed: list[tuple[int, str]] = field(default_factory=list)
 

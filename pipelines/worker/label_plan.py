@@ -42,7 +42,20 @@ class LabelPlan:
     ``GroupPlan``.
 
     ``graph`` is in the direction of the request. Labels that it does not have are built by the
-    first run. ``labels_nbytes`` are the bytes of the labels, or what building them takes at most.
+    first run.
+
+    Attributes
+    ----------
+    algorithm, query, why
+        As in ``GroupPlan``.
+    depth : int
+        0: no search has levels.
+    labels_nbytes : int
+        Bytes of the labels, or what building them takes at most.
+    group : int
+        Vertices whose labels have about ``_ROWS_PER_GROUP`` rows.
+    nbytes : int
+        Bytes that the rows of a group take.
     """
 
     strategy: ClassVar = _Strategy()
@@ -79,18 +92,22 @@ class LabelPlan:
         """Return the labels of some vertices as searches that reach the hubs.
 
         ``numbers``: vertex numbers of the sources. Hubs become vertex numbers, in ascending order.
+        ``lists`` and ``cut`` are those of ``GroupPlan.run``, and have no effect: a label has
+        neither requested targets nor a limit.
         """
         labels = self._graph.labels(self._metric)
         sources = np.asarray(numbers, np.int64)
 
-        # The entries of the label of each source, one label after the other.
+        # The positions of the entries of all labels, one label after the other. Labels are stored
+        # by rank, and name their hubs by rank.
         by_rank = labels.outward
         ranks = labels.rank[sources]
         sizes = np.diff(by_rank.offsets)[ranks]
         entries = np.repeat(by_rank.offsets[ranks], sizes) + positions_in_groups(sizes)
         hubs = labels.order[by_rank.hubs[entries]]
 
-        # Within a label, entries are sorted by rank; rows are sorted by vertex number.
+        # Within a label, entries are sorted by rank; rows are sorted by vertex number. One key per
+        # entry has the position of its source before the vertex number of its hub.
         positions = np.repeat(np.arange(sources.size), sizes)  # of the source of each entry
         order = np.argsort(positions * labels.n_vertices + hubs)
         distances = labels.to_distances(self._graph, by_rank.distances[entries[order]])

@@ -20,7 +20,10 @@ def begin_to_open() -> threading.Thread:
 
 
 def _open() -> None:
-    """Make the context of the GPU. An error, or that there is no GPU, is reported at its first use."""
+    """Make the context of the GPU.
+
+    An error is suppressed here, also if there is no GPU: the first use of the GPU raises it again.
+    """
     with contextlib.suppress(Exception):
         if cuda.available():
             cuda.cp.cuda.runtime.free(0)  # the first call of CUDA makes the context

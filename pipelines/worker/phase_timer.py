@@ -13,6 +13,7 @@ class PhaseTimer:
     """Seconds by phase of one part; the time of a nested phase does not count for the outer one.
 
     What a thread compiles, or waits for another thread to compile, is a phase of its own.
+    ``seconds`` has the sum of each phase. Callers may change it.
     """
 
     def __init__(self) -> None:

@@ -149,11 +149,13 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         "memory": request.memory,
         "shape": request.shape,
     }
-    # Certificates read lines; ``BatchTraverser`` makes rows of them where records do not.
+    # Certificates read interleaved distances. ``BatchTraverser`` makes rows of these where the kind
+    # does not read them.
     if not (kind.one_search or kind.needs_pairs or kind.has_predecessors):
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
+    # Labels are proved as a whole, so that no certificate needs the distances of all vertices.
     if request.is_proved_by_labels:
         options |= {"output": None, "strategy": OVER_HIERARCHY}
 

@@ -34,7 +34,11 @@ __all__ = ["TraversalPlugin", "Work", "dask_setup", "run_batches"]
 
 
 class TraversalPlugin(TraversalWorker, WorkerPlugin):
-    """A ``TraversalWorker`` in a worker of Dask; set up again whenever the worker process restarts."""
+    """A ``TraversalWorker`` in a worker of Dask; set up again whenever the worker process restarts.
+
+    ``name``: of the plug-in, which is also the topic of its events. Without a shared folder
+    (``work.output`` is None), ``setup`` gives it scratch space and has heartbeats sent as events.
+    """
 
     def __init__(self, work: Work, name: str):
         super().__init__(work)
@@ -85,7 +89,8 @@ class EventHeartbeat(Heartbeat):
     round trip, about as long as putting a small object. So a source is reported only where the task
     is isolated; otherwise the batch is isolated next.
 
-    ``path``: names the heartbeat. ``topic``: of the events.
+    ``path``: names the heartbeat. ``topic``: of the events. ``isolate``: whether the task searches
+    from one source at a time.
     """
 
     def __init__(self, path: Path, topic: str, isolate: bool):

@@ -88,7 +88,11 @@ def _load_compiler() -> None:
 
 
 def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> NoReturn:
-    """Load what the driver gives, then run its tasks, until the connection ends."""
+    """Load what the driver gives, then run its tasks, until the connection ends.
+
+    ``environment``: variables that choose the GPU of the worker; empty if it has none.
+    ``descriptor``: of its connection to the driver. ``template``: the process that was forked.
+    """
     global _opening
     code = 1
     try:
@@ -107,6 +111,7 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
     except BaseException:
         say(*traceback.format_exc().splitlines())
     finally:
+        # A return would lead back into the loop of the template, of which this process is a copy.
         os._exit(code)
 
 

@@ -31,7 +31,12 @@ from .traverse import release_cached_memory
 
 
 class _Attempt(NamedTuple):
-    """What became of the search: columns of the result, or the reason for which there are none."""
+    """What became of the search: columns of the result, or the reason for which there are none.
+
+    ``columns`` are by name, each with a value per row, and None if the search has failed.
+    ``rounds`` are those of the search. ``reason`` is ``""`` unless it has failed.
+    ``memory_ran_out`` says whether that was for want of memory, so that the search is tried again.
+    """
 
     columns: dict[str, Column] | None = None
     rounds: int = 0
@@ -82,8 +87,11 @@ class TogetherTraverser:
         distance = to_host(columns[last_column].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
         seconds = context.clock.seconds["traverse"]
+        # No source is named as the slowest, since one search serves all.
         context.stats.add([], seconds, self._count_edges(columns), attempt.rounds, [histogram])
 
+        # Each row counts for its source in the checksums; without a column of sources, for the
+        # first.
         table = arrow_table(columns)
         source = np.full(distance.size, numbers[0])
         if "source" in columns:

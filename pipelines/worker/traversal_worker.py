@@ -112,9 +112,11 @@ def traverser_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
 
 
 class TraversalWorker:
-    """Holds the graph and the plan of one worker, which ``address`` names in the manifest.
+    """Holds the graph and the plan of one worker.
 
-    ``loaded`` is None before ``load`` or ``hold``, and if it has failed.
+    ``work``: what every batch of the run shares. ``address``: names the worker in the manifest.
+    ``loaded``: graph, plan, traverser and writers; None before ``load`` or ``hold``, after
+    ``close``, and if loading has failed.
     """
 
     _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
@@ -124,9 +126,11 @@ class TraversalWorker:
         self.address = address
         self.loaded: Loaded | None = None
         self._threads = work.threads
-        self._load_seconds = 0.0  # until a batch reports them
-        self._compile_seconds = 0.0  # as well
-        self._named_strategy = ""  # the last one that the driver has named
+        # seconds of loading and planning, and of compiling meanwhile, until a batch reports them
+        self._load_seconds = 0.0
+        self._compile_seconds = 0.0
+        # the last one that the driver has named; a plan may have another, where this one cannot run
+        self._named_strategy = ""
 
     @functools.cached_property
     def _store(self) -> Store:
@@ -181,6 +185,8 @@ class TraversalWorker:
         request = self.work.request
         kind = request.kind
 
+        # A search of all sources together, or a sum over them, has rows only at its end, so that no
+        # thread could write them while it runs.
         writers = None
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))

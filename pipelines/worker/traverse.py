@@ -80,14 +80,14 @@ class TraversedBatch:
 
     part: int
     context: BatchContext  # its start time is the start of the search from the part's first sources
-    pieces: Pieces
+    pieces: Pieces  # its results, on their way from the search to the thread that writes
 
 
 class _Piece(NamedTuple):
     """The results of one group for one part."""
 
     part: int
-    traversals: Traversals
+    traversals: Traversals  # of the sources of the part; valid until the next group runs
     started: float  # when the search of the group began, in seconds since the epoch
     seconds: float  # of the search, per source
     spent: dict[str, float]  # seconds by phase: the share of the part
@@ -96,10 +96,10 @@ class _Piece(NamedTuple):
 class Attempt(NamedTuple):
     """What became of the search of a group: traversals, or the reason for which there are none."""
 
-    traversals: Traversals | None
+    traversals: Traversals | None  # None if the search or its certificate has failed
     seconds: float = 0.0  # of the search, per source
-    reason: str = ""
-    memory_ran_out: bool = False
+    reason: str = ""  # the error and the first source of the group; "" without an error
+    memory_ran_out: bool = False  # whether the error was want of memory
 
 
 class BatchTraverser:
@@ -129,6 +129,7 @@ class BatchTraverser:
         # A plan with one candidate returns before its last kernel has ended. Measured times need a
         # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
+        # makes rows of distances in host memory; whether that is how this result is made
         self._host_rows = HOST_ROWS[request.kind.written_as](graph)
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
@@ -412,7 +413,11 @@ class BatchTraverser:
         return traversals, lap.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:
-        """Search from the sources of a group, each with its targets if there are pairs."""
+        """Search from the sources of a group, each with its targets if there are pairs.
+
+        Results are not cut at the limits of sources: a certificate reads them as they were found,
+        and ``_traverse`` cuts them then.
+        """
         pairs = self._request.pairs
         if pairs is None:
             return self._plan.run(np.array(sources), cut=False)

@@ -183,7 +183,11 @@ class Writers:
 
 
 class Pieces:
-    """The pieces of one part, from the thread that traverses to the one that writes the part."""
+    """The pieces of one part, from the thread that traverses to the one that writes the part.
+
+    The first calls ``capacity`` for each piece, and ``end`` or ``fail`` after the last. The second
+    calls ``rows``, and ``close`` if it fails.
+    """
 
     def __init__(self, writers: Writers):
         self._writers = writers
@@ -191,6 +195,7 @@ class Pieces:
         self._queue: queue.SimpleQueue[Future[tuple[MadeRows, PhaseTimer]] | Exception | None] = (
             queue.SimpleQueue()
         )
+        # by which the thread that writes has failed; None while it takes pieces
         self._error: BaseException | None = None
 
     @property
@@ -306,7 +311,7 @@ class PartEncoders:
         return group
 
     def abandon(self) -> None:
-        """Forget the pending row groups, after an error."""
+        """Forget the pending row groups, which are left over only after an error."""
         while self._pending:
             self._pending.popleft().cancel()
             self._writers.leave_group()

@@ -206,6 +206,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
         added.update(settings.kind.columns[1:], settings.values or (), settings.along or ())
         if settings.column("group") is not None:
             added.add(GROUP)
+    # Columns that are not kept are not in the answer, so that they may have any name.
     for name in table.column_names if settings.keep_columns is None else needed:
         if name in added:
             raise InputError(
@@ -284,6 +285,7 @@ def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
     pairs = rows["pair"].to_numpy()  # row numbers in the table of pairs
     if pairs.size and (pairs.min() < 0 or pairs.max() >= pairs.size):
         raise ValueError("a part holds a row that the table of pairs does not have")
+    # For each row of the table of pairs, its position in the parts; -1 if no part has it.
     order = np.full(pairs.size, -1, np.int64)
     order[pairs] = np.arange(pairs.size)
     if (order < 0).any():

@@ -177,6 +177,7 @@ def read_classes(path: str | None, flags: dict[str, Any]) -> list[VehicleClass]:
     table, _ = read_given_table(path, "classes", choose_ids)
     classes = []
     for row in table.to_pylist():
+        # A value that is null is left out, so that the class has its default.
         facts = {name: value for name, value in row.items() if value is not None}
         for name in _NUMBERS:
             if name in facts and not isinstance(facts[name], (int, float)):

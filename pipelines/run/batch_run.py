@@ -158,6 +158,7 @@ class BatchRun:
                 continue
 
             entry: PartEntry = {**summary, "sources": sources}
+            # An entry of the earlier run is saved already; ``add`` would commit it once more.
             if name in recorded:
                 manifest["parts"].append(entry)
             else:  # its writer was killed before it recorded the part
@@ -267,7 +268,7 @@ class BatchRun:
         folder = self.folder
         manifest = folder.manifest
         self._files_before = {part["file"] for part in manifest["parts"]}
-        if self._shard is None:
+        if self._shard is None:  # a shared run has begun in ``OutputFolder.join``
             folder.begin()
         with status_on_error(folder):
             try:
@@ -373,6 +374,7 @@ class BatchRun:
             try:
                 yield
             finally:
+                # Tasks may have changed the strategy, also before an error.
                 if self.prepared.choice is not None:
                     self.folder.manifest["strategy"] = current_strategy(self.prepared.choice.record)
 

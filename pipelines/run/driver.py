@@ -55,7 +55,7 @@ class Finished:
     manifest: Manifest
     computed: int  # number of parts that this run has computed
     kept: int  # number of parts that an earlier run has computed
-    seconds: float
+    seconds: float  # of the whole run, from reading the graph on
 
 
 def run(
@@ -227,7 +227,10 @@ def _prepare(settings: Settings, engine: Engine, destination: _Destination | Non
 
 
 class _Run:
-    """A run that is prepared, and its output folder."""
+    """A run that is prepared, and its output folder.
+
+    Its manifest is that of a run that begins. ``answer`` enters what an earlier run has done.
+    """
 
     def __init__(
         self,
@@ -281,11 +284,13 @@ class _Run:
             # The missing parts, and the end of the run.
             try:
                 if earlier is not None and not is_shared and batches.nothing_is_missing(earlier):
-                    folder.manifest = earlier
+                    folder.manifest = earlier  # it is complete, and nothing is written
                 else:
                     batches.run(engine.answer)
             finally:
                 batches.write_report()
+            # The only process of a run in an object store is its only shard, and finishes it
+            # itself.
             if is_shared and destination.is_alone and not folder.manifest["failed"]:
                 folder.manifest, _ = finish_run(destination.output)
         return batches, folder
@@ -295,6 +300,7 @@ class _Run:
         destination = self._destination
         output = destination.output
         identity = self._manifest["identity"]
+        # Only a run that is not shared may go on with a larger sample of sources.
         may_extend = self._prepared.names if destination.shard is None else ()
         refuse_another_run(output, earlier, identity, not destination.is_alone, may_extend)
         # finish lists the parts of a shared run in an object store, which may be many

@@ -57,10 +57,10 @@ class Expectation:
 
     ``steps`` has the seconds by step: those that the plan itself has taken (``read``, ``build``,
     ``plan``), ``start`` of worker processes, ``search``, and ``finish``: certificates, rows and
-    files.
+    files. A run may have ``hierarchy`` or ``labels``, too, if it builds them first.
     """
 
-    sources_tried: int
+    sources_tried: int  # 0 if an estimate took the place of a trial
     steps: dict[str, float]
     n_parts: int
     output_bytes: int

@@ -91,6 +91,8 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         if log.is_closed or manifest["status"] == "done":
             break
         _put_tables(folder, settings)
+        # FileNotFoundError: another call has completed the run, and has deleted the folder of the
+        # log.
         with writing_to(store), contextlib.suppress(FileNotFoundError):
             is_first = log.close(manifest["tables"], TRAFFIC.take())
         manifest = _read_manifest(store, log)
@@ -152,7 +154,7 @@ def _check_parts(
         if name in recorded and recorded[name]["sha256"] not in checked
     ]
     damaged = []
-    if unchecked or not checked:
+    if unchecked or not checked:  # the first call looks for files of others in any case
         versions = store.versions()
         refuse_others_files(store, versions)
         refuse_further_files(store, versions, layout, tables)
@@ -229,6 +231,7 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
         name = part["file"]
         if name not in versions:
             return True
+        # A file in a folder has no version: it counts as unchanged, and is not read.
         return bool(versions[name]) and not (is_as_stored(part, versions) or is_whole(store, part))
 
     changed = [part["file"] for part in manifest["parts"] if is_changed(part)]

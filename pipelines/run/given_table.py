@@ -70,6 +70,7 @@ def read_given_table(
 
         require_text_at(file, path)
         parse_options = csv.ParseOptions(delimiter=detect_delimiter(file))
+        # The header comes first: which columns hold ids decides the types of all columns.
         with csv.open_csv(file, parse_options=parse_options) as reader:
             names = _choose_ids(path, what, reader.schema.names, choose)
         return _read_text(file, parse_options, names), names
@@ -190,6 +191,7 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise InputError(
             f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings"
         )
+    # A column without rows fits either type. Text of a file without types may be integers.
     if len(column) and is_text(column.type) != strings and (strings or _is_typed(path)):
         kind = "strings" if strings else "integers"
         value = repr(column[0].as_py())[:40]

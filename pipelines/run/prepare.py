@@ -136,6 +136,8 @@ def prepare(
         graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
+    # A graph that was built here reports reading and building apart. What was compiled meanwhile is
+    # taken out of the step that compiles.
     took, compiled = clock.lap()
     seconds = {"read": took}
     if graph_in_memory is None and graph.report.seconds:

@@ -54,6 +54,9 @@ def read_vertices(
 def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
     """Return the ids of the distinct targets, in the given order.
 
+    The last argument is the setting itself, as all of ``_READERS`` get it. It is not used:
+    ``read_vertices`` takes it from the settings.
+
     Raises InputError: there are none, or flows would count a target twice.
     """
     numbers = read_vertices(graph, settings, "targets")
@@ -220,6 +223,7 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     ``identity``, it also says what to give.
     """
     option_fields = fields(settings.kind.options_class)
+    # Options that the job does not have are left out, unless another setting of it stands for them.
     option_names = [
         option.name
         for option in option_fields

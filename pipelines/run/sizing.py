@@ -299,7 +299,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """
     graph = prepared.graph
     request = prepared.request
-    if request.limits is not None:  # results that are cut are copies
+    if request.limits is not None:  # results that are cut are copies, of at most 8 bytes per value
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
     nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)

@@ -87,7 +87,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
             f"{where}, row {row}: {limits[row].item()!r} is no limit; "
             "give finite numbers of 0 or more"
         )
-    if are_hops:
+    if are_hops:  # they are int32 in searches, and no path has more hops
         limits = np.minimum(limits, MAX_HOP_COUNT)
     limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
@@ -138,8 +138,10 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
-    """Return the volume of each row of the table of pairs; errors are as those of
-    ``read_target_weights``.
+    """Return the volume of each row of the table of pairs, in the order of its rows.
+
+    Raises InputError: the table has no such column; a volume is no finite number of 0 or more. The
+    message names the file.
     """
     path = str(settings.pairs)
     table, _ids = read_pair_table(settings)
@@ -235,7 +237,7 @@ def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
                 message = message.replace(of_weights, of_sums)
             raise InputError(f"--along {shown(name)}: {message}") from None
     table: Any = edges.table
-    values = table["weight"].to_numpy()
+    values = table["weight"].to_numpy()  # the column ``name``, which was read as weights
     if edges.row_numbers is None:  # all rows were read
         return values
     values_by_row = np.zeros(edges.n_rows, values.dtype)

@@ -27,6 +27,7 @@ class Buffers:
 
     def __init__(self, new: Callable[[int], np.ndarray]):
         self._new = new
+        # memory that is not lent, by its size in bytes
         self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -59,6 +60,8 @@ class Buffers:
 class _Loan:
     """The owner of the memory of an array of NumPy or pyarrow; when its last array ends, the memory
     returns to the pool.
+
+    ``__array_interface__`` makes NumPy take it for an array: views refer to it as to their base.
     """
 
     def __init__(self, owner: Buffers, memory: np.ndarray):

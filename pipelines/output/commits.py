@@ -50,7 +50,7 @@ class CommitLog:
 
     def __init__(self, store: Store, shard: Shard | None = None):
         self._store = store
-        self._writer = uuid.uuid4().hex
+        self._writer = uuid.uuid4().hex  # a random name of this process, which its commits state
         self.shard = shard
         self._next: int | None = None  # the first number that may be free
         self.record: ShardRecord | None = None  # as ``find_record`` has found it
@@ -74,6 +74,8 @@ class CommitLog:
         as ``read``.
         """
         data = _to_json({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
+        # A shard that has a record reads no commits: ``find_record`` finds what is lost by this
+        # copy.
         if "lost" in added:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
 

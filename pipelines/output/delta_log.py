@@ -177,9 +177,9 @@ def _compare_columns(columns: Any, schema: pa.Schema, partition: str) -> None:
 class _AddedFile(NamedTuple):
     """An action of a log of Delta Lake that adds a file."""
 
-    name: str
-    fields: dict[str, Any]
-    stats: dict[str, Any]
+    name: str  # of the file in the folder of the run, without the escapes of its address
+    fields: dict[str, Any]  # all fields of the action
+    stats: dict[str, Any]  # the statistics of the file, which the action has as JSON
 
 
 def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
@@ -243,8 +243,8 @@ class _ColumnStats(NamedTuple):
     # named as the statistics of Delta Lake are
     minValues: Any
     maxValues: Any
-    nullCount: int | None
-    kind: pa.DataType
+    nullCount: int | None  # None if a chunk does not state it, or if no chunk has a value
+    kind: pa.DataType  # of the column
 
     def fits(self, key: str, value: Any) -> bool:
         """Return whether a log may state a value as the one of ``key``.
@@ -253,7 +253,7 @@ class _ColumnStats(NamedTuple):
         largest value not below it.
         """
         right = getattr(self, key)
-        if type(value) is bool or right is None:
+        if type(value) is bool or right is None:  # true would equal 1 below
             return value is None
 
         if isinstance(right, str):

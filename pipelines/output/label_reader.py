@@ -39,7 +39,7 @@ class ReadLabels(NamedTuple):
 
     labels: HubLabels
     ids: Any  # the id of each vertex number, ascending: an integer array, or pyarrow strings
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # fingerprint and size of the graph, metric, unit and direction
     is_integer: bool  # whether distances are integers in the files
 
 

@@ -220,8 +220,8 @@ def _check_question(identity: Any) -> Any:
 class Histogram(TypedDict):
     """Distances of a part file, as ``part_stats.make_histogram`` returns them."""
 
-    width: Annotated[float, Rule(gt=0)]
-    first: int
+    width: Annotated[float, Rule(gt=0)]  # of a bin, a power of two
+    first: int  # the first bin begins at ``first * width``
     counts: Annotated[
         list[Annotated[int, Rule(ge=0, le=2**53)]], Rule(min_length=1, max_length=MAX_BINS)
     ]
@@ -234,10 +234,10 @@ Slowest = Annotated[tuple[Id, Seconds], Rule(strict=False)]  # a list in JSON
 class PartCounts(TypedDict, total=False):
     """What ``part_stats.PartStats`` counts."""
 
-    edges: Count
-    rounds: Count
-    slowest: Slowest | None
-    distances: Distances | None
+    edges: Count  # stored edges of the vertices that the searches have reached
+    rounds: Count  # the most levels or rounds of one search
+    slowest: Slowest | None  # the source that took longest, and its seconds; None if not known
+    distances: Distances | None  # None if no row has a distance
 
 
 class Stored(TypedDict):
@@ -256,15 +256,17 @@ class PartSummary(PartCounts):
 
     file: PartName
     rows: Count
-    sha256: Hash
-    checksum: Checksum
-    bytes: Count
+    sha256: Hash  # of the file
+    checksum: Checksum  # of its rows: the sum of those of its sources, modulo 2^64
+    bytes: Count  # of the file
+    # when work on the batch began and ended, in seconds since the epoch
     started: NotRequired[Seconds]
     ended: NotRequired[Seconds]
+    # seconds per part, by which tasks are sized; parts that are written concurrently share them
     seconds: NotRequired[Seconds]
-    phases: NotRequired[Phases]
-    worker: NotRequired[str]
-    stored: NotRequired[Stored]
+    phases: NotRequired[Phases]  # seconds by phase, see ``worker.phase_timer``
+    worker: NotRequired[str]  # its name or its address
+    stored: NotRequired[Stored]  # only if the part is in an object store
 
 
 class PartEntry(PartSummary):
@@ -316,8 +318,8 @@ class BatchOutcome(TypedDict):
 
     part: int
     summary: PartSummary | None
-    failed: list[tuple[int, str]]
-    measured: NotRequired[Measured | None]
+    failed: list[tuple[int, str]]  # vertex number of a source, and why it failed
+    measured: NotRequired[Measured | None]  # None if no group was measured
 
 
 class Failure(TypedDict):
@@ -432,12 +434,12 @@ class Manifest(TypedDict):
     status: Status
     algorithm: Algorithm
     result: ResultName
-    means: str
+    means: str  # what a row of the result says, for people
     direction: NotRequired[Literal["out", "in"]]
     distances: NotRequired[dict[str, str]]
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # all fields of ``Settings``; the shard is None
     identity: Annotated[Identity, Rule(_check_question)]
-    fingerprint: Hash
+    fingerprint: Hash  # of the identity, see ``run_folder.compute_fingerprint``
     graph: GraphFacts
     device: str
     strategy: str
@@ -445,19 +447,20 @@ class Manifest(TypedDict):
     proved: NotRequired[Literal["labels"]]
     choice: NotRequired[StrategyChoice | None]
     workers: Count
-    memory: dict[str, Count]
-    sources: Count
-    duplicate_sources: Count
-    batches: Annotated[int, Rule(ge=0, le=MAX_PARTS)]
-    versions: dict[str, str]
-    seconds: dict[str, Seconds]
+    memory: dict[str, Count]  # bytes by item, with their ``total``; see ``memory_plan.Sizing``
+    sources: Count  # distinct ones
+    duplicate_sources: Count  # that were given more than once
+    batches: Annotated[int, Rule(ge=0, le=MAX_PARTS)]  # one part each, of all shards
+    versions: dict[str, str]  # of Python and of packages, by name
+    seconds: dict[str, Seconds]  # by step; of a shared run the sums over its processes
     parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
     tables: Annotated[list[TableEntry], Rule(max_length=8)]
     failed: list[Failure]
     retried: list[Retry]
     traffic: NotRequired[Traffic]
+    # of all results, see ``run_folder.compute_digest``; None until the run is done
     digest: Annotated[str, Rule(pattern="^[0-9a-f]{16}-[0-9a-f]{16}$")] | None
-    ended_by: NotRequired[str]
+    ended_by: NotRequired[str]  # the error by which the run has failed
 
 
 class Commit(TypedDict):
@@ -496,13 +499,13 @@ class Footer(TypedDict):
     """The footer of a part file."""
 
     format: Format
-    run: str
-    part: Annotated[int, Rule(ge=0, lt=MAX_PARTS)]
+    run: str  # fingerprint of the run
+    part: Annotated[int, Rule(ge=0, lt=MAX_PARTS)]  # its number
     result: ResultName
     rows: Count
-    sources: list[Id]
-    checksums: list[Checksum]
-    version: NotRequired[str]
+    sources: list[Id]  # in the order of the run
+    checksums: list[Checksum]  # of the rows of each source, in the order of the sources
+    version: NotRequired[str]  # of this package
 
 
 @functools.cache

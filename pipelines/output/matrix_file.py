@@ -126,9 +126,12 @@ class MatrixWriter:
         self._path = path
         self._metadata = metadata
         self._pending: list[pa.Table] = []  # records that are not written yet
+        # The file, a ``HashedFile``, its buffer, and the writer of pyarrow; None before the first
+        # batch.
         self._raw: Any = None
         self._file: Any = None
         self._writer: Any = None
+        # of the file, with the widest type of lists so far; None before the first batch
         self._schema: pa.Schema | None = None
 
     def write(self, table: pa.Table) -> None:

@@ -36,20 +36,20 @@ _BOUNDARY_ORDERS = {1: "ascend", 2: "descend"}
 class _Actual(NamedTuple):
     """What is true of the values of a page, or of a column of a row group."""
 
-    least: Any
-    largest: Any
+    least: Any  # a plain Python value; None if all values are null
+    largest: Any  # as ``least``
     n_nulls: int
-    n_rows: int
+    n_rows: int  # with those that are null
 
 
 class _Page(NamedTuple):
     """A data page, as it stands in the file."""
 
-    offset: int
+    offset: int  # of its header in the file
     size: int  # with its header
-    first_row: int
+    first_row: int  # its number in the row group
     n_rows: int
-    statistics: Struct
+    statistics: Struct  # struct ``Statistics`` of its header; empty if there is none
 
 
 class Statements:

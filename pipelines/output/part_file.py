@@ -138,7 +138,11 @@ def sort_by_distance(table: pa.Table) -> pa.Table:
 
 
 def _sort_rows(answers: Iterable[Answer]) -> Iterator[Answer]:
-    """Yield all results as one, whose rows are sorted by distance."""
+    """Yield all results as one, whose rows are sorted by distance.
+
+    It has one size for all sources: their rows are mixed, so that no row group can end with a
+    source.
+    """
     held = list(answers)
     rows = pa.concat_tables([answer.table for answer in held])
     table = sort_by_distance(expand_sources(rows))
@@ -156,9 +160,9 @@ class _PartResults:
         self._number = number
         self._layout = layout
         self._answers = answers
-        self._sources: list[object] = []
-        self.checksums: list[int] = []
-        self.rows = 0
+        self._sources: list[object] = []  # ids, in the order of the results
+        self.checksums: list[int] = []  # of the rows of each source
+        self.rows = 0  # of all sources so far
 
     def __iter__(self) -> Iterator[Answer]:
         """Yield the results, and note what the footer says of each."""

@@ -23,7 +23,7 @@ class PartReader:
     """An open part."""
 
     _path: Path
-    _file: Any
+    _file: Any  # pyarrow's ``ParquetFile``, or ``RecordBatchFileReader`` for Arrow
     metadata: Mapping[bytes, bytes]  # metadata of the file, with the job's footer
     schema: pa.Schema
     group_rows: Sequence[int]  # number of rows of each group

@@ -39,6 +39,7 @@ class PartStats:
         self.rounds = 0  # maximum number of levels or rounds of one traversal
         # the source that took longest, and its seconds of traversing
         self.slowest: tuple[Id, float] | None = None
+        # of groups or traversals; their sum is that of the part
         self._histograms: list[Histogram] = []
 
     def add(
@@ -80,6 +81,7 @@ class GroupStats:
     """
 
     def __init__(self) -> None:
+        # of one source or of several each; their sum is that of all
         self.edges: list[int] = []
         # of some sources each; their sum is that of all
         self.histograms: list[Histogram | None] = []

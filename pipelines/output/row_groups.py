@@ -93,8 +93,8 @@ class Place(NamedTuple):
     """
 
     offset: int
-    size: int
-    first_row: int
+    size: int  # with the header of the page
+    first_row: int  # its number in the row group
 
 
 class ColumnChunk(NamedTuple):
@@ -397,11 +397,11 @@ class _Runs(NamedTuple):
     of such values.
     """
 
-    pages: Any
-    metadata: Struct
-    places: list[Place]
+    pages: Any  # a buffer of pyarrow with all data pages, one behind the other
+    metadata: Struct  # struct ``ColumnMetaData`` of the positions in the dictionary
+    places: list[Place]  # of the pages; offsets count from the first of them
     n_bytes: int  # size of the pages without compression
-    example: ColumnChunk
+    example: ColumnChunk  # a column of the type, with statistics, of the values that came first
 
 
 def _encode_runs(

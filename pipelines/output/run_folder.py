@@ -389,21 +389,33 @@ class OutputFolder:
     """The output folder while a run writes to it. A lock excludes other runs, unless the run is
     shared.
 
-    ``shard``: this process among those that share the run and write to the folder at the same time.
-    ``log``: that of the run, if it has been read already.
+    ``shard``: this process among those that share the run and write to the folder at the same time;
+    None if the run is not shared. ``log``: that of the run, if it has been read already.
+
+    Attributes
+    ----------
+    store : Store
+        Where parts, tables and manifest are put.
+    path : Path
+        The folder itself; of an object store, the local folder in which files are prepared.
+    graph : Path
+        Where worker processes find the graph.
+    manifest : Manifest
+        Empty until the run is known. Of a shared run it has what this process knows of it.
+    done : set of int
+        Numbers of the parts of a shard that have all their sources.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
         self.store = store
         self.path = store.path
         self._is_shared = shard is not None
-        self.graph = graph_folder(store.path, shard)  # where worker processes find the graph
-        # Empty until the run is known; of a shared run, what this process knows of it.
+        self.graph = graph_folder(store.path, shard)
         self.manifest = cast(Manifest, {})
-        self.done: set[int] = set()  # parts of a shard that have all their sources
+        self.done: set[int] = set()
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
         self._added: dict[str, Any] = {}  # entries of the next commit, by their keys
-        self._shards: list[str] = []  # this process, if it commits a part of the run
+        self._shards: list[str] = []  # this process as I/N, if others commit to the run, too
         index = 0
         count = 1
         if shard is not None and shard.count > 1:
@@ -421,6 +433,7 @@ class OutputFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             may_write = self._is_shared or self._take_lock()
         except NoLocksError as error:
+            # What this call has made goes again: an empty lock file would look like a run.
             (self.path / LOCK).unlink(missing_ok=True)
             if is_new:
                 self.path.rmdir()
@@ -493,6 +506,9 @@ class OutputFolder:
         """
         manifest = before
         if manifest is None:
+            # ``BatchRun.finish`` commits all seconds of this process, those of preparing included,
+            # and readers add the seconds of commits to those of the manifest: here they would count
+            # twice.
             own: Any = self.manifest | {"seconds": {}}
             with writing_to(self.store):
                 is_first = self.store.put_new(MANIFEST, _to_text(own))
@@ -509,6 +525,8 @@ class OutputFolder:
                     f"{self.store}: --shard needs the versions of the process that began the run: {name} was {there} and is "
                     f"{here}; install the same everywhere, or take a new folder"
                 )
+        # The manifest of a finished run has what the commits had, and readers look at it alone. A
+        # further commit would begin a log that belongs to no run, so ``save`` adds none.
         if manifest["status"] == "done":
             self._log = None
         return manifest

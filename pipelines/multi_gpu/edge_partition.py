@@ -40,7 +40,7 @@ class Facts(NamedTuple):
 
     rows: int
     self_loops: int
-    negative_zeros: int
+    negative_zeros: int  # weights of -0.0, which become 0.0
     ids: np.ndarray  # integer array, NumPy: ids of its vertices, ascending, each once
     # Smallest and largest weight; 0 without weights.
     low: float
@@ -287,14 +287,12 @@ def spread(partition: EdgeArrays, distance: np.ndarray, founded: np.ndarray) -> 
 
 
 class _EdgeDistances(NamedTuple):
-    """Per edge the distances of its tail and its head, that along it, and whether its tail is
-    reached.
-    """
+    """Distances per edge of a partition: arrays of shape (n_edges,) on its device."""
 
-    tail: Any
-    head: Any
-    along: Any
-    is_reached: Any
+    tail: Any  # distance of the vertex that the edge leaves
+    head: Any  # distance of the vertex that it enters
+    along: Any  # distance of the tail plus the weight of the edge, or plus one hop
+    is_reached: Any  # bool: whether the tail is reached; otherwise ``along`` means nothing
 
     def explains(self) -> Any:
         """Return which edges explain the distances of their heads."""

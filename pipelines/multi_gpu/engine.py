@@ -91,13 +91,17 @@ class _Plan:
         /,
         cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
-        """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
+        """Traverse from the one source of a group, within the limit of the query.
+
+        ``lists`` and ``cut`` are those of ``GroupPlan.run``, and have no effect: this engine takes
+        no pairs, and its distances are always cut at the limit.
+        """
         source = int(numbers[0])  # ``group`` is 1
         limit = self.query.limit
         if self.algorithm == "bfs":
             distance = self._search(source, limit, np.dtype(np.int32), UNREACHED)
             rounds = int(distance.max())
-        else:
+        else:  # cuGraph returns distances alone, which do not tell the rounds of a weighted search
             distance = self._add_up_weights(source, limit)
             rounds = 0
         return Traversals(
@@ -187,6 +191,7 @@ class MgEngine:
     ``start_seconds``: time that the cluster took to start.
     """
 
+    # Both are set by ``prepare``.
     _graph: PartitionedGraph
     _plan: _Plan
 

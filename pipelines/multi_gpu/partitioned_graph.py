@@ -72,14 +72,14 @@ class Edges:
     """The edge partitions of a graph on the workers of a cluster.
 
     ``rows`` are futures of ``edge_partition.EdgeArrays``: the rows of the edge list, divided in any
-    way.
+    way. ``weighted``: whether they have weights.
 
     Attributes
     ----------
     partitions : list of futures of edge_partition.EdgeArrays
         Ordered by their ranges of vertices, once the graph is built.
     heaviest : number or None
-        The largest weight of a row.
+        The largest weight of a row; None without weights, and before the graph is built.
     index : dtype
         Of the vertex numbers in the partitions.
     """
@@ -190,7 +190,7 @@ class Edges:
         splits = [
             client.submit(edge_partition.split, chunk, bounds, pure=False) for chunk in chunks
         ]
-        del chunks
+        del chunks  # so that the workers may forget them once they are split
         for number in range(n_partitions):
             pieces = [client.submit(_select_piece, split, number, pure=False) for split in splits]
             partition = client.submit(

@@ -127,8 +127,8 @@ class Cugraph:
         self._workers = set(client.nthreads())
         self.n_workers = len(self._workers)
         self.is_whole = True
-        self._graph = None
-        self._slowest = 0.0
+        self._graph = None  # of cuGraph, once ``load`` has built it
+        self._slowest = 0.0  # seconds of the longest search so far
 
     def build(self) -> PartitionedGraph:
         """Read the edge list of the settings on the workers and build the graph."""

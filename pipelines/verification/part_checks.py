@@ -47,10 +47,11 @@ class Fault:
 class Findings:
     """The number of sources and rows that were checked, and the faults."""
 
-    faults: list[Fault] = field(default_factory=list)
-    unlisted: int = 0
-    sources: int = 0
-    rows: int = 0
+    faults: list[Fault] = field(default_factory=list)  # the first ``MAX_FAULTS``
+    unlisted: int = 0  # number of further faults
+    sources: int = 0  # of the parts that could be read
+    rows: int = 0  # of the same parts
+    # number of sources whose results are right, by how that was found
     proven: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, kind: str, file: str, message: str) -> None:
@@ -82,8 +83,12 @@ class Prover:
     ----------
     most_rows : int
         Maximum number of rows of one source.
+    limit : number or None
+        That of all searches; ``limit_of`` returns that of one source.
     column_dtype, dtype : numpy.dtype
         Types of distances in files, and while they are collected.
+    unreached : number
+        Value of an unreached vertex in the type in which distances are collected.
     """
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:

@@ -30,7 +30,8 @@ from .part_checks import Findings, Part
 class Retraversal:
     """Computes the results of a run again, with certificates.
 
-    ``question`` and ``batch_size`` are those of the run.
+    ``question`` and ``batch_size`` are those of the run. ``most_rows`` is the maximum number of
+    rows of one source, as that of ``Prover``.
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):

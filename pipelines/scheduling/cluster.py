@@ -384,6 +384,7 @@ def start_private_cluster(
         async def _start(self) -> None:
             """Start with a private scheduler, and with the GPU of each worker in its environment."""
             self.scheduler_spec["cls"] = PrivateScheduler
+            # Without GPUs, or where dask-cuda gives them out, there is no pair.
             for name, gpu in zip(list(self.worker_spec), gpus, strict=False):
                 spec = self.worker_spec[name]
                 environment = {"CUDA_VISIBLE_DEVICES": gpu, GPU_OF_WORKER: gpu}

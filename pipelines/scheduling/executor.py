@@ -21,7 +21,7 @@ class Task:
     """One or several batches that are submitted to a worker together."""
 
     number: int  # counts all tasks of a run; a batch that is submitted again gets a new task
-    parts: tuple[int, ...]
+    parts: tuple[int, ...]  # numbers of the batches, which are those of their parts
     isolate: bool  # run one batch source by source, because it has failed before
     without: frozenset[int]  # sources (vertex numbers) that are given up
     heartbeat: Path  # the heartbeat file
@@ -53,9 +53,9 @@ class BatchFuture(Protocol):
 class WorkerStates:
     """The workers at one moment."""
 
-    workers: set[str]
+    workers: set[str]  # addresses or names of all that are there
     running: set[str]  # those that take tasks; the others start, close or are paused
-    # keys of the tasks that each worker has
+    # keys of the tasks that each worker has, which may be of other runs, too
     processing: dict[str, list[Any]] = field(default_factory=dict)
 
 

@@ -203,6 +203,7 @@ def _other_versions(client: Client, workers: list[str] | None = None) -> dict[st
     answers = client.run(eval, _ASK_VERSION, workers=workers, on_error="return")
     for worker, version in answers.items():
         host = worker.rpartition("://")[2].rpartition(":")[0]
+        # An OSError stays as it is: ``_problems`` takes it for a worker that has left.
         problems[worker] = None if version == here else version
         if isinstance(version, BaseException) and not isinstance(version, OSError):
             problems[worker] = (
@@ -231,13 +232,13 @@ def _memory_problem(memory: WorkerMemory, needed: int) -> str | None:
 
 def _can_deadlock(dask_worker: Any) -> bool:
     """Whether Dask's profiler calls ``sys._current_frames`` where that may deadlock, see
-    ``cluster._PINNED``; runs in the worker.
+    ``cluster._PINNED``; runs in the worker, whose ``Worker`` Dask passes by this argument's name.
     """
     return sys.version_info < (3, 12) and "profile" in dask_worker.periodic_callbacks
 
 
 def _memory(dask_worker: Any) -> WorkerMemory:
-    """Return what this worker may take; runs in the worker."""
+    """Return what this worker may take; runs in the worker, as ``_can_deadlock``."""
     import dask
 
     # Dask pauses a worker at one fraction of its limit, and its nanny ends it at another one; a

@@ -32,12 +32,16 @@ _END_SECONDS = 10.0  # in which a task that runs ends, unless it hangs
 
 
 class LocalFuture:
-    """A ``BatchFuture`` of a task in this process. It ends once, by what comes first."""
+    """A ``BatchFuture`` of a task in this process. It ends once, by what comes first.
+
+    ``key`` is the number of the task. Outcomes, an error and a cancellation are all ends of it.
+    """
 
     def __init__(self, task: Task):
         self.task = task
         self.key = task.number
         self._end: Answer[list[BatchOutcome]] = Answer()
+        # what is called once the task has ended; each is taken out before it is called
         self._calls: deque[Callable[[LocalFuture], object]] = deque()
 
     @property

@@ -47,7 +47,9 @@ class Window:
     """Runs batches on an executor, with a few tasks per worker in flight.
 
     Tasks write their heartbeat files into ``folder``, and have ``first`` batches until the time of
-    one is known. Without ``choice`` they name no strategy.
+    one is known. ``observer`` hears what becomes of each batch. Of ``settings`` it takes the
+    deadline of a batch, the notice of an interrupt, and the time without a worker. Without
+    ``choice`` tasks name no strategy.
     """
 
     def __init__(

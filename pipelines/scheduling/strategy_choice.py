@@ -50,8 +50,9 @@ class StrategyChoice:
         across_batches: bool = False,
     ):
         self._batch_size = batch_size
+        # estimated seconds per batch, by strategy
         self._seconds = {candidate.name: candidate.seconds for candidate in candidates}
-        self._trial_sizes: dict[str, int] = {}  # batches
+        self._trial_sizes: dict[str, int] = {}  # batches of a trial, by strategy
         for candidate in candidates:
             group = candidate.group
             if not across_batches:
@@ -64,8 +65,9 @@ class StrategyChoice:
             for name, seconds in self._seconds.items()
         }
         self._choice = Choice(estimates, dict.fromkeys(self._seconds, 1))
-        self._trial = ""  # the strategy of the current trial
-        self._next_trial: tuple[str, int] | None = None  # strategy and batches
+        self._trial = ""  # the strategy of the current trial; "" if there is none
+        # strategy and batches of a trial whose task is not submitted yet; None if there is none
+        self._next_trial: tuple[str, int] | None = None
         self._left_out: set[str] = set()  # strategies that could not be measured
 
         self.strategy = candidates[0].name

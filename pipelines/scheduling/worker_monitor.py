@@ -46,9 +46,9 @@ class WorkerMonitor:
         self._executor = executor
         self._notices = notices
         self._patience = patience
-        self.n_running = 1
+        self.n_running = 1  # as if there were one, until the first check
         self._seen_at = time.monotonic()  # when a worker was last known to be there
-        self._checked_at = 0.0
+        self._checked_at = 0.0  # when the last check began; 0.0 makes the next one due
         # of each worker, and since when it is the same
         self._last_progress: dict[str, tuple[Progress | None, float]] = {}
         self._known: set[str] | None = None  # workers as of the last check

@@ -144,7 +144,11 @@ def plain_error(error: BaseException) -> BaseException:
 
 
 class _Process:
-    """A worker process, as the driver sees it; ``pid`` is 0 until it says that it is alive."""
+    """A worker process, as the driver sees it; ``pid`` is 0 until it says that it is alive.
+
+    ``environment``: variables that choose its GPU, which its successor gets, too; empty on a CPU.
+    ``connection``: the driver's end of the pipe to it.
+    """
 
     reader: threading.Thread  # receives its messages
 
@@ -178,9 +182,9 @@ class WorkerProcesses(BatchExecutor):
         self._errors: list[BaseException] = []  # of loading
         self._waiting: deque[LocalFuture] = deque()  # tasks that no worker has yet
         self._deaths = 0  # of workers one after another, before one of them was ready
-        self._is_closed = False
-        self._template: subprocess.Popen[bytes] | None = None
-        self._processes: list[_Process] = []
+        self._is_closed = False  # whether ``close`` was called, after which no worker is replaced
+        self._template: subprocess.Popen[bytes] | None = None  # None if none runs
+        self._processes: list[_Process] = []  # the workers that are there, ready or not
 
     def start(self) -> None:
         """Start the template, before it is known how many workers there are."""

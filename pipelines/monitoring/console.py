@@ -190,7 +190,7 @@ def _expected_facts(expected: Expectation | str) -> dict[str, Any]:
 
 
 def _expected_text(expected: Expectation | str) -> str:
-    """Return the same in words."""
+    """Return in words what a run is expected to take, or why that is not known."""
     if isinstance(expected, str):
         return f"not known: {expected}"
     return str(expected)

@@ -45,7 +45,7 @@ class Page(web.RequestHandler):
         self.write(template.render(facts))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
-        """Return what the template of the page shows of a run."""
+        """Return what the template of the page shows of a run, a ``dashboard_plugin.Run``."""
         stats = run.stats
         now = run.updated_at
         time_left = "-"
@@ -84,7 +84,7 @@ class Page(web.RequestHandler):
         """Return the table of workers, as ``workers``, and how many more there are, as ``more``.
 
         A row has the name of a worker, its ``Share``, and what ``describe_worker`` returns. If
-        there are many, those with most sources have a row.
+        there are many, those with most sources have a row. ``stats``: the ``RunStats`` of the run.
         """
         # Dask's state of the workers that are there, by their address without the protocol.
         states = {

@@ -144,11 +144,11 @@ class PageUpdates:
         self._facts = facts | {"client": client.id}
         self._lock = threading.Lock()  # of the pending items and the distances
         self._pending: dict[str, Any] | None = None  # items to send by kind; None if nothing is
-        self._state = "running"
-        self._distances: Histogram | None = None
-        self._is_sending = False
+        self._state = "running"  # of the run, a key of ``dashboard_page._STATES``
+        self._distances: Histogram | None = None  # of all batches so far; None before the first
+        self._is_sending = False  # whether ``_send`` runs, which sends all that is pending
         self._is_broken = False  # whether the page can no longer be reached
-        self._sent_at = 0.0
+        self._sent_at = 0.0  # when the last message was sent, in seconds of ``time.monotonic``
         self.add()  # a first message without items, so that the page shows the run
 
     def add(

@@ -95,6 +95,7 @@ def _collect_stats(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStat
     n_timed = sum(batch["sources"] for batch in batches)
     n_done = sum(len(part["sources"]) for part in manifest["parts"])
     started = batches[0]["started"] if batches else 0.0
+    # Sources of parts without times count as those of an earlier run, which has written them.
     stats = RunStats(started, manifest["sources"], n_done - n_timed)
     failed = [
         {**failure, "part": part_number(failure["file"]), "n": len(failure["sources"])}

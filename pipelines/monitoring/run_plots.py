@@ -143,6 +143,7 @@ def plot_rates(stats: RunStats, what: str) -> Bars:
         x_label=f"{unit} from the start",
         y_label=f"{word}{what}/s",
         x=(0, begins.size * stats.width / unit_seconds),
+        # Some space above the highest bar; to 1 if all are 0, since an axis has a length.
         y=(0, 1.05 * total.max() / size or 1),
     )
 

@@ -47,12 +47,13 @@ def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | N
 
 @dataclass
 class Share:
-    """Totals of one worker: seconds by phase, and ``edges``, the stored edges of reached vertices."""
+    """Totals of one worker, or of several."""
 
-    batches: int = 0
+    batches: int = 0  # number of part files that it has written
     sources: int = 0
-    edges: int = 0
-    bytes: int = 0
+    edges: int = 0  # stored edges of the vertices that were reached
+    bytes: int = 0  # of the part files
+    # seconds by phase
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
     def add(self, batch: Mapping[str, Any]) -> None:
@@ -86,15 +87,16 @@ class RunStats:
         self.total = total
         self.kept = kept
         self.whole = Share()  # totals of all workers
-        self.workers: dict[str, Share] = {}
+        self.workers: dict[str, Share] = {}  # totals by worker; ``OTHERS`` if there are too many
         self.failed_sources = 0
-        self.failures = 0
-        self.retries = 0
-        self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)  # the newest ones
+        self.failures = 0  # number of reports, each of one source or of several
+        self.retries = 0  # number of batches that were submitted again
+        # The newest failures and retries, as ``take`` gets them.
+        self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
         self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
         self.distances: Histogram | None = None  # of all batches: the caller of ``add`` merges them
         self.width = _FIRST_WIDTH  # seconds per bin of time
-        self.ended = started
+        self.ended = started  # the end of the last batch so far, in seconds since the epoch
         # by worker, float64 array of a row for each of ``_IN_BINS``, and ``MAX_BINS`` columns
         self._bins: dict[str, np.ndarray] = {}
         self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first

@@ -458,7 +458,11 @@ def _without(
     flags: dict[str, Any],
     config: Path | None = None,
 ) -> Settings:
-    """Return settings without one of a file, which is reported; raise UsageError for a flag."""
+    """Return settings without one of a file, which is reported; raise UsageError for a flag.
+
+    ``key``: of the setting, or ``columns.ROLE``. ``violation``: says why it has no effect, and
+    ``config`` is the file to name if that text does not.
+    """
     setting, _, role = key.partition(".")
     if setting in flags:
         raise UsageError(str(violation))
@@ -480,6 +484,8 @@ def _options_of(settings: Settings) -> GivenOptions:
     written = {
         name: option_text(key) if settings.is_given(key) else None for name, key in keys.items()
     }
+    # A direction that is given is "in", since "out" is the default: messages name it with its
+    # value.
     written |= {"direction": written["direction"] and option_text("direction", "in")}
     values = {name: settings.value(key) for name, key in keys.items()}
     if settings.all_sources or not settings.is_given(keys["sources"]):
@@ -494,6 +500,7 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
 
     Of an option that several settings stand for, it is the one that is given.
     """
+    # ``stream`` is an argument of the library that no setting stands for.
     keys = {name: name for row in rules.ROWS for name in row.names if name != "stream"}
     keys |= {
         name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job

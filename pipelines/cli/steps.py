@@ -33,10 +33,10 @@ class _Steps:
     """The present step, and a thread that prints its name if it takes long."""
 
     def __init__(self) -> None:
-        self._name = ""
-        self._since = 0.0
-        self._is_named = True  # there is no step yet
-        self._compiling_is_named = False
+        self._name = ""  # of the present step
+        self._since = 0.0  # when it began, in seconds of ``time.monotonic``
+        self._is_named = True  # whether its name was printed; there is no step yet
+        self._compiling_is_named = False  # whether it was printed that code is compiled
         self._have_ended = False  # whether the last step has ended
         start(self._watch, "kepler-steps")
 

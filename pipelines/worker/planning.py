@@ -45,10 +45,10 @@ class GroupPlan(Protocol):
     ``rationale``.
     """
 
-    algorithm: str
-    query: Query
-    nbytes: int
-    depth: int
+    algorithm: str  # "bfs" or "sssp"
+    query: Query  # what the searches compute, and within which limit
+    nbytes: int  # bytes that a group takes in addition to the graph, with its results
+    depth: int  # levels of the deepest search of the survey of the graph; 0 without a survey
 
     @property
     def why(self) -> str:
@@ -69,7 +69,12 @@ class GroupPlan(Protocol):
         /,
         cut: bool = True,
     ) -> Traversals:
-        """Search from the sources of a group."""
+        """Search from the sources of a group.
+
+        ``numbers``: vertex numbers of the sources. ``lists``: the targets of each, if pairs are
+        asked for. ``cut``: whether vertices beyond the limit, which searches with negative weights
+        pass, become unreached; certificates need them.
+        """
 
 
 Plan = GroupPlan | SearchTogether

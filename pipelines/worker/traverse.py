@@ -415,8 +415,8 @@ class BatchTraverser:
     def _run(self, sources: list[int]) -> Traversals:
         """Search from the sources of a group, each with its targets if there are pairs.
 
-        Results are not cut at the limits of sources: a certificate reads them as they were found,
-        and ``_traverse`` cuts them then.
+        With negative weights a search passes vertices beyond its limit. They stay in the result
+        (``cut=False``), so that it can be certified; rows are cut at the limit when they are made.
         """
         pairs = self._request.pairs
         if pairs is None:

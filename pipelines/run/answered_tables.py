@@ -263,8 +263,9 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
     # The result of each row of the answer. A source without results may start behind the last one:
     # the appended 0 is there for its null.
-    by_source = np.append(np.argsort(result_source, kind="stable"), 0)
+    by_source = np.append(np.argsort(result_source, kind="stable"), 0)  # positions in ``rows``
     results = by_source[np.repeat(starts, n_answers) + positions_in_groups(n_answers)]
+    # A set bit of the mask makes a position null, and ``take`` then returns a null.
     order = pa.array(results, mask=np.repeat(sizes == 0, n_answers))
 
     if settings.keep_columns is not None:

@@ -350,6 +350,8 @@ class KeplerEngine:
             request = replace(request, chosen=prepared.choice.strategy)
         # then the store is all that driver and workers share
         shares_store_only = self._is_external and bool(run.url)
+        # A graph that is in no cache of a store goes to the workers through the store of the
+        # output.
         cache = self._settings.graph_cache or ""
         if prepared.folder is None or not URL.match(cache):
             cache = f"{run.url}/{run.folder.graph.name}"

@@ -102,6 +102,7 @@ def size_run(
     if may_run_here and (
         stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))
     ):
+        # The sizes follow from the new plan; the sources stay those of the shard.
         plan_for_one_process(settings, prepared)
         load = replace(make_load(prepared, per_part), n_sources=load.n_sources)
         size = partial(size_up, machine=machine, workers=1, batch_size=sizing.batch_size)

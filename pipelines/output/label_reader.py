@@ -171,9 +171,10 @@ def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
         first += len(sources)
 
         counts = np.zeros(len(sources), np.int64)  # rows per source
-        last_key = -1
+        last_key = -1  # of the row before; keys ascend over all tables of a part
         with store.local([entry["file"]]) as folder, open_part(folder / entry["file"]) as part:
             for table in part.tables():
+                # Of each row: its source among those of the part, its hub, and one key of both.
                 positions = numbers_of_ids(where, table["source"].combine_chunks(), sources)
                 numbers = numbers_of_ids(where, table["hub"].combine_chunks(), ids)
                 keys = positions.astype(np.int64) * len(ids) + numbers

@@ -26,6 +26,8 @@ from kepler_traverse.formats.parquet_footer import (
 from kepler_traverse.formats.thrift import Reader, Struct
 
 _HEADER_BYTES = 2**15  # a page header with two bounds of 4,096 bytes each is shorter
+# Numbers of the fields that this job writes: of the structs ``FileMetaData``, ``RowGroup``,
+# ``ColumnChunk`` and ``ColumnMetaData``. Any other field is a fault.
 _FIELDS_OF_FILE = frozenset(range(1, 8))
 _FIELDS_OF_GROUP = frozenset(range(1, 7))
 _FIELDS_OF_ENTRY = frozenset(range(2, 8))

@@ -210,6 +210,7 @@ def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders
             begin = 0
             next_source = 0
             while True:
+                # the position of the source whose rows fill the group, as many as there are if none
                 filling = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
                 if filling >= ends.size:
                     break
@@ -243,7 +244,7 @@ def _write_matrix(partial: Path, kind: ResultKind, results: _PartResults) -> str
         return writer.close(results.footer())
     finally:
         if writer is not None:
-            writer.abandon()
+            writer.abandon()  # without effect on a file that is complete
 
 
 def expand_sources(table: pa.Table) -> pa.Table:
@@ -267,7 +268,7 @@ def expand_sources(table: pa.Table) -> pa.Table:
         end += len(chunk)
         if len(chunk.dictionary) == 1:
             values[begin:end] = chunk.dictionary[0].as_py()
-        else:
+        else:  # with ``mode="clip"`` NumPy writes to ``out`` directly; all indices are in range
             np.take(
                 chunk.dictionary.to_numpy(),
                 chunk.indices.to_numpy(),

@@ -257,8 +257,8 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     """Return the sum of what ``make_histogram`` returns for the weighted distances from each
     source, in one pass over all.
 
-    ``distance`` has shape (k, n_vertices); ``stats`` are statistics of the same distances within
-    the same limit.
+    ``distance`` has shape (k, n_vertices); ``stats`` are the ``DistanceStats`` of the same
+    distances within the same limit.
     """
     reaches_any = stats.reached > 0  # per source
     if not reaches_any.any():

@@ -171,8 +171,9 @@ class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
     ``file``: only its ``write`` is called, by the thread that calls this writer. ``schema``: of the
-    file, with its metadata. ``encoders``: encode the row groups; the file is the same whichever
-    they are. ``rows_per_group``: the least number of rows of a row group that is not the last.
+    file, with its metadata. ``encoding``: how its columns are encoded. ``encoders``: encode the row
+    groups; the file is the same whichever they are. ``rows_per_group``: the least number of rows of
+    a row group that is not the last.
     """
 
     def __init__(
@@ -374,6 +375,8 @@ def _encode_by_pyarrow(column: Any, field: pa.Field, options: dict[str, Any]) ->
         if name in metadata:
             metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
 
+    # Where the indexes stand in this file is taken out of the entry: ``RowGroupWriter.close``
+    # enters where they stand in the other one.
     indexes = []
     for offset_field, size_field in parquet.INDEXES:
         offset = entry.pop(offset_field, None)
@@ -438,6 +441,7 @@ def _encode_runs(
         parquet.DATA_PAGE: (I64, len(page)),
         parquet.ENCODING_STATS: runs.metadata[parquet.ENCODING_STATS],
     }
+    # What the example states of levels counts each value once, and not its rows.
     metadata.pop(parquet.SIZE_STATISTICS, None)
     # From pyarrow 19 on. Those of strings count their bytes, too.
     if field.type in _PLAIN and parquet.SIZE_STATISTICS in runs.metadata:

@@ -285,6 +285,7 @@ def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -
     asked = replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
         traversal = _copy_traversal(traversals, i, host_rows.widens)
+        # A cut drops all predecessors, and those of the vertices that are left are as they were.
         written = traversal.cut(query.limit, query.targets)
         table, columns, n_edges = host_rows.make(
             asked, replace(written, predecessor=traversal.predecessor)

@@ -59,7 +59,11 @@ class _Strategy:
 
 
 class _Plan:
-    """A traversal on all workers; its attributes mean the same as in ``MultiSourcePlan``."""
+    """A traversal on all workers, which is a ``GroupPlan``.
+
+    ``group`` is 1: all workers search from one source after another. ``depth`` is 0: nothing
+    surveys the graph. ``nbytes`` is an estimate per GPU, without cuGraph's own allocations.
+    """
 
     strategy = _Strategy()
     group = 1
@@ -201,8 +205,10 @@ class MgEngine:
         self._start_seconds = start_seconds
 
     def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
-        """Read and build the graph, look up sources and targets; as
-        ``pipelines.run.prepare.prepare``.
+        """Read and build the graph on the workers, and look up sources and targets.
+
+        ``stored`` has no effect: the graph of this engine is never stored. Raises InputError before
+        anything is written.
         """
         settings = self._settings
         started = time.perf_counter()
@@ -221,7 +227,7 @@ class MgEngine:
         prepared = Prepared(
             graph=graph,
             request=request,
-            origin="",
+            origin="",  # no stored graph is looked for
             folder=None,
             reused=False,
             numbers=numbers,
@@ -265,7 +271,11 @@ class MgEngine:
         """Return None: there is only one strategy."""
 
     def answer(self, run: BatchRun) -> None:
-        """Run all batches, one after another; as ``KeplerEngine.answer``."""
+        """Run all batches, one after another, and then ``run.finish``.
+
+        Parts that were written before an error are complete. Raises ClusterError (a worker is lost)
+        or OutputError.
+        """
         started = time.perf_counter()
         run.announce({"start": self._start_seconds})
         with run.watch(self._cugraph.client):

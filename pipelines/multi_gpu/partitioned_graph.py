@@ -310,7 +310,11 @@ class Edges:
                 return unfounded
 
     def _ask(self, question: Any, arrays: Sequence[Any], *arguments: Any) -> list[Any]:
-        """Call a function of ``edge_partition`` for all chunks or partitions, each on its worker."""
+        """Call a function of ``edge_partition`` for all chunks or partitions, each on its worker.
+
+        ``arrays``: their futures. ``arguments``: what the function takes after each of them.
+        Returns the answers in the order of the futures.
+        """
         return self._client.gather(
             [self._client.submit(question, edges, *arguments, pure=False) for edges in arrays]
         )

@@ -237,7 +237,7 @@ class Cugraph:
         return self._gather(self._rapids.dask.bfs(self._graph, begin, depth_limit=depth))
 
     def _gather(self, frame: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return vertices and distances of each piece of cuGraph's result."""
+        """Return vertices and distances of each piece of cuGraph's result, a frame of dask_cudf."""
         pieces = self.client.compute(frame.to_delayed())
         return self.client.gather(
             [

@@ -166,7 +166,7 @@ def _compare(parsed: Any, settings: Settings) -> dict[str, Any]:
             )
         sources = random_sources(graph, parsed.random_sources, settings.seed)
         run = _compare_one(graph, algorithm, settings.strategy, sources)
-        if graph.device == "cpu":
+        if graph.device == "cpu":  # resident memory does not show what a GPU holds
             run["peak_rss_bytes"] = peak_memory(graph, algorithm, settings.strategy, sources)
         runs.append(run)
 

@@ -304,6 +304,7 @@ def run_job(
             typed = [id_ for id_ in ids if not isinstance(id_, str) or integer_id(id_) is not None]
             graph.to_numbers(typed, name[:-1])
 
+    # Of a graph in memory, each id is looked up before the run begins, texts among them.
     if graph is not None:
         for name, ids in listed_ids.items():
             graph.to_numbers(ids, name[:-1])
@@ -695,6 +696,7 @@ def _spelled(name: str, value: object = None) -> str:
 
 def _as_arguments(message: str) -> str:
     """Return a message with arguments in place of flags and of what the command line calls edges."""
+    # Messages of keys of a settings file begin with its name, which is None here.
     message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
     message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")
     message = re.sub(r"--columns (\w+=[^\s,;]+(,\w+=[^\s,;]+)*)", _as_mapping, message)

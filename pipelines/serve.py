@@ -75,7 +75,7 @@ def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
 class LabelServer(flight.FlightServerBase):
     """Answers pairs from the labels of a folder.
 
-    ``location``: address to listen at. ``tables``: the labels, as ``read_labels`` returns them.
+    ``location``: address to listen at. ``tables``: the ``ReadLabels`` that ``read_labels`` returns.
     ``cores``: calls that compute at a time. ``options``: those of Flight's server.
     """
 
@@ -87,7 +87,7 @@ class LabelServer(flight.FlightServerBase):
     def __init__(self, location: str, tables: Any, *, cores: int, **options: Any):
         super().__init__(location, **options)
         self._tables = tables
-        self._slots = threading.Semaphore(cores)
+        self._slots = threading.Semaphore(cores)  # of the calls that compute
         self._lock = threading.Lock()  # of the counts below
         self._waiting = 0  # calls that wait for a slot
         self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
@@ -114,6 +114,7 @@ class LabelServer(flight.FlightServerBase):
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
         """Describe the answers: their schema, with the facts of the labels as metadata."""
         facts = {b"kepler_traverse.labels": json.dumps(self._tables.facts).encode()}
+        # -1 stands for numbers of rows and bytes that are not known.
         return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
 
     def get_schema(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002

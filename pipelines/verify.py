@@ -160,7 +160,7 @@ def prove_output(
         _refuse_other_partitions(graph, settings, identity)
 
     # Every result in the parts.
-    prover: Any
+    prover: Any  # a ``Prover`` or a ``Retraversal``, which verifies the sources of all parts
     if can_certify(graph, question):
         prover = Prover(graph, question, findings)
         part_class = Part

@@ -1,5 +1,9 @@
 """Settings of the main job: defaults, overridden by a file of ``conf/``, overridden by flags; all
 checked here.
+
+In all functions ``flags`` are the values of the command line by the keys of settings, and
+``config`` is the settings file, None if there is none. Messages name a setting by the place that it
+is from.
 """
 
 from __future__ import annotations

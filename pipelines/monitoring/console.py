@@ -362,8 +362,10 @@ def show_summary(
 def _facts_of_run(
     settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
 ) -> dict[str, Any]:
-    """Return the facts of a run that ``--json`` prints; the arguments are those of
-    ``show_summary``.
+    """Return the facts of a run that ``--json`` prints.
+
+    ``computed`` and ``kept``: numbers of the parts that this run and an earlier one have written.
+    ``seconds``: of the whole run.
     """
     failed = manifest["failed"]
     built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
@@ -405,7 +407,9 @@ def _facts_of_run(
 def _summary_lines(
     settings: Settings, manifest: Manifest, facts: dict[str, Any], seconds: float
 ) -> list[str]:
-    """Return the lines that say what was computed, and where it is."""
+    """Return the lines that say what was computed, and where it is; ``facts``: of the run, as
+    ``_facts_of_run`` returns them.
+    """
     before = ""
     if facts["kept"]:
         before = f" ({several(facts['kept'], 'batch')} computed before)"
@@ -430,7 +434,9 @@ def _summary_lines(
 
 
 def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
-    """Return the lines that say what the records are, and how the run has ended."""
+    """Return the lines that say what the records are, and how the run has ended; ``facts``: of the
+    run, as ``_facts_of_run`` returns them.
+    """
     failed = facts["failed"]
     is_shard = settings.shard is not None
     lines = []

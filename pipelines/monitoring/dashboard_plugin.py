@@ -38,7 +38,7 @@ class Run:
     """What the scheduler knows of one run."""
 
     facts: dict[str, Any]  # those that do not change, from the job's first message
-    stats: RunStats
+    stats: RunStats  # of the batches so far
     state: str  # a key of ``dashboard_page._STATES``
     updated_at: float  # seconds since the epoch, of the last message
     plots: dict[str, Any] = field(default_factory=dict)  # by name, as ``draw_plots`` returns them
@@ -101,7 +101,10 @@ class KeplerPage(SchedulerPlugin):
             pages.append(PATH)
 
     def log_event(self, topic: str, msg: dict[str, Any]) -> None:
-        """Receive a message of a job; Dask calls this with the messages of all topics."""
+        """Receive a message of a job, as ``PageUpdates`` sends it.
+
+        Dask calls this with the messages of all topics.
+        """
         if topic != TOPIC:
             return
         run = self.runs.get(msg["run"])
@@ -223,7 +226,10 @@ def open_page(
 
     None if there can be no page: the scheduler has no dashboard or no Bokeh, cannot import this
     module, or accepts no plug-ins. ``say`` is then called with the reason, and the run continues
-    without the page. ``client``, ``facts``, ``say``: as for ``PageUpdates``.
+    without the page.
+
+    ``client``: of the scheduler. ``facts``: constant facts of the run in plain values. ``say`` is
+    called with each message to the user.
     """
     link = client.dashboard_link  # where a dashboard would be: Dask has it also where there is none
     try:

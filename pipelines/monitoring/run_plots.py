@@ -52,8 +52,10 @@ def large_unit(most: float) -> tuple[str, float]:
 
 
 class Bar(NamedTuple):
-    """A rectangle in the units of the axes; ``tip`` is for the pointer, and ``label``, if not
-    empty, for the legend.
+    """A rectangle of a plot, whose sides are values of the axes.
+
+    ``colour``: as SVG takes it. ``tip``: the text that browsers show at the pointer. ``label``:
+    what the colour means, for the legend; "" if the bar has no entry there.
     """
 
     left: float

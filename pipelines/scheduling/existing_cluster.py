@@ -42,7 +42,7 @@ _ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_her
 class WorkerMemory:
     """What a worker may take."""
 
-    host: str
+    host: str  # name of its host, whose workers share the free memory
     limit: int  # its ``--memory-limit`` in bytes; 0 if it has none
     usable: int  # bytes of it until Dask pauses or ends the worker; 0 if it does neither
     available: int  # bytes that are free on its host
@@ -72,7 +72,8 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
 def check_existing(settings: Settings, device: str, folders: list[Path], url: str = "") -> None:
     """Raise InputError unless all workers of the scheduler that the settings name can run this job.
 
-    ``folders`` and ``url``: as of ``refuse_unfit_workers``.
+    ``folders``: absolute ones, which exist here and which all workers must see. ``url``: the object
+    store of the run; "" if it has none.
     """
     with pinned_settings(), existing_client(settings) as client:
         refuse_unfit_workers(client, device, folders, url)
@@ -138,7 +139,8 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
     """Raise ClusterError unless workers that have joined can take part in a run; one that is gone
     already is let go.
 
-    ``needed``: bytes that each must be able to take. ``url``: as of ``refuse_unfit_workers``.
+    ``needed``: bytes that each must be able to take. ``url``: the object store of the run, which
+    each must be able to read; "" if it has none.
     """
 
     def ask_memory(workers: list[str]) -> dict[str, object]:
@@ -238,7 +240,9 @@ def _can_deadlock(dask_worker: Any) -> bool:
 
 
 def _memory(dask_worker: Any) -> WorkerMemory:
-    """Return what this worker may take; runs in the worker, as ``_can_deadlock``."""
+    """Return what this worker may take; runs in the worker, whose ``Worker`` Dask passes by this
+    argument's name.
+    """
     import dask
 
     # Dask pauses a worker at one fraction of its limit, and its nanny ends it at another one; a

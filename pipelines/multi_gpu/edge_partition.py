@@ -277,7 +277,8 @@ def spread(partition: EdgeArrays, distance: np.ndarray, founded: np.ndarray) -> 
     """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is
     founded itself.
 
-    ``distance``: as of ``check``. ``founded``: bitmap of the vertices that are founded so far.
+    ``distance``: weighted distances of all vertices from one source, with ``inf``. ``founded``:
+    bitmap of the vertices that are founded so far.
     """
     edges = _look_up(partition, distance)
     xp = namespace(partition.src)

@@ -188,8 +188,8 @@ def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     """Return the table of ``--sources`` and its column of ids.
 
-    Raises InputError: as ``read_given_table``; or a column has the name of one that the result
-    adds.
+    Raises InputError: the file cannot be read, a column that options name is missing, or a column
+    has the name of one that the result adds.
     """
     path = str(settings.sources_file)
     column = str(settings.column("source"))

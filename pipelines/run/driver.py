@@ -144,9 +144,10 @@ def _execute(
     supervision: Supervision,
     inputs: CallerInputs,
 ) -> Finished | None:
-    """Prepare the run, and print its plan or compute the parts that are missing, as ``execute``.
+    """Prepare the run, and print its plan or compute the parts that are missing.
 
-    ``output``: the store of the results; None for a plan.
+    ``output``: the store of the results; None for a plan. The other arguments, the result and the
+    errors are those of ``execute``, which opens and closes the store.
     """
     destination = None if output is None else _Destination.of(settings, output)
     with open_engine(settings, supervision, inputs) as engine:
@@ -177,7 +178,7 @@ class _Destination:
     shard: Shard | None  # which batches this process has, and under which name it records them
     is_alone: bool  # whether no other process takes part in the run
     trusts_record: bool  # whether finished parts are known from the records of the shard alone
-    log: CommitLog
+    log: CommitLog  # of the run in the folder, as far as it has been read
     earlier: Manifest | None  # the manifest of an earlier run, which this one resumes
 
     @classmethod

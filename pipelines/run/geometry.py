@@ -39,8 +39,8 @@ _MAX_DEGREES = (180.0, 90.0)  # the largest longitude and latitude
 class Places(NamedTuple):
     """Coordinates of the vertices, and the entry of a file's metadata for their reference system."""
 
-    coordinates: Coordinates
-    crs: dict[str, object]
+    coordinates: Coordinates  # by the ids of the vertices
+    crs: dict[str, object]  # as GeoParquet has it
 
 
 def check_geometry(graph: Graph, settings: Settings) -> None:

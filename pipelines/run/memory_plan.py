@@ -75,9 +75,9 @@ class Machine:
     "cuda".
     """
 
-    device: str
-    cores: int
-    n_gpus: int
+    device: str  # "cpu" or "cuda"
+    cores: int  # that this process may use
+    n_gpus: int  # 0 on a CPU
     available: int
     host: int = sys.maxsize  # free memory of the host in bytes, where GPUs search
 
@@ -86,10 +86,10 @@ class Machine:
 class Sizing:
     """Workers, batches and memory of a run."""
 
-    workers: int
+    workers: int  # 1 if the driver runs the batches itself
     threads: int  # per worker, for its searches
     batch_size: int  # sources per part
-    n_batches: int
+    n_batches: int  # of all shards together, once ``size_run`` has returned
     # bytes by item, the total last: for the whole host on a CPU, per GPU otherwise
     memory: dict[str, int]
     # maximum size of the output before compression, as if every source reached every vertex

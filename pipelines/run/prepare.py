@@ -289,7 +289,8 @@ def _estimate_at_once(
 ) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once.
 
-    ``shape``: as for ``estimate_reach``.
+    ``shape``: of the graph, as a plan measures it, by which searches that end early are known; None
+    before there is a plan.
     """
     if question.kind.one_search:
         return n_sources

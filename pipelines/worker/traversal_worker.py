@@ -59,12 +59,12 @@ Traverser = BatchTraverser | TogetherTraverser
 class Work:
     """What every batch of a run shares; small enough to be sent to each worker."""
 
-    request: Request
-    layout: Layout
+    request: Request  # the question, and how it is answered
+    layout: Layout  # which sources are in which part
     # Absolute, and the same on every worker.
     graph_folder: Path
     output: Path | None  # None for a folder of each worker, which sends its heartbeats as events
-    device: str
+    device: str  # "cpu" or "cuda", to which each worker loads the graph
     # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
     threads: int
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
@@ -83,9 +83,9 @@ class Work:
 class Loaded:
     """What a worker holds once its plugin is set up."""
 
-    graph: Graph
-    plan: Plan
-    traverser: Traverser
+    graph: Graph  # in the direction of its edges
+    plan: Plan  # with the strategy of the present task
+    traverser: Traverser  # searches with the plan
     writers: Writers | None  # None if the thread that traverses also writes the parts
 
 
@@ -266,10 +266,13 @@ class TraversalWorker:
         begin_next: Callable[[], object] = lambda: None,
         strategy: str = "",
     ) -> list[BatchOutcome]:
-        """Run the batches of a task, one part file per batch; see ``run_batches``.
+        """Run the batches of a task, one part file per batch; return what became of each.
 
-        ``begin_next`` is called once all batches are traversed, so that the next task may begin. It
-        is called only if writer threads write the parts.
+        ``isolate``: traverse from one source at a time, because a worker has died at one of them.
+        ``heartbeat_path``: the file that says how far the task is. ``strategy``: that to traverse
+        with; "" for the one that the worker has. ``begin_next`` is called once all batches are
+        traversed, so that the next task may begin. It is called only if writer threads write the
+        parts.
         """
         with writing_to(self._store), self.make_heartbeat(heartbeat_path, isolate) as heartbeat:
             try:

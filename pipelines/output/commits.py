@@ -70,8 +70,10 @@ class CommitLog:
         return commits
 
     def append(self, added: dict[str, Any]) -> bool:
-        """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises
-        as ``read``.
+        """Add a commit of some entries; return False, and add nothing, if the log is closed.
+
+        ``added``: the entries by the keys of ``Commit``. Raises OSError, or ValueError: a commit is
+        damaged or missing.
         """
         data = _to_json({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
         # A shard that has a record reads no commits: ``find_record`` finds what is lost by this
@@ -112,8 +114,10 @@ class CommitLog:
             self._next = record["next"]
 
     def put_record(self, done: set[int], choice: Any) -> None:
-        """Replace the record of the shard, if it keeps one; its commits have all parts of ``done``.
-        Raises OSError.
+        """Replace the record of the shard, if it keeps one. Raises OSError.
+
+        ``done``: numbers of the parts that the commits of the shard have. ``choice``: the choice of
+        strategies, as the manifest records it.
         """
         if self.shard is None:
             return

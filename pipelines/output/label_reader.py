@@ -158,7 +158,11 @@ def _read_ids(store: Store, manifest: Manifest) -> Any:
 
 
 def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
-    """Read the parts of a run, one after the other."""
+    """Read the parts of a run, one after the other.
+
+    ``ids``: of all vertices, ascending, which are the sources of the parts in this order. Raises
+    InputError: a part is not as it was written, or its rows do not ascend by source and hub.
+    """
     sizes = []
     hubs = []
     distances = []

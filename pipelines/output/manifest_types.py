@@ -245,7 +245,7 @@ class Stored(TypedDict):
     store has none.
     """
 
-    requests: Count
+    requests: Count  # more than one if it was sent again
     seconds: Seconds
     version: str
 
@@ -325,16 +325,16 @@ class BatchOutcome(TypedDict):
 class Failure(TypedDict):
     """Sources that failed."""
 
-    file: PartName
+    file: PartName  # of the part that lacks them
     sources: list[Id]
-    error: str
+    error: str  # class and message of the error
 
 
 class Retry(TypedDict):
     """A batch that was retried."""
 
-    file: PartName
-    why: str
+    file: PartName  # of the part of the batch
+    why: str  # what has happened to the task that had it
 
 
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ class GraphFacts(TypedDict):
     stored_edges: Count
     directed: bool
     built: NotRequired[Built]
-    reused: NotRequired[bool]
+    reused: NotRequired[bool]  # whether it was stored before, and was loaded
 
 
 class Candidate(TypedDict):
@@ -393,8 +393,8 @@ class Candidate(TypedDict):
 
     strategy: str
     estimated: Seconds
-    sources_at_once: Positive
-    bytes: Count
+    sources_at_once: Positive  # that are searched together
+    bytes: Count  # that its plan takes in addition to the graph
 
 
 class Measurement(TypedDict):
@@ -416,10 +416,10 @@ class Switch(TypedDict):
 class StrategyChoice(TypedDict):
     """The choice between strategies in a run, as ``scheduling.strategy_choice.StrategyChoice`` records it."""
 
-    first: str
+    first: str  # the strategy that was chosen by estimates
     candidates: Annotated[list[Candidate], Rule(min_length=1, max_length=64)]
-    measured: Annotated[list[Measurement], Rule(max_length=64)]
-    switches: list[Switch]
+    measured: Annotated[list[Measurement], Rule(max_length=64)]  # one per strategy
+    switches: list[Switch]  # in their order; the last one names the strategy of the next tasks
 
 
 # Requests to object stores by kind, and the bytes ``sent`` and ``received``, without those of the
@@ -442,7 +442,7 @@ class Manifest(TypedDict):
     fingerprint: Hash  # of the identity, see ``run_folder.compute_fingerprint``
     graph: GraphFacts
     device: str
-    strategy: str
+    strategy: str  # of the last tasks, if it was changed during the run
     # what was proved in place of a certificate of each search
     proved: NotRequired[Literal["labels"]]
     choice: NotRequired[StrategyChoice | None]
@@ -454,10 +454,10 @@ class Manifest(TypedDict):
     versions: dict[str, str]  # of Python and of packages, by name
     seconds: dict[str, Seconds]  # by step; of a shared run the sums over its processes
     parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
-    tables: Annotated[list[TableEntry], Rule(max_length=8)]
+    tables: Annotated[list[TableEntry], Rule(max_length=8)]  # files beside the parts
     failed: list[Failure]
-    retried: list[Retry]
-    traffic: NotRequired[Traffic]
+    retried: list[Retry]  # in the order in which that happened
+    traffic: NotRequired[Traffic]  # only if the run has asked an object store for something
     # of all results, see ``run_folder.compute_digest``; None until the run is done
     digest: Annotated[str, Rule(pattern="^[0-9a-f]{16}-[0-9a-f]{16}$")] | None
     ended_by: NotRequired[str]  # the error by which the run has failed
@@ -481,7 +481,7 @@ class Commit(TypedDict):
     traffic: NotRequired[Traffic]
     choice: NotRequired[StrategyChoice | None]
     tables: NotRequired[Annotated[list[TableEntry], Rule(max_length=8)]]
-    closed: NotRequired[Literal[True]]
+    closed: NotRequired[Literal[True]]  # only in the commit with which the run ends
 
 
 class ShardRecord(TypedDict):

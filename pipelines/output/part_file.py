@@ -281,7 +281,11 @@ def expand_sources(table: pa.Table) -> pa.Table:
 def _open_writer(
     file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders
 ) -> RowGroupWriter:
-    """Return a writer of rows with these columns, which encodes them as suits a kind of results."""
+    """Return a writer of rows with these columns, which encodes them as suits a kind of results.
+
+    ``file``: an open stream of pyarrow. ``schema``: of the tables that are written, whose
+    dictionary arrays stand for their values.
+    """
     types = {}
     for field in schema:
         types[field.name] = field.type

@@ -110,8 +110,8 @@ class ColumnChunk(NamedTuple):
 class EncodedGroup(NamedTuple):
     """A row group, as it is written."""
 
-    chunks: list[ColumnChunk]
-    order: list[int]  # positions of the columns by which the rows ascend
+    chunks: list[ColumnChunk]  # one per column, in the order of the schema
+    order: list[int]  # positions of the columns by which the rows ascend; empty if they do not
     rows: int
 
 
@@ -360,7 +360,11 @@ def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
 
 
 def _encode_by_pyarrow(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
-    """Encode a column, as a file in memory with one row group of this column."""
+    """Encode a column, as a file in memory with one row group of this column.
+
+    ``column``: an array of Arrow, chunked or not. ``field``: its name and type. ``options``: those
+    of pyarrow's writer, as ``Encoding.writer_options`` returns them.
+    """
     sink = pa.BufferOutputStream()
     table = pa.table([column], schema=pa.schema([field]))
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
@@ -530,7 +534,8 @@ def _encode_positions(
 ) -> _Runs:
     """Encode the positions in a dictionary of a column that repeats each value ``sizes`` times.
 
-    Pages have no statistics, which would hold values. ``example``: a column of such values.
+    Pages have no statistics, which would hold values: ``options`` are those of pyarrow's writer
+    without them. ``example``: a column of such values.
     """
     # A column of these integers has the same positions in its own dictionary.
     (name,) = options["use_dictionary"]

@@ -667,7 +667,10 @@ def is_whole(store: Store, entry: PartEntry | TableEntry) -> bool:
 
 
 def commit(store: Store, log: CommitLog, added: Any) -> bool:
-    """Add a commit to the log of a run; return False if the log is closed. Raises OutputError."""
+    """Add a commit to the log of a run; return False if the log is closed. Raises OutputError.
+
+    ``added``: entries of the commit by the keys of ``Commit``.
+    """
     try:
         with writing_to(store):
             return log.append(added)

@@ -198,8 +198,9 @@ def differing_table(store: Store, manifest: Manifest, name: str) -> str:
 
 
 def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
-    """Return what is wrong with the tables in a folder, by the folders of their logs. Raises as
-    ``differing_table``.
+    """Return what is wrong with the tables in a folder, by the folders of their logs.
+
+    Raises InputError: the packages of a format are not installed.
     """
     wrong: dict[str, str] = {}
     for name, form in TABLE_FORMATS.items():

@@ -99,6 +99,8 @@ def local_cache(place: str | Path) -> Path:
 def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
     """Copy a stored graph, or a folder within it, to a cache in a store.
 
+    ``place``: URL of the cache. ``folder``: where the graph is stored here. ``origin``: digest of
+    the input of the graph. ``within``: name of the folder in it to copy; "" for the whole graph.
     Metadata of a folder come after its other files, and those of the graph last: what has them is
     whole.
     """

@@ -48,7 +48,7 @@ def compare_iceberg(
     with temporary_folder() as folder:
         url = f"file://{folder}"
         make(url)
-        again = Store(type(store.path)(folder))  # with a Path of the text
+        again = Store(type(store.path)(folder))  # the name of the folder as a Path
         actual_log = _Table(
             lambda name: store.get(f"{ICEBERG_LOG}/{name}", MAX_BYTES), f"{address}/_iceberg"
         ).describe()

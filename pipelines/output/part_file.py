@@ -412,7 +412,8 @@ def checked_part(
             is_of_run = all(footer[key] == value for key, value in expected.items())
             if not is_of_run or unfit_columns(file.schema, layout.kind, graph):
                 return None
-            # its pages have checksums of their own
+            # No checksum of a source covers its predecessors. Their pages are read, too, and each
+            # has a checksum of its own.
             columns = [name for name in file.schema.names if name != "predecessor"]
             checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)
             rows = file.n_rows

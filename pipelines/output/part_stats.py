@@ -138,13 +138,14 @@ class GroupStats:
         """Add all sources of a group, by the ``distance`` column of their rows, of which each source
         has ``sizes``.
         """
+        # Edges are counted only where a search has returned the distances of all that it reaches.
         if group.offsets is None and query.output == "all":
             if is_rows(group.distance):
                 self.edges += [count_edges(graph, traversal) for traversal in group]
             else:
                 self.edges.append(group.distance.edges(graph.offsets))
 
-        # Rows without a distance are in no histogram.
+        # Rows without a distance, for which ``is_null`` is True, are in no histogram.
         values = to_host(distance.values)
         has_distance = np.ones(values.size, bool)
         if distance.is_null is not None:

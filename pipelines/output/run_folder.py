@@ -501,8 +501,10 @@ class OutputFolder:
         """Begin a shared run, unless another process has; return its manifest.
 
         ``before``: the manifest, if another process was seen to have begun the run.
-        ``may_be_there``: whether another process may have begun it meanwhile. Raises OutputError: as
-        ``check_folder``; or the other process has another version, which may write other bytes.
+        ``may_be_there``: whether another process may have begun it meanwhile.
+
+        Raises OutputError: the manifest that is there cannot be read, or has another format; or the
+        other process has another version, which may write other bytes.
         """
         manifest = before
         if manifest is None:

@@ -107,6 +107,7 @@ class Prover:
         if self._are_integers:
             self.dtype = np.dtype(np.int64)
         self.unreached = unreached_value(self.dtype)
+        # Sources without predecessors wait until so many are certified together.
         source_bytes = max(1, graph.n_vertices * self.dtype.itemsize)
         self._max_waiting = max(1, min(64, BATCH_BYTES // source_bytes))
         self._waiting: list[tuple[str, results.Traversal]] = []  # sources without predecessors
@@ -420,7 +421,10 @@ class Part:
 
     def _make_traversal(self, source: int, pieces: list[list[Any]]) -> results.Traversal:
         """Return the rows of one source as arrays over all vertices; add a fault if vertices do not
-        ascend. ``pieces``: see ``_iter_sources``.
+        ascend.
+
+        ``pieces``: per table that has rows of the source, arrays of its vertices, its distances
+        and, if the kind has them, its predecessors.
         """
         prover = self._prover
         n = self._graph.n_vertices
@@ -429,7 +433,7 @@ class Part:
         if prover.result_kind.has_predecessors:
             predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype)
 
-        last = -1
+        last = -1  # the vertex of the row before; a row is wrong if its own is not larger
         for vertices, distances, *predecessors in pieces:
             is_wrong = np.diff(vertices, prepend=last) <= 0
             if is_wrong.any():

@@ -112,6 +112,7 @@ def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
     columns = [plain_column(table, name) for name in names]
     if not all(is_text(column.type) for column in columns):
         return table
+    # Without rows (``min_count=0``) all texts are integers.
     if not all(
         pc.all(pc.match_substring_regex(column, _INTEGER), min_count=0).as_py()
         for column in columns

@@ -212,7 +212,7 @@ def _integers_in_text(where: str, column: pa.Array) -> pa.Array:
     """
     trimmed = pc.utf8_trim_whitespace(column)
     are_integers = pc.match_substring_regex(trimmed, _INTEGER)
-    if not pc.all(are_integers, min_count=0).as_py():
+    if not pc.all(are_integers, min_count=0).as_py():  # true of a column without rows
         row = pc.index(are_integers, False).as_py()
         value = column[row].as_py()[:40]
         raise UnknownVertexError(
@@ -253,8 +253,10 @@ def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
 
 
 def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the table of ``--pairs`` and its columns of origins and destinations; see
-    ``read_given_table``.
+    """Return the table of ``--pairs`` and the names of its columns of origins and destinations.
+
+    Raises InputError: the file cannot be read, it is not sure which columns these are, or a column
+    has the name of one that the result adds.
     """
     path = str(settings.pairs)
 

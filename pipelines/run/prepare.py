@@ -386,7 +386,8 @@ def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
     """Plan within a worker's share of the memory of the host; return the request with that share,
     and the plan.
 
-    Half of what is free is for the plans of all workers, and the rest for all else.
+    Half of what is free is for the plans of all workers, and the rest for all else. Raises
+    CapacityError, which names ``--workers`` if the settings do: no plan fits into that share.
     """
     spare = available_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)

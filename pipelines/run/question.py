@@ -293,8 +293,8 @@ def make_identity(
 ) -> Identity:
     """Return everything that determines the content of the parts.
 
-    ``fingerprint``: that of the graph. ``sources``: their ids. ``partitions``: those of a
-    ``Layout``.
+    ``fingerprint``: that of the graph. ``sources``: their ids, in the order of the parts.
+    ``partitions``: number of sources by the folder of their parts; None if all are in one folder.
     """
     identity: Any = {
         "graph": fingerprint,

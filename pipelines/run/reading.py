@@ -98,7 +98,8 @@ def _find_or_read(
 ) -> PlacedGraph:
     """Return a graph from the cache or from ``stored``, or else read the edge list.
 
-    The arguments are those of ``obtain_graph``.
+    ``origin``: digest of its inputs, "" if they cannot be recognized later. ``stored``: folder in
+    which an interrupted run may have left it. ``in_memory``: the graph itself, if a caller gave it.
     """
 
     def read() -> Graph:

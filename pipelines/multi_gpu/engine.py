@@ -245,7 +245,7 @@ class MgEngine:
         graph = self._graph
         load = make_load(prepared)
 
-        # Estimates per GPU. A partition has the source of each edge, too, of up to 8 bytes.
+        # Estimates per GPU. A partition has the tail of each edge, too, of up to 8 bytes.
         edge_bytes = -(-(graph.nbytes + 8 * graph.n_edges) // self._cugraph.n_workers)
         memory = {"edges": edge_bytes, "cuGraph's graph": edge_bytes}
         memory["traversal"] = load.state_bytes

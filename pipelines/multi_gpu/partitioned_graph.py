@@ -331,7 +331,12 @@ def _join(*pieces: Any, n_vertices: int) -> Any:
 
 
 def _range_failures(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
-    """Return what violates the rules C1, of the source, and C2, of the range of distances."""
+    """Return what violates the rules C1, of the source, and C2, of the range of distances; empty if
+    nothing does.
+
+    Hops are -1 (unreached), or from 0 to the limit. Weighted distances are ``inf`` (unreached), or
+    from 0.0 to the limit, and never -0.0.
+    """
     if distance[source] != 0:
         return {"C1": f"the distance of the source to itself is {distance[source]}"}
     if distance.dtype.kind == "i":

@@ -147,6 +147,8 @@ class StrategyChoice:
         if self._trial or left <= 0:
             return None
         current = self.strategy
+        # How many batches come next is dropped: a trial has its size, and ``TaskSizer`` sizes
+        # others.
         name, _ = self._choice.next(current, left)
         if name == current:
             return None

@@ -318,7 +318,7 @@ class WorkerProcesses(BatchExecutor):
         """Start a template in place of the one that was there."""
         self._end_template()
         self._control, templates_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with templates_end:
+        with templates_end:  # closed here at the end, so that the template alone has it
             number = templates_end.fileno()
             program = _PROGRAM.format(path=sys.path, module=_TEMPLATE, descriptor=number)
             # In a group of its own, which Ctrl-C does not reach.

@@ -235,6 +235,9 @@ def _synchronized_time(device: str) -> float:
 def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, Any]:
     """Search from all sources with this library and the baseline, and compare every distance;
     return the facts of the comparison.
+
+    ``sources``: array of vertex numbers, at least one. Each library first searches once without
+    being measured.
     """
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
@@ -314,7 +317,9 @@ def _describe_machine(device: str) -> dict[str, Any]:
 
 
 def _format_table(facts: dict[str, Any]) -> list[str]:
-    """Return the lines of the comparison as text for people."""
+    """Return the lines of the comparison as text for people; ``facts``: as ``_compare`` returns
+    them.
+    """
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"

@@ -98,7 +98,7 @@ _CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warnin
 class Finding:
     """One row of the table."""
 
-    name: str
+    name: str  # of what was examined
     works: bool
     detail: str  # its version, or why it does not work
     advice: str = ""  # what to do if it does not work
@@ -109,7 +109,8 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
     """Run code in another Python; return the finding, with its last line of output or in words why
     it fails.
 
-    ``name``, ``advice``, ``needed``: as of ``Finding``.
+    ``name``: that of the row. ``advice``: what to do if the code fails. ``needed``: whether the job
+    on the CPU depends on it.
     """
     try:
         done = subprocess.run(

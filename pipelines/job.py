@@ -565,6 +565,7 @@ def _read_graph(
         raise InputError(
             f"result={kind.name!r} needs a graph that knows its rows; build it with edge_ids=True"
         )
+    # The settings of the run say of the graph what it is, and that it stays where it is.
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]

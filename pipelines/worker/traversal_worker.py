@@ -426,7 +426,7 @@ class TraversalWorker:
                 rows = traverser.rows_of_batch(batch, clock)
                 summary = self._write_part(batch.part, rows, heartbeat, encoders)
         except BaseException as error:
-            batch.pieces.close(error)
+            batch.pieces.close(error)  # or the thread that searches would wait for capacity
             raise
         finally:
             encoders.abandon()

@@ -19,6 +19,8 @@ _KUBERNETES_INDEX = "JOB_COMPLETION_INDEX"
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:
     """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the
     environment.
+
+    Where ``merge_settings`` has put I/N in the place of auto, ``environment`` may be empty.
     """
     if text is None:
         return None

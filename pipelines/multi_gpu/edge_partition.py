@@ -258,7 +258,7 @@ def check(partition: EdgeArrays, distance: np.ndarray, limit: float | None) -> C
     if limit is not None:
         is_within = is_within & (edges.along <= as_distance(limit, edges.along.dtype))
     is_shorter = edges.along < edges.head
-    if distance.dtype.kind == "i":
+    if distance.dtype.kind == "i":  # -1 is less than all hops, and an edge would shorten it
         is_shorter |= edges.head == UNREACHED
     longer = is_within & is_shorter
     overflows = is_within & (edges.along == np.inf)

@@ -149,7 +149,7 @@ class _Plan:
                 distance[vertices] = np.where(
                     theirs == sentinel(theirs.dtype), unreached, theirs.astype(dtype, copy=False)
                 )
-        if limit is not None:
+        if limit is not None:  # cuGraph may return vertices beyond it
             distance[~at_most(distance, limit)] = unreached
         return distance
 

@@ -184,7 +184,7 @@ class MatrixWriter:
         earlier = None
         if self._writer is not None:
             self._end()
-            # swept if this process dies
+            # a name that ``run_folder.LEFT`` has, so that it is deleted if this process dies
             earlier = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")
             os.replace(self._path, earlier)
 

@@ -323,6 +323,7 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
             raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
         runs = [_find_runs(chunk) for chunk in column.chunks if len(chunk)]
         values = pa.concat_arrays([values for values, _ in runs])
+        # A dictionary has each value once, so that no value may have two runs.
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
             sizes = tuple(size for _, sizes in runs for size in sizes)
             return _encode_runs(values, sizes, field, encoding)

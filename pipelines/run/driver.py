@@ -285,7 +285,7 @@ class _Run:
             # The missing parts, and the end of the run.
             try:
                 if earlier is not None and not is_shared and batches.nothing_is_missing(earlier):
-                    folder.manifest = earlier  # it is complete, and nothing is written
+                    folder.manifest = earlier  # the run is complete, and its manifest stays
                 else:
                     batches.run(engine.answer)
             finally:

@@ -354,7 +354,7 @@ class Window:
         # Give up the source, or all sources of the batch.
         sources = None if source is None else [source]
         self._observer.failed(part, sources, f"{why} ({n_failures} times)")
-        if source is not None:
+        if source is not None:  # the others of the batch are left
             self._given_up[part].add(source)
             self._retry_alone.append(part)
 

@@ -177,7 +177,8 @@ class WorkerMonitor:
         """Return the workers whose progress is the same for longer than the deadline, with their
         tasks.
 
-        ``processing``: keys of the tasks that each worker has, also of other runs.
+        ``processing``: keys of the tasks that each worker has, also of other runs. ``deadline`` in
+        seconds, and ``now`` in those of ``time.monotonic``.
         """
         by_key = {future.key: (future, task) for future, task in in_flight.items()}
         latest: dict[str, tuple[Progress | None, float]] = {}
@@ -193,6 +194,7 @@ class WorkerMonitor:
             last_progress, since = self._last_progress.get(worker, (None, now))
             if progress != last_progress:
                 since = now
+            # A worker that hangs is forgotten, since it is restarted: its time begins anew.
             if tasks and now - since > deadline:
                 hung.append((worker, tasks))
             else:

@@ -129,7 +129,8 @@ class BatchTraverser:
         # A plan with one candidate returns before its last kernel has ended. Measured times need a
         # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
-        # makes rows of distances in host memory; whether that is how this result is made
+        # Rows of this result are made of distances in host memory, by ``_host_rows``, or else where
+        # the search runs.
         self._host_rows = HOST_ROWS[request.kind.written_as](graph)
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 

@@ -424,6 +424,7 @@ class OutputFolder:
             self._shards = [str(shard)]
         # The first commits of the shards are spread evenly over an interval.
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
+        # when the next commit is due, in seconds of ``time.monotonic``
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
     def __enter__(self) -> OutputFolder:

@@ -110,6 +110,7 @@ class InProcessExecutor(BatchExecutor):
         self._run = run
         self._is_watched = is_watched
         self._is_unusable = is_unusable
+        # tasks that no thread has begun; None ends the thread that takes it
         self._queue: SimpleQueue[LocalFuture | None] = SimpleQueue()
         # Tasks that have not ended, by their numbers. Threads share both without a lock: each use is
         # one step under the GIL.

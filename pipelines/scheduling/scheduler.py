@@ -73,6 +73,7 @@ class Window:
         self._token = uuid.uuid4().hex[:8]
         self._n_submitted = 0  # tasks
         self._in_flight: dict[BatchFuture, Task] = {}  # in the order of submission
+        # tasks that have ended, also cancelled ones; other threads put them there
         self._finished: queue.SimpleQueue[BatchFuture] = queue.SimpleQueue()
         # Batches that are not in flight: to be run in any task, each alone source by source, or
         # together with those that they were lost with.

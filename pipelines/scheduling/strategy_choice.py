@@ -59,7 +59,8 @@ class StrategyChoice:
                 group = min(group, batch_size)
             self._trial_sizes[candidate.name] = -(-_TRIAL_GROUPS * group // batch_size)
 
-        # A unit of the choice is a batch: estimates are multiples of its seconds.
+        # A unit of the choice is a batch, and so is a group of it (1): estimates are multiples of
+        # the seconds of one.
         estimates = {
             name: functools.partial(operator.mul, seconds)
             for name, seconds in self._seconds.items()

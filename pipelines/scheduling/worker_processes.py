@@ -178,7 +178,7 @@ class WorkerProcesses(BatchExecutor):
         # an item after each change of which ``give`` must know
         self._changes: SimpleQueue[None] = SimpleQueue()
         self._worker: ProcessWorker | None = None  # that each process gets a copy of
-        self._batches_of: Callable[[Task], Any] = lambda _: None
+        self._batches_of: Callable[[Task], Any] = lambda _: None  # until ``give``
         self._errors: list[BaseException] = []  # of loading
         self._waiting: deque[LocalFuture] = deque()  # tasks that no worker has yet
         self._deaths = 0  # of workers one after another, before one of them was ready

@@ -96,7 +96,7 @@ class Prover:
         self._findings = findings
         self.most_rows = graph.n_vertices
         self.limit = question.limit
-        self._limits = question.limits
+        self._limits = question.limits  # of each source; None if ``limit`` is that of all
         self.algorithm = question.algorithm
         self.result_kind = question.kind
         self.column_dtype = ALGORITHMS[self.algorithm].result_dtype(graph)
@@ -188,7 +188,7 @@ class Part:
         self._path = path
         self._entry = entry
         self._layout = layout
-        self._number = part_number(entry["file"]) or 0
+        self._number = part_number(entry["file"]) or 0  # that the footer must state
         self._prover = prover
         self._findings = findings
         self._graph = prover.graph

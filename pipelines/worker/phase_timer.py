@@ -20,7 +20,7 @@ class PhaseTimer:
         self.seconds = dict.fromkeys(
             ("load", "compile", "traverse", "certify", "rows", "write"), 0.0
         )
-        self._started = time.perf_counter()
+        self._started = time.perf_counter()  # of ``elapsed``
         self._nested = 0.0  # seconds of nested phases that have ended since the current phase began
         self._nested_compiled = 0.0  # of them, those of compiling
 

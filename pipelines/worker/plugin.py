@@ -43,7 +43,7 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
     def __init__(self, work: Work, name: str):
         super().__init__(work)
         self.name = name
-        self._sends_heartbeats = False
+        self._sends_heartbeats = False  # whether they are events in place of files
 
     async def setup(self, worker: Worker) -> None:
         """Load the graph in a worker, with scratch space of its own where no folder is shared."""
@@ -99,7 +99,7 @@ class EventHeartbeat(Heartbeat):
         self._isolate = isolate
         self._worker = get_worker()
         self._task = self._worker.get_current_task()
-        self._place: _Place = (-1, None, None)
+        self._place: _Place = (-1, None, None)  # the last one that was sent; none yet
 
     def __enter__(self) -> EventHeartbeat:
         """Send nothing: the driver has no file of a task that has not begun."""

@@ -125,7 +125,7 @@ class TraversalWorker:
         self.work = work
         self.address = address
         self.loaded: Loaded | None = None
-        self._threads = work.threads
+        self._threads = work.threads  # of kernels; in Dask ``setup`` replaces 0 by the worker's
         # seconds of loading and planning, and of compiling meanwhile, until a batch reports them
         self._load_seconds = 0.0
         self._compile_seconds = 0.0

@@ -107,6 +107,7 @@ class Writers:
             n_threads + _STORING_THREADS, thread_name_prefix="kepler-writer"
         )
         self._helpers = ThreadPoolExecutor(n_threads, thread_name_prefix="kepler-encoder")
+        # holds the lock of both counts below; notified when a piece is no longer in flight
         self._changed = threading.Condition()
         self._n_pieces = 0  # in flight: from before they are made until their rows are taken
         self._n_groups = 0  # row groups that are being encoded, or wait to be written

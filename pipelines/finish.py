@@ -53,7 +53,7 @@ def parser() -> OnceParser:
         help="make the parts a table of Delta Lake or Apache Iceberg, by metadata beside them: no file is rewritten; "
         "the run need not be in shards",
     )
-    add_tables(result)
+    add_tables(result)  # tables of the run that have been moved, --json and --debug
     return result
 
 

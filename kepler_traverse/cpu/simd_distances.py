@@ -176,7 +176,9 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
     """Return a bit for each source whose hop count of ``v`` is not one more than the smallest of
     its neighbors.
 
-    ``edges`` begins with offsets and neighbors. Hop counts are unsigned; the unreached have the
+    The certificate of many searches looks at the vertices that have such a bit, which that of a
+    source at its own vertex is. ``edges`` begins with offsets and neighbors, the tails of the edges
+    to each vertex. Hop counts are unsigned; the unreached have the
     largest number, and what is beyond the limit, one for all sources, counts as unreached.
     """
 

@@ -153,7 +153,7 @@ def _read_lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
     for name in group:
         values = group[name]
         if len(getattr(values, "shape", None) or ()) == 1:
-            require_memory(path, values.size, 1)
+            require_memory(path, values.size, n_matrices=1)
             lookups[name] = np.asarray(values)
     return lookups
 

@@ -88,10 +88,10 @@ class RowSelection:
 def select_rows(
     table: Any, columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to all rows of a file and read the directions, in columns under their own
-    names.
+    """Apply the filter to all rows of a file, and read the directions of those that it leaves.
 
-    Return the int64 numbers of the rows for which the filter is true, and their int8 directions;
+    ``table`` has the columns under the names that they have in the file; ``columns`` says which is
+    which. Return the int64 numbers of the rows for which the filter is true, and their int8 directions;
     None without a filter, or without a column of directions. EdgeListError if the filter cannot be
     evaluated, or a value is no direction.
     """

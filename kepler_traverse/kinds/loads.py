@@ -237,6 +237,8 @@ def columns_of_cells(
 ) -> dict[str, Column]:
     """Return the columns that say what cells are, given by their numbers.
 
+    ``of``: "edges", "vertices" or "pairs"; ``pairs`` is the table of pairs if it is "pairs".
+
     They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows
     its rows.
     """
@@ -245,7 +247,8 @@ def columns_of_cells(
             "source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)),
             "target": pairs.lists.vertices,
         }
-        # ``pairs`` are grouped by origin: the place of each row of the table there
+        # ``pairs.rows`` has, for each pair in the order of origins, its row of the table; the
+        # inverse has the place of each row.
         position = np.argsort(pairs.rows)[cells]
         ends = {
             name: Column.of_vertices(graph, vertices[position])

@@ -21,7 +21,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     summary = summary_of_levels(counts)
     reached, farthest, total, harmonic = summary.T
     values = {"reached": reached, "farthest": farthest, "total": total, "harmonic": harmonic}
-    return SourceRecords(values, np.ones(len(summary), np.int64))
+    return SourceRecords(values, np.ones(len(summary), np.int64))  # one record per source
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:

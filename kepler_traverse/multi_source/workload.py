@@ -173,14 +173,17 @@ def _find_for_one_source(
     work: Workload, fitting: Sequence[MultiSourceStrategy]
 ) -> list[MultiSourceStrategy]:
     """Return the strategies that are better than a search for one source, without a survey, which
-    would take longer than it could save.
+    would take longer than it could save. Empty: a search for one source is best.
     """
     query = work.query
+    # The strategies over hierarchies answer from hub labels where there are some.
     over_hierarchy = [each for each in fitting if "hierarchy" in each.needs]
     if over_hierarchy and work.labels is not None:
         return over_hierarchy
+    # Short searches end at the nearest targets, and no search for one source does.
     if query.nearest is not None:
         return [each for each in fitting if each.name == "short_search" and each.device == "cpu"]
+    # Strategies that find paths search from pair to pair, which pays for few targets.
     if query.has_target_lists and query.targets_per_source <= FEW_PATHS:
         return [each for each in fitting if each.finds_paths]
     return []

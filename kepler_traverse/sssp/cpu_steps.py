@@ -338,6 +338,9 @@ def _point_to_nearer(next_chunk, n_chunks, edges, predecessors):
 def _list_resolved(predecessors, queue):
     """Make the vertices that have a predecessor layer 0, and write them to the queue; return how
     many there are.
+
+    A vertex is resolved if it has a predecessor. Vertices to which only edges of weight 0 lead get
+    theirs layer by layer: those of layer n + 1 from vertices of layer n.
     """
     predecessor = predecessors.predecessor
     layer = predecessors.layer

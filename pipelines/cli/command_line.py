@@ -155,7 +155,9 @@ def add_option(group: Any, option: Option) -> None:
 
 
 def _add_switch(group: Any, option: Option) -> None:
-    """Add the two flags of a setting that is on or off."""
+    """Add the two flags of a setting that is on or off; ``Once`` stores whether it was
+    ``option.flag`` that was given.
+    """
     off = "--no-" + option.flag[2:]
     if option.key == "directed":
         off = "--undirected"

@@ -231,7 +231,7 @@ def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     # The manifest is merged as if it were the first commit; keys of commits alone are left out.
     common = ("parts", "failed", "retried", "seconds", "tables", "traffic")
     known: Any = {key: value for key, value in manifest.items() if key in common}
-    merged: Any = merge_commits((known, *commits), "")
+    merged: Any = merge_commits((known, *commits), writer="")
     for key in ("writer", "lost", "shards"):
         merged.pop(key, None)
 

@@ -149,6 +149,8 @@ def find_graph(
     """Return a graph from the cache; None if it does not exist, or is damaged. From a cache in a
     store, it is copied to this host.
 
+    ``place``: a folder, or the address of a store. ``origin``: the digest of the graph's input.
+
     Raises OutputError: other users can write to the cache, or the store cannot be read.
     """
     cache = local_cache(place)

@@ -280,7 +280,8 @@ def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
     """Return the columns besides ``pair`` of some part files, in the order of the rows of the table
     of pairs.
 
-    Raises ValueError: the parts do not hold each row of the table once.
+    Raises ValueError: the parts do not hold each of the rows 0 to n - 1 once, where n is the number
+    of their rows. Whether the table has n rows, the caller compares.
     """
     rows = rows_of_parts(parts)
     pairs = rows["pair"].to_numpy()  # row numbers in the table of pairs

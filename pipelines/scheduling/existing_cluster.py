@@ -99,16 +99,22 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
     name = f".shared.{token}.tmp"
     try:
         for folder in folders:
-            (folder / name).write_text(token)
+            _write_token(folder / name, token)
         problems = client.run(_unfitness, folders, name, token, device, url, on_error="return")
-    except OSError as error:
-        raise InputError(
-            f"{folders[0]}: this folder cannot be written to: {error.strerror}"
-        ) from None
     finally:
         for folder in folders:
             (folder / name).unlink(missing_ok=True)
     _refuse(problems)
+
+
+def _write_token(path: Path, token: str) -> None:
+    """Write a file in a folder; InputError if it cannot be written to."""
+    try:
+        path.write_text(token)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent}: this folder cannot be written to: {error.strerror}"
+        ) from None
 
 
 def refuse_small_workers(memories: dict[str, WorkerMemory], shared: int, own: int) -> None:

@@ -9,8 +9,8 @@
 #
 # Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv, or uses the Python that KEPLER_PYTHON names,
 # and installs nothing then: linters are not looked for there. All parts run, even after a failure, each for KEPLER_LIMIT
-# seconds at most (5,400 by default); the last lines and out/parts/summary.txt say what came of them. As many tests run at a
-# time as there are cores, or as KEPLER_WORKERS says.
+# seconds at most (5,400 by default); the last lines and out/parts/summary.txt say what came of them. One more
+# test runs at a time than there are cores, since some wait, or as many as KEPLER_WORKERS says.
 #
 # With --gpu first, the checks of a machine with GPUs in their place (scripts/ci/gpu.py), by the Python that KEPLER_PYTHON names,
 # or else by that of the active environment or of .venv, whichever has CuPy. Nothing is installed.
@@ -48,7 +48,7 @@ if [ "${1:-}" = --all ]; then
 fi
 environment $extras
 "$PYTHON" -c 'import os, shutil; shutil.rmtree("out/check", ignore_errors=True); os.makedirs("out/check")'
-WORKERS=${KEPLER_WORKERS:-$("$PYTHON" -c 'import os; print(max(2, len(os.sched_getaffinity(0))))')}
+WORKERS=${KEPLER_WORKERS:-$("$PYTHON" -c 'import os; print(1 + len(os.sched_getaffinity(0)))')}
 export OMP_WAIT_POLICY=passive
 COLOR=no
 [ ! -t 1 ] || COLOR=yes

@@ -112,7 +112,7 @@ def sort_distinct(numbers: np.ndarray) -> np.ndarray:
     ``numpy.unique`` collects them in a hash table, which takes 10 times as long for a million
     different ones. Integers of a range that is not much longer than the array are marked in it.
     """
-    if numbers.size:
+    if numbers.size and numbers.dtype.kind in "iu":  # those of floats are no places of an array
         low = numbers.min()
         n_between = int(numbers.max()) - int(low) + 1
         if n_between <= _PER_NUMBER * numbers.size:

@@ -238,9 +238,10 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
     """Return how many of the ``moved`` vehicles to shift, so that the path then costs as much as
     its base, or still more. It is found by halving.
 
-    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes too
-    far, and the next one as far back. With a power near 0, a link that gains its first flow is so steep
-    that the part may be as small as 1e-200. So halving ends where no number lies between its bounds.
+    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes
+    too far, and the next one as far back. With a power near 0, a link that gains its first flow is
+    so steep that the part may be as small as 1e-200. So halving ends where no number lies between
+    its bounds.
     """
     low = 0.0
     high = moved
@@ -253,7 +254,7 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
             moved = np.sqrt(max(low, _MIN_SHIFT)) * np.sqrt(high)
         else:
             moved = low + 0.5 * (high - low)
-        if moved <= low or moved >= high:
+        if not low < moved < high:  # also where costs are not numbers
             return low
 
 

@@ -66,7 +66,8 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
         negative_zero = int(patterns[1])
 
     key = np.uint64(secrets.randbits(64))
-    # per block a vertex, or an edge, with each kind of fault, -1 for none; and a sum of hashes
+    # Each block writes the number of a vertex or an edge with each kind of fault, or -1, and a sum
+    # of hashes.
     faults = np.full((_BLOCKS, 3), -1, np.int64)
     balance = np.zeros(_BLOCKS, np.uint64)
     rules = _Rules(infinity, negative_zero, is_float, key, both_ways)

@@ -197,12 +197,14 @@ class EdgeColumns:
         differing = set(self.durations) ^ set(first.durations)
         if differing:
             role = min(differing)
-            with_durations, other = file, first_file
+            in_seconds = file
+            in_numbers = first_file
             if role in first.durations:
-                with_durations, other = first_file, file
+                in_seconds = first_file
+                in_numbers = file
             raise EdgeListError(
-                f"{with_durations}: column {shown(self.roles[role])} holds durations, which are read in seconds, and "
-                f"numbers in {other}; files read together must have one unit: cast the column in one of them",
+                f"{in_seconds}: column {shown(self.roles[role])} holds durations, which are read in seconds, and "
+                f"numbers in {in_numbers}; files read together must have one unit: cast the column in one of them",
                 column=role,
             )
 

@@ -145,8 +145,8 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     """
     n = graph.n_vertices
     k = len(distance)
-    # Per vertex and lane a level of one byte and a double, and per vertex a word of lanes; and at
-    # most the sums of chunks.
+    # Each vertex has one level (1 byte) and one value (8 bytes) per lane, and one word of lanes.
+    # Sums of chunks are added, at most two bytes per edge.
     bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
     at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))

@@ -31,6 +31,7 @@ import numpy as np
 from kepler_traverse import plan_sssp
 from scripts import reports
 from scripts.bench.libraries import LIBRARIES, Rows
+from scripts.ci.gpu import ONLY_IF_NAMED, STAGES
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.page import page
 from scripts.measure.environment import PYTEST, commit, machine
@@ -191,6 +192,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def gpu_check_of(record: dict) -> dict:
     """Return what the page says of a record of ``check.sh --gpu``: processes per stage, and works."""
+    lacking = set(STAGES) - set(ONLY_IF_NAMED) - {row["stage"] for row in record["rows"]}
+    if lacking:
+        raise SystemExit(
+            f"the check has not run the stages {', '.join(sorted(lacking))}; run all of them"
+        )
     stages: dict[str, dict[str, int]] = {}
     for row in record["rows"]:
         counts = stages.setdefault(row["stage"], dict.fromkeys(("passed", "failed", "not run"), 0))

@@ -88,6 +88,9 @@ def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a
     assert counts["groups"] == {"passed": 1, "failed": 0, "not run": 0}
     assert counts["sanitize"] == {"passed": 0, "failed": 1, "not run": 0}
     assert counts["parity"] == {"passed": 0, "failed": 0, "not run": 1}
+    some = [row for row in record["rows"] if row["stage"] != "groups"]
+    with pytest.raises(SystemExit, match="groups"):
+        gpu_check_of(record | {"rows": some})
     assert "what went wrong" in capfd.readouterr().out
     assert gpu.main(["multi", "speed"]) == 0
     assert list(outcomes(tmp_path)[0]) == ["multi", "speed"]

@@ -184,8 +184,8 @@ class WholeCosts(NamedTuple):
     leaves_out: bool
 
     def write_distances(self, sums: np.ndarray, distances: np.ndarray) -> bool:
-        """Write sums of costs along shortest paths in the unit of the links, infinite where there is
-        none. Return whether there are all.
+        """Write sums of costs along shortest paths in the unit of the links, infinite where there
+        is none. Return whether there are all.
         """
         return scale_sums(sums, (self.n_bits, self.shift), UNREACHED, distances)
 

@@ -219,8 +219,8 @@ class Curvature(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def add_up_curvature(following, last, before, side, step):
-    """Return the ``Curvature`` of flows of shape (n_classes, n_links), added in order, which NumPy does
-    not promise.
+    """Return the ``Curvature`` of flows of shape (n_classes, n_links), added in order, which NumPy
+    does not promise.
 
     ``step``: the part that the last direction has of the mixed one.
     """

@@ -204,9 +204,9 @@ def evaluate(next_item, n_items, flow, costs, cost, slope):
 
 @njit(cache=True, nogil=True)
 def evaluate_again(next_item, n_items, class_flow, costs, loads, is_finite):
-    """Bring ``loads`` (see ``path_flows.Loads``) from other flows to those of shape (n_classes, n_links).
-    A link whose flow is the same keeps its cost. Write per block of ``BLOCK`` links whether all costs
-    are numbers that float64 holds.
+    """Bring ``loads`` (see ``path_flows.Loads``) from other flows to those of shape (n_classes,
+    n_links). A link whose flow is the same keeps its cost. Write per block of ``BLOCK`` links
+    whether all costs are numbers that float64 holds.
     """
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -343,8 +343,8 @@ class Extent(NamedTuple):
 
 
 def measure_extent(values: np.ndarray, limit: float) -> Extent:
-    """Return how large values are, which are at least 0; the order of the sum does not depend on the
-    number of threads.
+    """Return how large values are, which are at least 0; the order of the sum does not depend on
+    the number of threads.
     """
     n_blocks = count_blocks(values.size)
     sums = np.empty(n_blocks)

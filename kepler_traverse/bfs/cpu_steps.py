@@ -202,7 +202,8 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
                     n_next += 1
                     if predecessor.size:
                         predecessor[v] = u
-                # Another vertex of the frontier has reached v in this level: the smallest one stays.
+                # Another vertex of the frontier has reached v in this level: the smallest one
+                # stays.
                 elif predecessor.size and distance[v] == level and u < predecessor[v]:
                     predecessor[v] = u
 

@@ -573,8 +573,8 @@ def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
 
 
 class _Findings(NamedTuple):
-    """What the passes over a traversal with predecessors have found (``check`` of ``single_cpu`` and
-    ``single_gpu``): numbers of vertices and edges, and the first vertex of some.
+    """What the passes over a traversal with predecessors have found (``check`` of ``single_cpu``
+    and ``single_gpu``): numbers of vertices and edges, and the first vertex of some.
     """
 
     n_roots: int  # vertices that are their own predecessor

@@ -26,8 +26,8 @@ from ..graph import Graph
 TILE_BYTES = 64
 
 C1, C2, C3, C4, C5 = range(5)
-# findings without a violation: by rule the number, and the positions of the source and the vertex of
-# an example
+# findings without a violation: by rule the number, and the positions of the source and the vertex
+# of an example
 NOTHING = np.zeros((5, 3), np.int64)
 
 

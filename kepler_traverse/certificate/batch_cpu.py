@@ -224,11 +224,11 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
 
 @njit(nogil=True, cache=True)
 def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
-    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4), without
-    tiles.
+    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4),
+    without tiles.
 
-    ``edges`` are those of the reversed graph. ``rows``, of shape (sources, n_vertices), has the keys
-    of each source.
+    ``edges`` are those of the reversed graph. ``rows``, of shape (sources, n_vertices), has the
+    keys of each source.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -303,9 +303,10 @@ def _compare(findings, lane, v, distance, smallest, limit, source_of):
     """Note a vertex whose distance is not the smallest over its in-neighbors: C3 if it is too
     large, C4 if it is too small.
 
-    ``findings``, output, are those of a chunk. ``smallest`` is the least distance that an edge brings
-    to ``v`` in the lane, ``limit`` that of the lane, and ``source_of`` the source of each lane. A
-    source needs no edge to explain its distance 0. Beyond the limit a vertex may be unreached.
+    ``findings``, output, are those of a chunk. ``smallest`` is the least distance that an edge
+    brings to ``v`` in the lane, ``limit`` that of the lane, and ``source_of`` the source of each
+    lane. A source needs no edge to explain its distance 0. Beyond the limit a vertex may be
+    unreached.
     """
     if v == source_of[lane]:
         if smallest < distance:
@@ -321,11 +322,11 @@ def _compare(findings, lane, v, distance, smallest, limit, source_of):
 def _clear_explained(incoming, outgoing, keys, unfounded):
     """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit.
 
-    An edge from u to v is exact in a lane if the distance of u and its weight add up to the distance
-    of v. ``keys``, of shape (n_vertices, lanes), are the distances. Bit i of ``unfounded[v]``, uint16,
-    is set while the distance of v in lane i is not known to follow from the source. What keeps its
-    bit breaks C5. ``incoming`` are the edges of the reversed graph, so that ``sources`` below are the
-    tails of edges, and ``outgoing`` those of the graph.
+    An edge from u to v is exact in a lane if the distance of u and its weight add up to the
+    distance of v. ``keys``, of shape (n_vertices, lanes), are the distances. Bit i of
+    ``unfounded[v]``, uint16, is set while the distance of v in lane i is not known to follow from
+    the source. What keeps its bit breaks C5. ``incoming`` are the edges of the reversed graph, so
+    that ``sources`` below are the tails of edges, and ``outgoing`` those of the graph.
     """
     in_offsets = incoming.offsets
     sources = incoming.targets

@@ -36,8 +36,8 @@ BLOCK = 256
 # edges per edge chunk; longer adjacency lists are split, so that several warps share a hub
 CHUNK = 512
 TILE = 64  # vertices whose distances a thread block transposes at once
-# What kernels find, int64: at 2 r the number of violations of the rule r, C1 to C4, and at 2 r + 1 the
-# place of an example; then the largest distance, and the vertices and lanes that C5 is open for
+# What kernels find, int64: at 2 r the number of violations of the rule r, C1 to C4, and at 2 r + 1
+# the place of an example; then the largest distance, and the vertices and lanes that C5 is open for
 _N_FINDINGS = 10
 _FARTHEST = 8
 _UNFOUNDED = 9
@@ -99,7 +99,8 @@ class _Checker:
         self._n_hubs, self._n_chunks = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the size and the findings of each block, those of hops after all blocks are checked.
+        """Yield the size and the findings of each block, those of hops after all blocks are
+        checked.
 
         Findings of hops stay on the GPU meanwhile, so that the host does not wait for each block.
         """
@@ -199,7 +200,8 @@ class _Checker:
         self._allocate_for(key_dtype, int(np.array(np.inf, dtype).view(key_dtype)))
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
-        # A set bit is a lane in which no strictly nearer vertex explains the distance of the vertex.
+        # A set bit is a lane in which no strictly nearer vertex explains the distance of the
+        # vertex.
         unfounded = cp.zeros(int(self._n), np.uint32)
         bounds = cp.asarray(np.array([bound(limit, dtype) for limit in limits], dtype))
         negative = np.int32(graph.has_negative_weights)
@@ -232,8 +234,8 @@ class _Checker:
         count the bits that stay: violations of C5.
 
         An edge is exact in a lane if the distance of its tail and its weight add up to the distance
-        of its head. ``unfounded``, uint32, has a bit per lane. Return the count, and lane and vertex
-        of an example.
+        of its head. ``unfounded``, uint32, has a bit per lane. Return the count, and lane and
+        vertex of an example.
         """
         reverse = self._reverse
         clear_kernel = self._kernel(_FOUND, dtype)

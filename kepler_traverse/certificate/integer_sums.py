@@ -55,8 +55,8 @@ def _note(findings, rule, vertex):
 def _check(edges, source, distance, limit, has_negative):
     """Return the number of violations and an example vertex for each rule, int64 of shape (5, 2).
 
-    ``distance`` is int64 of shape (n,), the largest integer where unreached. C3 to C5 are checked only
-    if C1 and C2 hold.
+    ``distance`` is int64 of shape (n,), the largest integer where unreached. C3 to C5 are checked
+    only if C1 and C2 hold.
     """
     findings = np.zeros((5, 2), np.int64)
     n = distance.size
@@ -72,7 +72,8 @@ def _check(edges, source, distance, limit, has_negative):
         return findings
 
     # True in ``is_tight``: an edge explains the distance. True in ``is_founded``: an edge from a
-    # strictly nearer vertex does, or a chain of edges that begins with such a one, or it is the source.
+    # strictly nearer vertex does, or a chain of edges that begins with such a one, or it is the
+    # source.
     is_tight = np.zeros(n, np.bool_)
     is_founded = np.zeros(n, np.bool_)
     is_founded[source] = True
@@ -92,9 +93,9 @@ def _check(edges, source, distance, limit, has_negative):
 def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
     """Note each edge that allows a shorter distance, and mark the vertices that an edge explains.
 
-    ``marks``: two bool arrays of shape (n,), output. True in the first: an edge explains the distance
-    of the vertex. True in the second: an edge from a strictly nearer vertex does. With negative
-    weights nearer vertices may form a cycle, so that the second stays as it is.
+    ``marks``: two bool arrays of shape (n,), output. True in the first: an edge explains the
+    distance of the vertex. True in the second: an edge from a strictly nearer vertex does. With
+    negative weights nearer vertices may form a cycle, so that the second stays as it is.
     """
     offsets = edges.offsets
     targets = edges.targets

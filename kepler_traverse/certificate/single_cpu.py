@@ -35,9 +35,9 @@ class Chunks(NamedTuple):
     """The chunks of vertices that threads take."""
 
     bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): the first vertex of each, and n
-    # int64 array of shape (n_chunks, 3), output, of each chunk. Of vertices: roots, those that break
-    # C2, and those reached. Of edges: vertices with an edge that breaks C3, vertices that an edge
-    # from their predecessor explains, and vertices that are no farther than their predecessor
+    # int64 array of shape (n_chunks, 3), output, of each chunk. Of vertices: roots, those that
+    # break C2, and those reached. Of edges: vertices with an edge that breaks C3, vertices that an
+    # edge from their predecessor explains, and vertices that are no farther than their predecessor
     counts: np.ndarray
 
     @classmethod
@@ -246,8 +246,8 @@ def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
 
 @njit(nogil=True, cache=True)
 def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
-    """Count per chunk the roots, the vertices that are out of range, and those reached, for weighted
-    distances.
+    """Count per chunk the roots, the vertices that are out of range, and those reached, for
+    weighted distances.
     """
     distance = result.distance
     predecessor = result.predecessor
@@ -333,7 +333,8 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
-        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their tails.
+        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their
+        # tails.
         sources = neighbors[first : offsets[end]]
         # Windows may begin before the first edge of the chunk, and end behind the last one.
         values = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
@@ -385,7 +386,8 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
         begin = bounds[chunk]
         end = bounds[chunk + 1]
         first = offsets[begin]
-        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their tails.
+        # What each edge of the chunk brings, in the order of the edges. ``sources`` are their
+        # tails.
         sources = neighbors[first : offsets[end]]
         chunk_weights = weights[first : offsets[end]]
         values = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)

@@ -48,7 +48,8 @@ def check(graph, result, limit) -> list[int]:
     types = (graph.targets.dtype, expected if is_weighted else np.float32)
     # 1 for each vertex whose distance an edge from its predecessor explains
     is_explained = cp.zeros(graph.n_vertices, np.uint8)
-    # The numbers that ``single_cpu.check`` returns. n stands where kernels take the smallest vertex.
+    # The numbers that ``single_cpu.check`` returns. n stands where kernels take the smallest
+    # vertex.
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     if is_weighted:
         entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)

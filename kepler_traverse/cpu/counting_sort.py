@@ -9,8 +9,8 @@ from .compiled import njit
 
 @njit(cache=True, nogil=True)
 def stable_order(keys, n):
-    """Return the order of keys from 0 to n - 1, in which equal ones stay as they are, and where each key
-    begins, both int64.
+    """Return the order of keys from 0 to n - 1, in which equal ones stay as they are, and where
+    each key begins, both int64.
     """
     offsets = np.zeros(n + 1, np.int64)
     for i in range(keys.size):

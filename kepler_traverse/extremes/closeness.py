@@ -240,8 +240,8 @@ class _Closeness:
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
         """Search from each of some vertices until it is proved to be behind the first k.
 
-        Return the vertices of which that is not proved, so that they need complete searches, and the
-        number of edges visited.
+        Return the vertices of which that is not proved, so that they need complete searches, and
+        the number of edges visited.
         """
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
         kth_value = float(self.values[-1])
@@ -326,9 +326,10 @@ class _Closeness:
     ) -> None:
         """Bound the closeness of the other vertices of the component by the distances from one.
 
-        ``least_sums`` has lower bounds of the sums of distances. With weights it has one per vertex.
-        Without, it has one per level, from which the degree of a vertex is still to be subtracted.
-        ``n_inside`` is the number of vertices that each vertex of the component reaches.
+        ``least_sums`` has lower bounds of the sums of distances. With weights it has one per
+        vertex. Without, it has one per level, from which the degree of a vertex is still to be
+        subtracted. ``n_inside`` is the number of vertices that each vertex of the component
+        reaches.
         """
         xp = self._xp
         if not self._weighted and self.graph.device == "cpu":
@@ -364,10 +365,10 @@ class _Closeness:
         n_until = xp.cumsum(counts)
         hops_until = xp.cumsum(counts * level)
         n_next = xp.append(counts[1:], 0)
-        # Of a vertex at a level: those at a level x beyond are x - level away at least. All but itself
-        # and its neighbors are 2 away at least. So those of the next level count once more, and those
-        # that this inequality does not bound count 2. Neighbors count 1 too much: that is the degree.
-        # In an undirected graph those at a level x before are level - x away at least.
+        # Of a vertex at a level: those at a level x beyond are x - level away at least. All but
+        # itself and its neighbors are 2 away at least. So those of the next level count once more,
+        # and those that this inequality does not bound count 2. Neighbors count 1 too much: that is
+        # the degree. In an undirected graph those at a level x before are level - x away at least.
         least_sums = (hops_until[-1] - hops_until) - level * (n_until[-1] - n_until) + n_next
         if self.graph.directed:
             return least_sums + 2 * n_until - 2
@@ -433,8 +434,8 @@ class _Closeness:
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
         """Return a bound of the closeness of each vertex by the number of walks of each length.
 
-        ``most`` bounds the number of vertices that it reaches, itself included. ``is_exact``, bool, is
-        True where it reaches exactly so many.
+        ``most`` bounds the number of vertices that it reaches, itself included. ``is_exact``, bool,
+        is True where it reaches exactly so many.
         """
         xp = self._xp
         graph = self.graph

@@ -386,8 +386,8 @@ class _Eccentricities:
         self.graph = searches.graph
         n = self.graph.n_vertices
         self.dtype = bound_dtype(self.graph, searches.algorithm)
-        # ``Searches`` returns float distances on the host, whatever the device of the graph: CuPy would
-        # treat subnormal numbers as 0. So their bounds are on the host, too.
+        # ``Searches`` returns float distances on the host, whatever the device of the graph: CuPy
+        # would treat subnormal numbers as 0. So their bounds are on the host, too.
         if self.dtype.kind == "f":
             self._xp = np
         else:
@@ -473,8 +473,8 @@ class _Eccentricities:
     def _undecided(self, wanted: set[str]) -> tuple[Array, Array]:
         """Return which vertices must still be decided, as two bool arrays of shape (n,).
 
-        In the first, True is a vertex that may have the largest eccentricity, in the second one that
-        may have the smallest, as far as the names in ``wanted`` depend on it.
+        In the first, True is a vertex that may have the largest eccentricity, in the second one
+        that may have the smallest, as far as the names in ``wanted`` depend on it.
         """
         low = self.out.low
         high = self.out.high
@@ -501,7 +501,8 @@ class _Eccentricities:
     ) -> None:
         """Search from vertices of large upper and of small lower bounds, half of them each.
 
-        ``may_be_largest`` and ``may_be_smallest``: the vertices among which to choose, None if none is undecided.
+        ``may_be_largest`` and ``may_be_smallest``: the vertices among which to choose, None if none
+        is undecided.
         """
         half = max(size // 2, 1)
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
@@ -616,8 +617,8 @@ def require_connected(
     """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)
-    # A search in each direction from any vertex shows it. Its distances are not needed: reading them
-    # raises the error.
+    # A search in each direction from any vertex shows it. Its distances are not needed: reading
+    # them raises the error.
     for backward in (False, True)[: 1 + component.directed]:
         for _ in searches.iter_distances(np.zeros(1, np.int64), backward):
             pass

@@ -32,8 +32,8 @@ _WASTE = 3
 class Searches:
     """Searches from vertices of a graph, in groups; ``count`` is their number.
 
-    ``certified``: whether each distance is certified before it is returned. ``_plans`` has a plan by
-    direction (True: in the reverse graph) and group size. ``_groups_save_time`` is None until
+    ``certified``: whether each distance is certified before it is returned. ``_plans`` has a plan
+    by direction (True: in the reverse graph) and group size. ``_groups_save_time`` is None until
     ``widest`` has estimated it.
     """
 

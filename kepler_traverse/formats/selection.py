@@ -91,9 +91,9 @@ def select_rows(
     """Apply the filter to all rows of a file, and read the directions of those that it leaves.
 
     ``table`` has the columns under the names that they have in the file; ``columns`` says which is
-    which. Return the int64 numbers of the rows for which the filter is true, and their int8 directions;
-    None without a filter, or without a column of directions. EdgeListError if the filter cannot be
-    evaluated, or a value is no direction.
+    which. Return the int64 numbers of the rows for which the filter is true, and their int8
+    directions; None without a filter, or without a column of directions. EdgeListError if the
+    filter cannot be evaluated, or a value is no direction.
     """
     condition = options.row_filter
     if condition is None:

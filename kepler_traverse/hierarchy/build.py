@@ -72,8 +72,8 @@ def find_unit(weights: np.ndarray) -> float | None:
         part = weights[begin : begin + _WEIGHTS_AT_ONCE]
         part = part[part != 0].astype(np.float64)
         if part.size:
-            # The lowest bit of a float that is set is the largest power of two that it is a multiple
-            # of. Its 53 digits, as an integer, show that bit.
+            # The lowest bit of a float that is set is the largest power of two that it is a
+            # multiple of. Its 53 digits, as an integer, show that bit.
             mantissa, exponent = np.frexp(part)
             digits = (mantissa * 2.0**53).astype(np.int64)
             lowest_bit = (digits & -digits).astype(np.float64)

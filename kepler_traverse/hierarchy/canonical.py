@@ -49,8 +49,8 @@ class Entries(NamedTuple):
     # left: int32 array. Of a shortcut that passes v: the entry downward of the edge to v. ``EDGE``
     # for an edge of the graph, _NO_PARTS while nothing is known
     left: np.ndarray
-    # right: int32 array. Of a shortcut that passes v: the entry upward of the edge from v. Of an edge
-    # of the graph: its position in the reversed graph
+    # right: int32 array. Of a shortcut that passes v: the entry upward of the edge from v. Of an
+    # edge of the graph: its position in the reversed graph
     right: np.ndarray
 
 
@@ -225,10 +225,9 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 def _find_edges(offsets, sources, lengths, position, place, paths):
     """Mark the entries that are edges of the graph, with their positions in the reversed graph.
 
-    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex, with their
-    tails.
-    ``place``, int32 of shape (n,), is -1 before and after: meanwhile it has the entry downward from
-    each position to the head.
+    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex, with
+    their tails. ``place``, int32 of shape (n,), is -1 before and after: meanwhile it has the entry
+    downward from each position to the head.
     """
     up = paths.up
     down = paths.down

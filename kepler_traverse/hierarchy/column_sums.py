@@ -45,8 +45,8 @@ class Swept(NamedTuple):
 
 
 class AddedUp(NamedTuple):
-    """What the edges and shortcuts of a hierarchy add to the sum of a column; int32 arrays if no sum
-    exceeds that, else int64.
+    """What the edges and shortcuts of a hierarchy add to the sum of a column; int32 arrays if no
+    sum exceeds that, else int64.
     """
 
     up: np.ndarray  # of each entry upward
@@ -164,8 +164,8 @@ class _Part:
     ) -> None:
         """Write the distances and the sums of a column at the targets of each source.
 
-        ``column`` is its number. ``lists`` are ``TargetLists``; ``distance`` and ``total``, int64, have
-        one entry per target of them.
+        ``column`` is its number. ``lists`` are ``TargetLists``; ``distance`` and ``total``, int64,
+        have one entry per target of them.
         """
         canonical = self._canonical
         dtype = distance.dtype

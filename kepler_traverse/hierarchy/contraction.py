@@ -282,11 +282,11 @@ def _find_witnesses(source, avoided, search, reach, work, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
     witnessed goals lose their mark.
 
-    ``search`` is a ``Search``, ``reach`` a ``Reach``, and ``work`` the row of a ``Workspace`` that this
-    thread has. ``avoided`` is the vertex that is contracted, and ``now`` the number of this search in
-    ``Workspace.marks``, which the caller has set for the goals. A tentative distance is enough: it
-    is the length of a path. Lists are sorted by weight, so that the first edge that is too long
-    ends a scan.
+    ``search`` is a ``Search``, ``reach`` a ``Reach``, and ``work`` the row of a ``Workspace`` that
+    this thread has. ``avoided`` is the vertex that is contracted, and ``now`` the number of this
+    search in ``Workspace.marks``, which the caller has set for the goals. A tentative distance is
+    enough: it is the length of a path. Lists are sorted by weight, so that the first edge that is
+    too long ends a scan.
     """
     chosen = search.chosen
     begin = search.ahead.begin
@@ -355,9 +355,9 @@ def _take_workspace(search):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _contract(v, search, work, shortcuts, at, emits):
-    """Find the shortcuts that contracting ``v`` needs. Return the place behind the last of them, and
-    the number of edges of the graph that they stand for. In that number an edge that is joined counts
-    as ``_LONG`` at most.
+    """Find the shortcuts that contracting ``v`` needs. Return the place behind the last of them,
+    and the number of edges of the graph that they stand for. In that number an edge that is joined
+    counts as ``_LONG`` at most.
 
     If ``emits``, the shortcuts are written to ``shortcuts`` from ``at`` on. Else they are only
     counted.
@@ -400,8 +400,8 @@ def _contract(v, search, work, shortcuts, at, emits):
                 marks[w, _GOAL] = now
                 marks[w, _LIMIT] = through
                 longest = max(longest, through)
-                # A witness ends with an edge to w, and not from v: the lightest such edge bounds how
-                # far its last but one vertex may be.
+                # A witness ends with an edge to w, and not from v: the lightest such edge bounds
+                # how far its last but one vertex may be.
                 lightest = begin_back[w]
                 lightest += head_back[lightest] == v and size_back[w] > 1
                 slack = max(slack, through - weight_back[lightest])
@@ -553,8 +553,8 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
     """Remove contracted neighbors from the lists of vertices, and add shortcuts.
 
     ``items`` are the vertices. ``chosen``, uint8 of shape (n,), is 1 for a vertex that this round
-    contracts. The shortcuts of the j-th vertex are ``first[j]`` to ``first[j + 1] - 1`` of ``added``,
-    which are sorted by tail.
+    contracts. The shortcuts of the j-th vertex are ``first[j]`` to ``first[j + 1] - 1`` of
+    ``added``, which are sorted by tail.
     """
     touched = items.vertices
     chunk = items.chunk
@@ -639,8 +639,9 @@ class Contraction:
     remaining : int32 array
         The vertices that are left.
     ahead, back : Lists
-        The edges from and to each vertex, shortcuts included: of vertices that are left, those between
-        them; of a contracted vertex, those to the vertices above it. One object if undirected.
+        The edges from and to each vertex, shortcuts included: of vertices that are left, those
+        between them; of a contracted vertex, those to the vertices above it. One object if
+        undirected.
     """
 
     def __init__(

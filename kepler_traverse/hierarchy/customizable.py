@@ -97,8 +97,8 @@ def make_customizable(
 
 
 def _join_directions(n: int, tails: np.ndarray, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the neighbors of each vertex, in either direction, in ascending order, each once: offsets
-    int64 and neighbors int32.
+    """Return the neighbors of each vertex, in either direction, in ascending order, each once:
+    offsets int64 and neighbors int32.
     """
     ends = np.concatenate([tails, heads])
     others = np.concatenate([heads, tails])
@@ -174,12 +174,12 @@ def new_arcs(topology: Topology) -> Arcs:
 
 
 class Subtrees(NamedTuple):
-    """Shares of the ranks that have neither an arc nor a triangle with each other, and the ranks above
-    them all. Only ends have arcs to other shares: no weight and no volume of another arc follows from
-    these.
+    """Shares of the ranks that have neither an arc nor a triangle with each other, and the ranks
+    above them all. Only ends have arcs to other shares: no weight and no volume of another arc
+    follows from these.
 
-    ``ranks`` (n,) int32, share by share, in ascending order in each. ``first`` int64: where each share
-    begins, then the ranks above, and the end.
+    ``ranks`` (n,) int32, share by share, in ascending order in each. ``first`` int64: where each
+    share begins, then the ranks above, and the end.
     """
 
     ranks: np.ndarray
@@ -197,7 +197,9 @@ class Subtrees(NamedTuple):
 
 
 def find_subtrees(topology: Topology) -> Subtrees:
-    """Return shares of the ranks: those below one rank, of which each has a small part of the triangles."""
+    """Return shares of the ranks: those below one rank, of which each has a small part of the
+    triangles.
+    """
     work = _count_triangles(topology)
     total = int(work.sum())
     if total < _FEW_TRIANGLES:
@@ -286,9 +288,9 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
     # by rank, the arc that leads there from ``middle``; not set where there is none
     arc_to = np.empty(offsets.size - 1, np.int32)
 
-    # A triangle: two arcs of one vertex, ``bottom``, to ``middle`` and to a vertex above it, and the
-    # arc of ``middle`` that joins these. ``middle`` ascends, so that the arcs of all vertices below
-    # it are final, and with them those of ``bottom``.
+    # A triangle: two arcs of one vertex, ``bottom``, to ``middle`` and to a vertex above it, and
+    # the arc of ``middle`` that joins these. ``middle`` ascends, so that the arcs of all vertices
+    # below it are final, and with them those of ``bottom``.
     while True:
         share = atomic_add(next_item, 0, 1)
         if share >= n_items:
@@ -323,8 +325,8 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
 @njit(cache=True, nogil=True)
 def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_shorter):
     """Set ``is_shorter``, bool, of each share of the ranks: True if a link or a triangle is shorter
-    than the weight of its arc. If none is, no way between two vertices is shorter than the least one
-    up and down.
+    than the weight of its arc. If none is, no way between two vertices is shorter than the least
+    one up and down.
 
     ``first_rank`` (n_items + 1,) int64: the first rank of each share, and the end. The first share
     also has all links.
@@ -386,7 +388,8 @@ def hand_down(
     float64. Sides descend: those that explain a side come before it in the arrays.
     """
     # The ranks above all shares come first, as what they carry is handed down to the shares. Of
-    # several volumes on an arc, those of higher ranks are added first, and none is of another share.
+    # several volumes on an arc, those of higher ranks are added first, and none is of another
+    # share.
     are_right = np.ones(subtrees.first.size - 1, np.bool_)
     handed = costs, loads, flow
     subtrees.run_above(_hand_down, topology, arcs, handed, are_right[-1:])
@@ -398,8 +401,8 @@ def hand_down(
 def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, are_right):
     """Hand down what the arcs of each share of the ranks carry, from the highest rank on.
 
-    ``handed`` are the costs, loads and flow of ``hand_down``. ``are_right``, bool, receives per share
-    whether all that it carried was handed down, over links and arcs that cost as much.
+    ``handed`` are the costs, loads and flow of ``hand_down``. ``are_right``, bool, receives per
+    share whether all that it carried was handed down, over links and arcs that cost as much.
     """
     costs, loads, flow = handed
     weights = arcs.weights

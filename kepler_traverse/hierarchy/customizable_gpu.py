@@ -101,11 +101,12 @@ class CustomizableOnGpu:
     is_wrong : int32 array of shape (1,), CuPy
         Set where a proof fails.
 
-    The private arrays, all of CuPy: ``_tails``, ``_sides`` and ``_offsets`` are those of ``Topology``.
-    ``_first_triangle`` (n_arcs + 1,) int64 has the number of the first triangle of each arc, and
-    ``_joins`` (n_triangles,) int32 the arc that joins the heads of each. What explains the weight of
-    each side: ``_links`` (2 * n_arcs,) int32, the first such link, and ``_triangles`` (2 * n_arcs,)
-    int64, the first such triangle. The largest number of their type stands for none.
+    The private arrays, all of CuPy: ``_tails``, ``_sides`` and ``_offsets`` are those of
+    ``Topology``. ``_first_triangle`` (n_arcs + 1,) int64 has the number of the first triangle of
+    each arc, and ``_joins`` (n_triangles,) int32 the arc that joins the heads of each. What
+    explains the weight of each side: ``_links`` (2 * n_arcs,) int32, the first such link, and
+    ``_triangles`` (2 * n_arcs,) int64, the first such triangle. The largest number of their type
+    stands for none.
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:
@@ -199,8 +200,8 @@ class CustomizableOnGpu:
         return taken
 
     def mark_sides(self, is_marked: Any) -> Any:
-        """Return which sides ``hand_down`` hands down to a link that is marked, uint8, CuPy, by what
-        ``prove`` has found. ``is_marked`` (n_links,): uint8, CuPy.
+        """Return which sides ``hand_down`` hands down to a link that is marked, uint8, CuPy, by
+        what ``prove`` has found. ``is_marked`` (n_links,): uint8, CuPy.
         """
         marks = cp.empty(self.weights.size, np.uint8)
         run_together(

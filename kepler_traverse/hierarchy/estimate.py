@@ -43,7 +43,9 @@ class Estimate(NamedTuple):
         return math.inf
 
     def seconds_saved(self, n_sources: int) -> float:
-        """Return the seconds that building a hierarchy saves, negative if it costs more than it saves."""
+        """Return the seconds that building a hierarchy saves, negative if it costs more than it
+        saves.
+        """
         return n_sources * (self.search - self.sweep) - self.build
 
     def is_worth_it(self, n_sources: int) -> bool:

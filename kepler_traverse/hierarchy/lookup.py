@@ -125,7 +125,9 @@ class Lookup:
 
 
 def looks_up(query: Any, n_vertices: int) -> bool:
-    """Return whether the targets of each source are looked up in place of a sweep, by the ``Query``."""
+    """Return whether the targets of each source are looked up in place of a sweep, by the
+    ``Query``.
+    """
     if not query.has_target_lists:
         return False
     is_few = query.targets_per_source * _VERTICES_PER_TARGET <= n_vertices

@@ -87,8 +87,8 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
     mean_above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
     hubs = _TYPICAL_HUB_SHARE * mean_above
 
-    # Then the labels of as many vertices as can be built in short time; of none if even the smallest
-    # likely labels are too long to pay.
+    # Then the labels of as many vertices as can be built in short time; of none if even the
+    # smallest likely labels are too long to pay.
     if _MIN_HUB_SHARE * mean_above > MAX_HUBS:
         sample = sample[:0]
     positions = _all_above(hierarchy, sample)
@@ -155,8 +155,8 @@ def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
 def _positions_above(targets, upward, downward):
     """Return the positions above some, these included, int64 in ascending order.
 
-    ``targets`` are positions. ``upward`` and ``downward`` lead from each position to those above it.
-    Position 0 is the top, so a position above another has a smaller number.
+    ``targets`` are positions. ``upward`` and ``downward`` lead from each position to those above
+    it. Position 0 is the top, so a position above another has a smaller number.
     """
     n = upward.offsets.size - 1
     is_marked = np.zeros(n, np.uint8)  # 1 for a target, and for what is above one

@@ -208,11 +208,11 @@ def _has_other_sums(v, labels_ahead, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _check_answers(v, rows, faults, sums, label):
-    """Compare what labels answer for v and each hub that has a sum with that sum, and with the row of
-    v if there is one. The sums become unreached again.
+    """Compare what labels answer for v and each hub that has a sum with that sum, and with the row
+    of v if there is one. The sums become unreached again.
 
-    ``sums`` and ``label``, both of shape (n,), have the sums of ``_sum_up`` and the label of v at the
-    place of each hub. ``faults`` receives v where it is the smallest rank at fault.
+    ``sums`` and ``label``, both of shape (n,), have the sums of ``_sum_up`` and the label of v at
+    the place of each hub. ``faults`` receives v where it is the smallest rank at fault.
     """
     edges = rows.edges
     labels_ahead = rows.labels_ahead

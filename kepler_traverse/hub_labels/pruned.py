@@ -48,7 +48,8 @@ class Growing(NamedTuple):
 
     hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK): the hub of each row
     distances: np.ndarray  # int64 array of that shape: in units
-    # int64 array of shape (n_blocks,): the next block of the same label; -1 if it has no further one
+    # int64 array of shape (n_blocks,): the next block of the same label; -1 if it has no further
+    # one
     following: np.ndarray
     # first, last: int64 arrays of shape (n,): the first and the last block of each label; -1 while
     # the label has no row
@@ -262,8 +263,8 @@ def _count_shortcuts(edges: Edges, graph_edges: Edges) -> int:
     graph_pairs = number_pairs(graph_edges)
     pairs = number_pairs(edges)
     order = np.argsort(graph_pairs)
-    # The place of each edge among those of the graph, if it is one of them; else any place, which the
-    # comparison below shows.
+    # The place of each edge among those of the graph, if it is one of them; else any place, which
+    # the comparison below shows.
     places = order[
         np.minimum(np.searchsorted(graph_pairs, pairs, sorter=order), graph_pairs.size - 1)
     ]

@@ -203,8 +203,8 @@ class KeplerGraph:
         return self._even[weight]
 
     def _compare_directions(self, weight: Hashable | None) -> bool:
-        """Return whether each edge is there, with the same weight, in both directions, by a pass over
-        all edges.
+        """Return whether each edge is there, with the same weight, in both directions, by a pass
+        over all edges.
         """
         offsets, targets = self.outgoing
         src = np.repeat(np.arange(len(self)), np.diff(offsets))

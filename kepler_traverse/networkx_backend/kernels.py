@@ -152,8 +152,8 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     children, on to the target.
     """
     n = offsets.size - 1
-    # Row 0 of each array is of the search from the source, row 1 of that from the target. A frontier
-    # is ``order[side, begins[side] : ends[side]]``.
+    # Row 0 of each array is of the search from the source, row 1 of that from the target. A
+    # frontier is ``order[side, begins[side] : ends[side]]``.
     parent = np.full((2, n), NONE, targets.dtype)
     seen = np.zeros((2, n), np.uint8)
     order = np.empty((2, n), targets.dtype)
@@ -268,8 +268,8 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     heap = np.empty(n, targets.dtype)
     place = np.empty(n, targets.dtype)  # the position of each queued vertex in the heap
 
-    # A vertex is settled once, so each edge is in at most one list of predecessors, and its number is
-    # that of the element. ``following`` links the elements of a list, and ``origin`` has the
+    # A vertex is settled once, so each edge is in at most one list of predecessors, and its number
+    # is that of the element. ``following`` links the elements of a list, and ``origin`` has the
     # predecessor.
     n_lists = 0
     n_elements = 0
@@ -387,8 +387,9 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
     """Search by Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
     Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights; and
-    whether it is a float to Python, where integers and floats are mixed. Then follow a vertex on the
-    path, parents, which lead from it back to the source, and children, which lead on to the target.
+    whether it is a float to Python, where integers and floats are mixed. Then follow a vertex on
+    the path, parents, which lead from it back to the source, and children, which lead on to the
+    target.
     """
     offsets = outgoing.offsets
     targets = outgoing.targets
@@ -599,8 +600,8 @@ def bellman_ford(edges, source, heuristic):
 
 @njit(cache=True, nogil=True)
 def spread_owners(order, parent, owner):
-    """Give each vertex without an owner that of its parent, which precedes it in ``order``. ``owner``
-    has -1 for none.
+    """Give each vertex without an owner that of its parent, which precedes it in ``order``.
+    ``owner`` has -1 for none.
     """
     for v in order:
         if owner[v] == NONE:
@@ -616,8 +617,8 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
     ``sources`` are the tails of edges; lengths are above 0, in the type of the distances.
     ``distance`` is negative where unreached, if it counts hops. ``order`` has the vertices that are
     reached, by ascending distance; the first is the source of the search. ``is_target`` is bool.
-    ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added, if a vertex
-    has too many paths.
+    ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added, if a
+    vertex has too many paths.
     """
     # of each vertex, the number of shortest paths to it, and what it carries for vertices behind it
     paths, carried = np.zeros((2, distance.size))

@@ -16,8 +16,9 @@ class SharedIterator(Iterator[Any]):
 
     A subclass has ``_make_next``, which returns the next item, or raises StopIteration at the end.
     If it raises another error, items are missing from then on. So every further ``next`` is an
-    error, in whatever thread. ``_failure`` is the name of that error, "" before. ``_is_read`` is True
-    while an item is made: the lock lets its own thread in again, which a progress function could use.
+    error, in whatever thread. ``_failure`` is the name of that error, "" before. ``_is_read`` is
+    True while an item is made: the lock lets its own thread in again, which a progress function
+    could use.
     """
 
     def __init__(self, name: str) -> None:

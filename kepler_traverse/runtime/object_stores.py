@@ -94,9 +94,9 @@ TRAFFIC = Traffic()  # of this process
 class _Waits:
     """Reports requests that take long, so that no user waits without a word.
 
-    ``_waiting_since`` has an entry per request that waits now: by a key of its own, the time at which
-    it began, and its kind or the reason why it waits. ``_report`` is None until a caller wants
-    reports.
+    ``_waiting_since`` has an entry per request that waits now: by a key of its own, the time at
+    which it began, and its kind or the reason why it waits. ``_report`` is None until a caller
+    wants reports.
     """
 
     def __init__(self) -> None:
@@ -432,7 +432,8 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
     import obstore
 
     options: Any = None
-    # Quotes tell an e-tag from the time of the last change, which cannot be a condition of a request.
+    # Quotes tell an e-tag from the time of the last change, which cannot be a condition of a
+    # request.
     if version is not None and version.e_tag.startswith('"'):
         options = {"if_match": version.e_tag}
 

@@ -152,8 +152,8 @@ class _Lines:
     """A line on stderr from time to time, and one at the end, where there is no terminal.
 
     ``name`` begins each line. ``is_late``: a call that takes less than ten seconds has no line.
-    ``_last`` is the time of the last line. ``_is_silent`` is True until the first line of a call that
-    is late.
+    ``_last`` is the time of the last line. ``_is_silent`` is True until the first line of a call
+    that is late.
     """
 
     def __init__(self, name: str = "", is_late: bool = False) -> None:

@@ -107,8 +107,8 @@ _ADVICE[errno.ENOENT] = "make its folder first"
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield where the block writes a file that a user has named. It then takes the place of that file,
-    whole or, after an error, not at all.
+    """Yield where the block writes a file that a user has named. It then takes the place of that
+    file, whole or, after an error, not at all.
 
     Raises OutputError: it cannot be written, as on a full disk.
     """

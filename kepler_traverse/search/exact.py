@@ -229,8 +229,8 @@ class WideningSearch:
     """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
     ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``,
-    which returns an ``Outcome`` or a ``MultiSourceOutcome``. ``_search`` is that of the current type,
-    None while another one is prepared.
+    which returns an ``Outcome`` or a ``MultiSourceOutcome``. ``_search`` is that of the current
+    type, None while another one is prepared.
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:

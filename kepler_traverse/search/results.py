@@ -414,8 +414,8 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
-    """Return the sum that ``checksum`` returns, by array operations of NumPy or CuPy, for results in
-    GPU memory.
+    """Return the sum that ``checksum`` returns, by array operations of NumPy or CuPy, for results
+    in GPU memory.
     """
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)

@@ -242,9 +242,9 @@ class _LineSearch:
     """Searches that an algorithm makes on a CPU from the sources of a line. Each thread calls with
     arrays of its own (``Marks``).
 
-    ``_capacity`` is the number of vertices that the table of a search holds at first: as many as that
-    of the last search held at its end. ``_buckets_per_unit``, of the type of the weights, tells the bucket of a
-    distance; only weighted searches have it.
+    ``_capacity`` is the number of vertices that the table of a search holds at first: as many as
+    that of the last search held at its end. ``_buckets_per_unit``, of the type of the weights,
+    tells the bucket of a distance; only weighted searches have it.
     """
 
     def __init__(self, graph: Any, counts_hops: bool):
@@ -308,8 +308,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             bounds = as_distances(result_limits, limit.dtype)
         reached, at_targets, stops = search_group(sources, lists, bounds)
 
-        # A search without an end that meets a distance too large for its type is an error. Others may
-        # stop before it.
+        # A search without an end that meets a distance too large for its type is an error. Others
+        # may stop before it.
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights

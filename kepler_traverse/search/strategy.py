@@ -93,8 +93,8 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     )
 
 
-# For each requirement of a strategy, the function that says why a graph does not meet it, or None if
-# it does. They are asked in this order, as the later ones take longer.
+# For each requirement of a strategy, the function that says why a graph does not meet it, or None
+# if it does. They are asked in this order, as the later ones take longer.
 WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
     "weights": _why_no_weights,
     "narrow": _why_not_narrow,
@@ -123,8 +123,8 @@ class MultiSourceOutcome(NamedTuple):
     them.
     """
 
-    # of shape (k, n_vertices), (k, n_targets) for targets of all sources, or (n_targets,) for lists of
-    # each source; None if only counts are wanted
+    # of shape (k, n_vertices), (k, n_targets) for targets of all sources, or (n_targets,) for lists
+    # of each source; None if only counts are wanted
     distance: Array | None
     predecessor: Array | None  # of shape (k, n_vertices); None if none are wanted
     limits: list[Any]  # per source, up to where its distances are complete; None: everywhere

@@ -47,8 +47,8 @@ class Run:
     - ``limit``: scalar of the type of the distances; no farther vertex is reached.
     - ``may_overflow``: whether a sum of weights could exceed that type, so that ``finish`` looks.
     - ``queued_in``: int32 array of shape (n,). During the rounds, the number of the last round that
-      queued the vertex, -1 for none, so that a round queues it once. In ``finish`` the memory serves
-      another end: the layer of the vertex in the search for predecessors, or -1.
+      queued the vertex, -1 for none, so that a round queues it once. In ``finish`` the memory
+      serves another end: the layer of the vertex in the search for predecessors, or -1.
     - ``parent``: array of shape (n,): the vertex that lowered each distance last, NO_PREDECESSOR
       for none. The search for negative cycles reads it. None without negative weights.
     - ``relax``, ``kernels``: compiled kernels by name, and by entry.

@@ -244,8 +244,8 @@ def _cut_at_farthest(target_vertices, distance):
 
 @njit(inline="always")
 def _drop_settled(far, distance, is_far, threshold, sizes):
-    """Drop the vertices of the far pile that are nearer than the threshold: they were settled since.
-    Return the smallest distance of those that stay, infinite without one.
+    """Drop the vertices of the far pile that are nearer than the threshold: they were settled
+    since. Return the smallest distance of those that stay, infinite without one.
     """
     nearest = distance.dtype.type(np.inf)
     n_kept = 0

@@ -143,8 +143,8 @@ def number_vertices(
     index: np.dtype,
     both_ways: bool,
 ) -> EdgeArrays:
-    """Convert ids to vertex numbers of type ``index``, without self-loops, and with each edge in both
-    directions if requested.
+    """Convert ids to vertex numbers of type ``index``, without self-loops, and with each edge in
+    both directions if requested.
 
     ``ids``: of all vertices, ascending, NumPy. ``weight_dtype``: of the weights, None without them.
     """
@@ -315,8 +315,8 @@ def _look_up(partition: EdgeArrays, distance: np.ndarray) -> _EdgeDistances:
 
 
 def _bitmap(vertices: Any, n_vertices: int) -> np.ndarray:
-    """Return a bitmap of some vertices: a uint8 array in host memory, one bit per vertex, the highest
-    bit of a byte first.
+    """Return a bitmap of some vertices: a uint8 array in host memory, one bit per vertex, the
+    highest bit of a byte first.
     """
     xp = namespace(vertices)
     is_in = xp.zeros(n_vertices, bool)

@@ -31,7 +31,8 @@ from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-# a partition is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
+# a partition is sorted and checked as a whole: a worker needs memory for a quarter of its edges
+# more
 _PARTITIONS_PER_WORKER = 4
 # edge starts per chunk of the rows, by which partitions of about equal size are chosen
 _SAMPLE_SIZE = 4096
@@ -286,8 +287,8 @@ class Edges:
     ) -> np.ndarray:
         """Return the numbers of vertices with a distance that is not founded.
 
-        ``bitmap``: of those that an edge from a nearer vertex founds. ``distance_everywhere``: future
-        of the distances on all workers.
+        ``bitmap``: of those that an edge from a nearer vertex founds. ``distance_everywhere``:
+        future of the distances on all workers.
         """
         counts_hops = distance.dtype.kind == "i"
         if counts_hops:

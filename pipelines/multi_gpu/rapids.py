@@ -116,8 +116,8 @@ def sentinel(dtype: np.dtype) -> Any:
 class Cugraph:
     """cuGraph on all workers of a cluster, for one graph.
 
-    ``is_whole``: whether all workers respond, as far as is known. ``kind`` of a method is the type of
-    the distances: int32 for hops, else that of the weights.
+    ``is_whole``: whether all workers respond, as far as is known. ``kind`` of a method is the type
+    of the distances: int32 for hops, else that of the weights.
     """
 
     def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
@@ -208,8 +208,8 @@ class Cugraph:
         if kind.kind == "i":
             return self._count_hops(graph, source, limit)
         if graph.edges.heaviest == 0:
-            # With weights of 0 alone cuGraph's SSSP never leaves its first bucket. What hops reach is
-            # at distance 0.
+            # With weights of 0 alone cuGraph's SSSP never leaves its first bucket. What hops reach
+            # is at distance 0.
             pieces = []
             for vertices, hops in self._count_hops(graph, source, None):
                 is_unreached = hops == sentinel(hops.dtype)
@@ -258,7 +258,8 @@ class Cugraph:
         start(lambda: outcomes.put(_outcome(context, work)), "kepler-together")
         started = time.monotonic()
 
-        # Until the thread has ended, some workers may wait for others, also after an interrupt here.
+        # Until the thread has ended, some workers may wait for others, also after an interrupt
+        # here.
         was_whole = self.is_whole
         self.is_whole = False
         while True:
@@ -286,8 +287,8 @@ class Cugraph:
         ) from error
 
     def _refuse_lost_workers(self, what: str, seconds: float) -> None:
-        """Raise ClusterError if a worker was lost or restarted, or if the work has taken longer than
-        its deadline.
+        """Raise ClusterError if a worker was lost or restarted, or if the work has taken longer
+        than its deadline.
         """
         deadline = self._settings.batch_deadline
         if deadline == "auto":

@@ -150,7 +150,8 @@ def checksums_in(
 def _checksums_in_lists(table: pa.Table, source: np.ndarray, sources: np.ndarray) -> list[int]:
     """Return the checksum of each of ``sources`` from a table with a list of distances per row.
 
-    ``source``: vertex number of each row. A list counts as the rows of the vertices that it reaches.
+    ``source``: vertex number of each row. A list counts as the rows of the vertices that it
+    reaches.
     """
     unreached = unreached_of_schema(table.schema)
     sums = dict.fromkeys(sources.tolist(), 0)

@@ -82,7 +82,8 @@ class CommitLog:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
 
         # Where the number is taken, the last commit is read: it may have closed the log. A writer
-        # that has read no commit begins with the number of the last, so that it reads that one, too.
+        # that has read no commit begins with the number of the last, so that it reads that one,
+        # too.
         if self._next is None:
             self._next = max(0, self._count() - 1)
         while not self._store.put_new(_commit_name(self._next), data):

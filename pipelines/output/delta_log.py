@@ -151,8 +151,8 @@ def _read_columns(text: Any) -> Any:
 def _compare_columns(columns: Any, schema: pa.Schema, partition: str) -> None:
     """Compare the columns of a Delta table with those of the parts, and of their partitions.
 
-    ``columns``: what the log has of the columns, of whatever type. ``partition``: name of the column
-    of the partitions, ``""`` if there are none.
+    ``columns``: what the log has of the columns, of whatever type. ``partition``: name of the
+    column of the partitions, ``""`` if there are none.
     """
     if not isinstance(columns, list):
         raise DifferenceError(_FILE, "metaData.schemaString is no schema of columns")

@@ -187,7 +187,9 @@ def copy_graph(place: str, origin: str) -> Path:
 
 @contextlib.contextmanager
 def _locked(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a graph within the block; wait for it, and create the cache if there is none."""
+    """Hold the lock of a graph within the block; wait for it, and create the cache if there is
+    none.
+    """
     try:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_private(cache)

@@ -142,8 +142,8 @@ def _read_label_manifest(store: Store, direction: str) -> Manifest:
 
 
 def _read_ids(store: Store, manifest: Manifest) -> Any:
-    """Return the ids of all vertices, which are the sources of the run; raise InputError unless they
-    ascend as vertex numbers do.
+    """Return the ids of all vertices, which are the sources of the run; raise InputError unless
+    they ascend as vertex numbers do.
     """
     sources = [source for part in manifest["parts"] for source in part["sources"]]
     if isinstance(sources[0], str):

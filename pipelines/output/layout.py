@@ -55,7 +55,8 @@ class Layout:
     batch_size: int = 1
     # The number of sources by the folder of their parts; without partitions that of all by "".
     partitions: Mapping[str, int] = field(default_factory=dict)
-    # order of the rows of a part: that of the sources, or "distance", see ``part_file.sort_by_distance``
+    # order of the rows of a part: that of the sources, or "distance", see
+    # ``part_file.sort_by_distance``
     sort: str = "source"
     run: str = ""  # fingerprint of the run, stored in each part
 

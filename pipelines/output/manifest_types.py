@@ -83,10 +83,11 @@ Status = Literal["running", "done", "failed", "interrupted"]
 
 
 def _check_bins(histogram: Any) -> Any:
-    """Refuse bins for which ``part_stats.sum_histograms``, which doubles their width until they fit, would
-    not end.
+    """Refuse bins for which ``part_stats.sum_histograms``, which doubles their width until they
+    fit, would not end.
     """
-    # A width is a power of two, whose mantissa is 0.5. The first bin begins at a float, below 2^1024.
+    # A width is a power of two, whose mantissa is 0.5. The first bin begins at a float, below
+    # 2^1024.
     mantissa, exponent = math.frexp(histogram["width"])
     if mantissa != 0.5 or histogram["first"].bit_length() + exponent > 1025:
         raise ValueError("its bins are not those of distances")

@@ -116,8 +116,8 @@ def cast_lists(table: pa.Table, schema: pa.Schema) -> pa.Table:
 class MatrixWriter:
     """Writes an Arrow file, with about ``ROWS_PER_PART`` distances per record batch.
 
-    Its lists have the widest type of a record. If a later record needs a wider type than the batches
-    that are written, the file begins anew.
+    Its lists have the widest type of a record. If a later record needs a wider type than the
+    batches that are written, the file begins anew.
 
     ``path`` must not exist. ``metadata`` is that of the schema.
     """
@@ -144,7 +144,8 @@ class MatrixWriter:
     def close(self, metadata: dict[bytes, str]) -> str:
         """Write what is pending, and metadata of the file; return the SHA-256 of the file.
 
-        The metadata are those of an empty last batch: when the schema is written, they are not known.
+        The metadata are those of an empty last batch: when the schema is written, they are not
+        known.
         """
         self._flush()
         assert self._schema is not None

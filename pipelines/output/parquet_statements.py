@@ -176,8 +176,8 @@ def _faults_of_indexes(
 
 
 def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tuple[int, int]]]:
-    """Return the data pages as they stand in the file, and the number of all pages by their type and
-    encoding.
+    """Return the data pages as they stand in the file, and the number of all pages by their type
+    and encoding.
 
     Raises ValueError: they do not fill the bytes of the column.
     """
@@ -211,8 +211,8 @@ def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tu
 
 
 def _read_at(file: BinaryIO, offset: int, size: int) -> bytes:
-    """Read so many bytes of a file, or those up to its end; raise ValueError for an offset outside of
-    it.
+    """Read so many bytes of a file, or those up to its end; raise ValueError for an offset outside
+    of it.
     """
     end = file.seek(0, os.SEEK_END)
     if not 0 <= offset <= end or size < 0:

@@ -66,8 +66,8 @@ def write_part(
 
     ``answers`` are the results in the order of the sources. Of their rows about one row group is
     held, and those that ``encoders`` encode; all of them if they are sorted by distance.
-    ``is_wanted`` is called just before the store takes the file: a worker that hung must not replace
-    a part that was reassigned.
+    ``is_wanted`` is called just before the store takes the file: a worker that hung must not
+    replace a part that was reassigned.
 
     Raises NotWantedError or OSError (the disk is full, or the folder is gone).
     """

@@ -52,8 +52,9 @@ class PartStats:
     ) -> None:
         """Add the traversals of a group.
 
-        ``sources``: their ids; none if one search has several. ``seconds``: per traversal. ``edges``:
-        of all of them. ``rounds``: the most of one. ``histograms``: one per traversal, or of several.
+        ``sources``: their ids; none if one search has several. ``seconds``: per traversal.
+        ``edges``: of all of them. ``rounds``: the most of one. ``histograms``: one per traversal,
+        or of several.
         """
         if sources and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (sources[0], round(seconds, 6))
@@ -87,8 +88,8 @@ class GroupStats:
         self.histograms: list[Histogram | None] = []
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
-        """Add the next sources, given by their level counts, of shape (k, levels), and stored edges,
-        of shape (k,). A ``LevelFold`` for ``records_of_group``.
+        """Add the next sources, given by their level counts, of shape (k, levels), and stored
+        edges, of shape (k,). A ``LevelFold`` for ``records_of_group``.
         """
         self.edges.extend(edges.tolist())
         self.histograms.append(histogram_of_levels(counts, last_levels(counts)))
@@ -135,8 +136,8 @@ class GroupStats:
     def add_rows(
         self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray
     ) -> None:
-        """Add all sources of a group, by the ``distance`` column of their rows, of which each source
-        has ``sizes``.
+        """Add all sources of a group, by the ``distance`` column of their rows, of which each
+        source has ``sizes``.
         """
         # Edges are counted only where a search has returned the distances of all that it reaches.
         if group.offsets is None and query.output == "all":
@@ -326,7 +327,8 @@ def _common_scale(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
     ``least``: the smallest width.
     """
     # Bins of the sum are as wide as the widest ones: those of the widest range, or of the largest
-    # distance that a histogram has alone. See ``_width``, also for the division before the difference.
+    # distance that a histogram has alone. See ``_width``, also for the division before the
+    # difference.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
     width = _width(float(low[widest]), float(high[widest]), least)
     if (low == high).any():

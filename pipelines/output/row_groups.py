@@ -75,8 +75,8 @@ class Recent:
             self._values.clear()
 
 
-# Pages of columns that hold the same arrays again. With them it keeps the arrays, over all vertices,
-# whose memory must not be used again while their address is a key.
+# Pages of columns that hold the same arrays again. With them it keeps the arrays, over all
+# vertices, whose memory must not be used again while their address is a key.
 _REPEATED = Recent(2)
 _RUNS = Recent(16)  # pages of columns that repeat each value, by how often
 
@@ -335,8 +335,8 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     if field.name not in encoding.repeated:
         return _encode_by_pyarrow(column, field, options)
 
-    # Pages are found by the addresses of the arrays, and by which slices of them the column has. The
-    # column is kept with its pages, so that no other array gets its addresses.
+    # Pages are found by the addresses of the arrays, and by which slices of them the column has.
+    # The column is kept with its pages, so that no other array gets its addresses.
     addresses = tuple(
         tuple(buffer.address if buffer else 0 for buffer in chunk.buffers())
         for chunk in column.chunks

@@ -188,8 +188,8 @@ class VertexRows(HostRows):
         return SourceRows(pa.table(arrays), columns, n_edges)
 
     def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
-        """Return a column that repeats a source's id, as a dictionary array; ``part_file.expand_sources``
-        expands it.
+        """Return a column that repeats a source's id, as a dictionary array;
+        ``part_file.expand_sources`` expands it.
         """
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:

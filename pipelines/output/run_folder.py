@@ -202,8 +202,8 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
 
 
 def irregular_fault(store: Store, name: str, expected: str) -> str:
-    """Describe what stands in the place of what is expected, "a folder" or ``""`` for a regular file;
-    ``""`` if that is there. An object store has nothing else.
+    """Describe what stands in the place of what is expected, "a folder" or ``""`` for a regular
+    file; ``""`` if that is there. An object store has nothing else.
     """
     if not store.is_local:
         return ""
@@ -556,9 +556,9 @@ class OutputFolder:
     def save(self, status: Status | None = None) -> None:
         """Save what was added.
 
-        Without a status it is committed, unless the last commit was a moment ago. With one, which is
-        new, the manifest is written. A shared run commits in either case: ``finish`` alone writes
-        its manifest.
+        Without a status it is committed, unless the last commit was a moment ago. With one, which
+        is new, the manifest is written. A shared run commits in either case: ``finish`` alone
+        writes its manifest.
         """
         if status is None and time.monotonic() < self._commit_again_at:
             return

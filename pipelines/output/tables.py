@@ -230,8 +230,8 @@ def _root_url(store: Store) -> str:
 
 
 def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
-    """Return the schema of the parts; raise InputError if a table of the format ``name`` cannot hold
-    them.
+    """Return the schema of the parts; raise InputError if a table of the format ``name`` cannot
+    hold them.
     """
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     if kind.adds_up:

@@ -211,8 +211,8 @@ def existing_client(settings: Settings) -> Iterator[Client]:
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
     """Wait until the scheduler has a worker; raise InputError if none comes.
 
-    A worker that Dask has paused counts, too, unlike for Dask's own wait: it is named later, with the
-    reason.
+    A worker that Dask has paused counts, too, unlike for Dask's own wait: it is named later, with
+    the reason.
     """
     until = time.monotonic() + CONNECT_SECONDS
     # An adaptive cluster starts workers for tasks alone, so there is one while this waits.

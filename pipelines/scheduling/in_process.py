@@ -112,8 +112,8 @@ class InProcessExecutor(BatchExecutor):
         self._is_unusable = is_unusable
         # tasks that no thread has begun; None ends the thread that takes it
         self._queue: SimpleQueue[LocalFuture | None] = SimpleQueue()
-        # Tasks that have not ended, by their numbers. Threads share both without a lock: each use is
-        # one step under the GIL.
+        # Tasks that have not ended, by their numbers. Threads share both without a lock: each use
+        # is one step under the GIL.
         self._pending: dict[int, LocalFuture] = {}
         self._running: dict[int, Answer[None]] = {}  # which is given at the end of the task
         # also if an interrupt comes before ``__exit__`` has begun
@@ -159,8 +159,8 @@ class InProcessExecutor(BatchExecutor):
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
     def _start_thread(self) -> None:
-        """Start a thread that runs tasks; a daemon, so that a batch that hangs does not keep the job
-        from ending.
+        """Start a thread that runs tasks; a daemon, so that a batch that hangs does not keep the
+        job from ending.
         """
         serve = functools.partial(_serve, self._queue, weakref.ref(self))
         _uninterrupted.start(serve, "kepler-batches")
@@ -203,7 +203,8 @@ def _serve(
     """Run tasks until one of them begins the next, in another thread, or there is None in place of
     one.
 
-    A thread that waits for a task holds no reference to the executor, whose finalizer puts the None.
+    A thread that waits for a task holds no reference to the executor, whose finalizer puts the
+    None.
     """
     next_has_begun = False
     while not next_has_begun:

@@ -190,8 +190,8 @@ class StrategyChoice:
         return trial
 
     def end_trial(self, lost: bool = False) -> str | None:
-        """End a trial whose task ended, or was lost after it began. A strategy without a measurement
-        is not tried again; return a message about it, else None.
+        """End a trial whose task ended, or was lost after it began. A strategy without a
+        measurement is not tried again; return a message about it, else None.
         """
         name = self._trial
         self._trial = ""

@@ -386,8 +386,8 @@ class Part:
             yield table
 
     def _iter_sources(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield each source with its pieces: per table arrays of its vertices, its distances and, if
-        the kind has them, its predecessors.
+        """Yield each source with its pieces: per table arrays of its vertices, its distances and,
+        if the kind has them, its predecessors.
         """
         current: int | None = None
         pieces: list[list[Any]] = []
@@ -460,8 +460,8 @@ class Part:
 
 
 def move_to_path_ends(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
-    """Move distances and predecessors of closed vertices from the numbers of their ids to the numbers
-    at which paths end, as a search has them. Arrays are changed in place.
+    """Move distances and predecessors of closed vertices from the numbers of their ids to the
+    numbers at which paths end, as a search has them. Arrays are changed in place.
 
     A closed vertex has two numbers. Its edges leave the first, which only a source reaches: itself.
     Its edges enter the second.

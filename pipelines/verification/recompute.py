@@ -79,7 +79,9 @@ class RecomputedPart(Part):
         return ""  # types of numbers are compared with the rows
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Compare the rows; return the checksums of the sources, computed from the rows of the file."""
+        """Compare the rows; return the checksums of the sources, computed from the rows of the
+        file.
+        """
         covered = [name for name in file.schema.names if name != "predecessor"]
         checksums = checksums_in(self._row_groups(file), self._graph, np.array(numbers), covered)
         try:

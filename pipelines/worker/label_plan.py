@@ -156,8 +156,8 @@ def proof_seconds(question: Question[Any], graph: Graph) -> float:
 
 
 def prove_labels(graph: Graph, question: Question[Any]) -> HubLabels:
-    """Return the labels of a question: build them, unless the graph has them, and prove them, unless
-    the question asks for no certificate.
+    """Return the labels of a question: build them, unless the graph has them, and prove them,
+    unless the question asks for no certificate.
 
     ``graph`` is in the direction of its edges. Raises CertificateError: they are wrong.
     """

@@ -30,7 +30,9 @@ def _open() -> None:
 
 
 def limit_process() -> None:
-    """Limit the memory that this process takes of its GPU, and keep it on the cores next to the GPU."""
+    """Limit the memory that this process takes of its GPU, and keep it on the cores next to the
+    GPU.
+    """
     cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
     # Where the system does not say which cores are near, the process keeps all of them.
     with contextlib.suppress(OSError, ValueError):

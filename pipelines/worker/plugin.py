@@ -172,9 +172,9 @@ def run_batches(
     per batch.
 
     ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a
-    time, because a worker has died at one of them. ``heartbeat``: the heartbeat file, from which the
-    driver learns how far the task is. ``strategy``: that to traverse with; "" for the one that the
-    worker has.
+    time, because a worker has died at one of them. ``heartbeat``: the heartbeat file, from which
+    the driver learns how far the task is. ``strategy``: that to traverse with; "" for the one that
+    the worker has.
 
     Of each batch the outcome has ``part``; ``failed``, a list of (source, reason); ``measured``,
     ``(strategy, sources, seconds)`` of groups, by which strategies are compared, or None; and

@@ -97,8 +97,8 @@ def sources_per_piece(n_vertices: int) -> int:
 class Writers:
     """Threads of a worker that write parts while later sources are traversed.
 
-    ``n_threads``: of the helpers, which make rows and encode row groups. It also limits the pieces in
-    flight, of all tasks together, to one more, and the row groups. It may be lowered later.
+    ``n_threads``: of the helpers, which make rows and encode row groups. It also limits the pieces
+    in flight, of all tasks together, to one more, and the row groups. It may be lowered later.
     """
 
     def __init__(self, n_threads: int):
@@ -116,9 +116,9 @@ class Writers:
         """Submit parts to the threads, and return their futures in order; only one thread may call
         this at a time.
 
-        ``parts`` yields functions that write one part each, from pieces. This thread makes the pieces
-        of a part when it asks for the next one. The last parts returned still run. After an error
-        other than lack of memory no further part is requested, and the last one is abandoned.
+        ``parts`` yields functions that write one part each, from pieces. This thread makes the
+        pieces of a part when it asks for the next one. The last parts returned still run. After an
+        error other than lack of memory no further part is requested, and the last one is abandoned.
         """
         futures: list[Future[Any]] = []
         try:
@@ -206,11 +206,11 @@ class Pieces:
 
     @contextlib.contextmanager
     def capacity(self) -> Iterator[Callable[[MakeRows], None]]:
-        """Wait until another piece may be in flight, and yield ``put(make_rows)``, which has a helper
-        make its rows.
+        """Wait until another piece may be in flight, and yield ``put(make_rows)``, which has a
+        helper make its rows.
 
-        Without a call of ``put``, the capacity is left. Raises the error, other than lack of memory,
-        by which the part has failed.
+        Without a call of ``put``, the capacity is left. Raises the error, other than lack of
+        memory, by which the part has failed.
         """
         self._writers.take_capacity(lambda: self.is_closed)
         is_put = False

@@ -66,8 +66,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Return the amounts of the cost terms: one thread pushes a level, or all threads pull vertices
     that not all sources reached.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     groups = -(-n_sources // group)
     words = group // WORD
@@ -129,8 +129,8 @@ class _Bits(NamedTuple):
     # in_front, is_found: uint8 arrays of shape (n,), 1 where front, or found, has a bit
     in_front: np.ndarray
     is_found: np.ndarray
-    # planes: bit planes of the hop counts. Row j * n + v holds the sources whose hop count of vertex
-    # v has bit j
+    # planes: bit planes of the hop counts. Row j * n + v holds the sources whose hop count of
+    # vertex v has bit j
     planes: np.ndarray
 
 
@@ -387,8 +387,8 @@ def _flush(digits, counts):
     """Add the counters of a thread to ``counts``, int64 with one number per source, and clear them.
 
     ``digits`` has shape (8, words). Bit d of the counter of a source is the bit of that source in
-    ``digits[d]``. So eight sources give a matrix of 8 x 8 bits. Transposed, each of its bytes is one
-    counter.
+    ``digits[d]``. So eight sources give a matrix of 8 x 8 bits. Transposed, each of its bytes is
+    one counter.
     """
     for word in range(digits.shape[1]):
         for i in range(8):

@@ -140,8 +140,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the cost terms: the host waits at each level, which visits edges and
     reads each bitset once.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     groups = -(-n_sources // group)
     bitset_bytes = group // 8
@@ -370,8 +370,8 @@ class GroupRun:
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
-        """Begin the searches. Return the vertices and edges of the first frontier, and the number of
-        targets that are not reached, as ``_read_counters`` does.
+        """Begin the searches. Return the vertices and edges of the first frontier, and the number
+        of targets that are not reached, as ``_read_counters`` does.
         """
         clear(self.seen, self.gathered, self.in_front, self.touched, *self._state)
         # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.

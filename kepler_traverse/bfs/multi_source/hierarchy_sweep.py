@@ -2,9 +2,9 @@
 sources side by side.
 
 It is the sweep of ``sssp``, with a weight of one per edge. For paths, and for distances at few
-targets per source, nothing is swept. Each core then looks up the targets of one source at a time, in
-the hierarchy or in hub labels. If only distances are wanted and there are labels, the sums of the
-labels are the result (``answer_by_labels``).
+targets per source, nothing is swept. Each core then looks up the targets of one source at a time,
+in the hierarchy or in hub labels. If only distances are wanted and there are labels, the sums of
+the labels are the result (``answer_by_labels``).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the terms of the cost: those of a sweep, and of writing or counting its
     distances; or hubs of the labels that answer.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     if shape.is_summed_by_labels:
         pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
@@ -178,8 +178,8 @@ def part_to_sweep(hierarchy, query):
     """Return what a sweep needs: places, edges, and columns.
 
     The places are an int32 array of shape (n,): the place of each position in the sweep, -1 for a
-    position that takes no part. It is empty if all positions are swept in their order. The edges lead
-    downward, between places. The columns are the place of each column of the result.
+    position that takes no part. It is empty if all positions are swept in their order. The edges
+    lead downward, between places. The columns are the place of each column of the result.
     """
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restrict(query.targets)
@@ -190,8 +190,9 @@ def part_to_sweep(hierarchy, query):
 def answer_by_labels(labels, query, sources, lists=None):
     """Return the sums of labels from each source to its targets, int64.
 
-    With ``lists`` each source has targets of its own, and the sums have shape (n_targets,), one list
-    after the other. Else all sources have the targets of the query, and the shape is (k, n_targets).
+    With ``lists`` each source has targets of its own, and the sums have shape (n_targets,), one
+    list after the other. Else all sources have the targets of the query, and the shape is (k,
+    n_targets).
     """
     source_numbers = np.asarray(sources)
     if lists is not None:

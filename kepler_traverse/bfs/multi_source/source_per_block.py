@@ -188,8 +188,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the cost terms: requests of all blocks; levels and edges of the
     consecutive searches of one block.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}

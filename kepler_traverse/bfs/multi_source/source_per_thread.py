@@ -36,8 +36,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the cost terms: each core visits what its sources reach; beyond the
     cache an edge is a cache miss.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked

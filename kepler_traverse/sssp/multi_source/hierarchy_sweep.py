@@ -62,8 +62,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Return the amounts of the terms of the cost: those of a sweep for hops, where wider distances
     are written as rows.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
     if shape.is_summed_by_labels:

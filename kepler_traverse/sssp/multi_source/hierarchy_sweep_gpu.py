@@ -116,8 +116,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the terms of the cost: launches per group, lines, and rows of
     distances.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     groups = -(-n_sources // max(group, 1))
     if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes

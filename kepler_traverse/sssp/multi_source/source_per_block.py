@@ -82,8 +82,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the cost terms: requests of all blocks; rounds and edges of the
     consecutive searches of one block.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)

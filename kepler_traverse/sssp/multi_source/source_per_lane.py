@@ -61,8 +61,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return the amounts of the cost terms: the host waits at each round, and each relaxed edge
     reads 32 distances.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each term
-    counts.
+    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
+    term counts.
     """
     groups = -(-n_sources // GROUP)
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4

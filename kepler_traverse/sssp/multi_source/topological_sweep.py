@@ -32,8 +32,8 @@ group_size = per_core(LANES)
 class SweepState(NamedTuple):
     """The memory of one thread."""
 
-    # float array of shape (n_vertices + 1, LANES): line p + 1 has the distances of position p of the
-    # order, a lane per source. Line 0 has the limit in each lane
+    # float array of shape (n_vertices + 1, LANES): line p + 1 has the distances of position p of
+    # the order, a lane per source. Line 0 has the limit in each lane
     lines: np.ndarray
     is_reached: np.ndarray  # uint8 array of shape (n_vertices,): 1 where a position's line is set
 

@@ -325,7 +325,7 @@ def absent(*names: str) -> tuple[str, ...]:
 
 
 def jobs_of_groups(_options: argparse.Namespace) -> Iterator[Job]:
-    for graph, part in itertools.product(GROUP_GRAPHS, ("weights", "hops", "jobs")):
+    for graph, part in itertools.product(GROUP_GRAPHS, ("weights", "hops", "forward", "jobs")):
         name = f"{graph} {part}"
         command = [sys.executable, "-m", "scripts.ci.groups", graph, "--part", part]
         judge = partial(judge_groups, name)

@@ -1,5 +1,7 @@
 """Jobs on several GPUs: when their workers search first, what they gain over one GPU, and what parts of other sizes cost.
 
+Parts are written to a folder, and to an object store of this machine where moto and obstore are installed.
+
 Each call is a job, a process of its own; the times are those of its manifest, and ``whole`` is that of the process. The
 results of all jobs of a work are equal. A job on all GPUs runs twice, since the first one may compile, and the others once.
 On a CPU there are two workers: that shows that all jobs run, and says nothing of GPUs.
@@ -10,12 +12,17 @@ Works are in the order of their value, for a machine that is there for some minu
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import json
 import os
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -52,6 +59,14 @@ WHOLE_GAINS = {2: 1.7}
 MINUTE = 55.0
 ONCE = Repeats(most=1, seconds=0.0)
 SIZES = {OURS: "", "--batch-size 32": "--batch-size 32", "--part-size 256MB": "--part-size 256MB"}
+STORE_MODULES = ("moto", "obstore")
+STORE_KEYS = {
+    "AWS_ACCESS_KEY_ID": "measurement",
+    "AWS_SECRET_ACCESS_KEY": "measurement",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
+STORE_STARTS = 60.0  # seconds until it must answer
 # Folders of compiled code, which are empty for a cold start.
 COMPILED = ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR")
 # Result: graph, sources and options; those first that matter most. One GPU takes 6 seconds or more, as far as is known.
@@ -66,6 +81,52 @@ RESULTS = (
 )
 # One GPU takes a minute.
 LONG_RESULTS = (("summary", ROADS, 400_000, ""),)
+
+
+class Store:
+    """An object store of this machine, in a process that ends with this one."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen(command, **silent)
+        atexit.register(self._process.kill)
+        self.environment = STORE_KEYS | {"AWS_ENDPOINT_URL": self.url}
+
+    def empty(self) -> None:
+        """Forget all objects, and make the bucket."""
+        ends = time.monotonic() + STORE_STARTS
+        while True:
+            try:
+                self._ask("/moto-api/reset", "POST")
+                break
+            except urllib.error.URLError:  # it does not answer yet
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(0.2)
+        self._ask("/bucket", "PUT")
+
+    def manifest(self) -> dict:
+        import obstore
+
+        store = obstore.store.from_url(
+            "s3://bucket",
+            region=STORE_KEYS["AWS_REGION"],
+            access_key_id=STORE_KEYS["AWS_ACCESS_KEY_ID"],
+            secret_access_key=STORE_KEYS["AWS_SECRET_ACCESS_KEY"],
+            endpoint=self.url,
+            client_options={"allow_http": True},
+        )
+        return json.loads(bytes(obstore.get(store, "run/_manifest.json").bytes()))
+
+    def _ask(self, path: str, method: str) -> None:
+        request = urllib.request.Request(self.url + path, method=method)
+        with urllib.request.urlopen(request):
+            pass
 
 
 class Folder:
@@ -86,6 +147,10 @@ class Folder:
         return file
 
     @cached_property
+    def store(self) -> Store:
+        return Store()
+
+    @cached_property
     def tables(self) -> dict[str, Path]:
         """The files of targets, and of an attribute of all vertices of the road network."""
         edges = pq.read_table(self.roads, columns=["src", "dst"])
@@ -98,15 +163,26 @@ class Folder:
         pq.write_table(pa.table({"vertex": ids, "jobs": random.integers(0, 100, ids.size)}), values)
         return {"targets": targets, "values": values}
 
-    def job(self, graph: str, words: str, workers: int = 0, is_cold: bool = False) -> dict:
+    def job(
+        self,
+        graph: str,
+        words: str,
+        workers: int = 0,
+        is_cold: bool = False,
+        to_store: bool = False,
+    ) -> dict:
         """Run a job; return its manifest, with the seconds to the first search, and from there to the last."""
-        output = self.path / "out"
+        output: Path | str = self.path / "out"
+        environment = dict(os.environ)
         shutil.rmtree(output, ignore_errors=True)
+        if to_store:
+            self.store.empty()
+            environment |= self.store.environment
+            output = "s3://bucket/run"
         edges = self.roads if graph == ROADS else self.rmat
         command = [sys.executable, "-m", "pipelines.batch_sources", edges, "--undirected"]
         command += ["--device", self.device, "--graph-cache", self.path / "cache", "--no-report"]
         command += ["--output", output, *words.format(**self.tables).split()]
-        environment = dict(os.environ)
         if workers:
             command += ["--workers", workers]
         else:  # or else a run that is long enough would take all GPUs
@@ -117,7 +193,10 @@ class Folder:
             began = time.time()
             run_command(command, cwd=ROOT, env=environment | caches)
             whole = time.time() - began
-        manifest = json.loads((output / "_manifest.json").read_text())
+        if to_store:
+            manifest = self.store.manifest()
+        else:
+            manifest = json.loads((self.path / "out" / "_manifest.json").read_text())
         first, last, waits = waits_of(manifest["parts"])
         times = {"to_first": first - began, "searching": last - first, "whole": whole}
         return manifest | times | {"waits": waits}
@@ -159,9 +238,9 @@ def starting(folder: Folder, workers: int, is_cold: bool) -> Call:
     return run
 
 
-def with_parts(folder: Folder, graph: str, size: str, workers: int) -> Call:
+def with_parts(folder: Folder, graph: str, size: str, workers: int, to_store: bool) -> Call:
     def run() -> Timed:
-        made = folder.job(graph, asked("distances", PARTED, size), workers)
+        made = folder.job(graph, asked("distances", PARTED, size), workers, to_store=to_store)
         return Timed(made.get("digest"), made["seconds"]["traverse"], {"parts": len(made["parts"])})
 
     return run
@@ -198,9 +277,11 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 name=f"start of {workers} workers, {name}", graph=ROADS, peers=peers, **given
             )
         yield from results(LONG_RESULTS, workers, given)
-    yield from parts(0, ONE, given)
-    if workers > 1:
-        yield from parts(workers, f"{workers} GPUs", given)
+    has_store = all(map(importlib.util.find_spec, STORE_MODULES))
+    for to_store in [False, True] if has_store else [False]:
+        yield from parts(0, ONE, to_store, given)
+        if workers > 1:
+            yield from parts(workers, f"{workers} GPUs", to_store, given)
 
 
 def results(
@@ -219,10 +300,12 @@ def results(
         yield Work(name=name, graph=graph, size=sources, peers=peers, **given)
 
 
-def parts(workers: int, on: str, given: dict) -> Iterator[Work]:
+def parts(workers: int, on: str, to_store: bool, given: dict) -> Iterator[Work]:
     """Yield the works that write parts of several sizes."""
+    if to_store:
+        on += ", to a store"
     for graph in (ROADS, RMAT):
-        call = partial(with_parts, graph=graph, workers=workers)
+        call = partial(with_parts, graph=graph, workers=workers, to_store=to_store)
         yield Work(
             name=f"distances of {PARTED} sources, {on}",
             graph=graph,

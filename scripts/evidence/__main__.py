@@ -178,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.action == "add":
         added = read_record(options.file)
         if "gpus" in added:
-            added = {"gpu_check": gpu_check_of(added)}
+            added = {f"gpu_check_{added['gpus']}": gpu_check_of(added)}
         measured |= added
         write_record(MEASURED, measured)
     if options.action == "check":

@@ -27,6 +27,7 @@ def page(measured: dict) -> str:
         "guarantees.md",
         FILTERS,
         measured=measured,
+        gpu_checks=sorted(key for key in measured if key.startswith("gpu_check_")),
         of=lambda key: measured.get(key, {}).get("figures", {}),
         mutants=record.counts_of(record.read_record()),
     )

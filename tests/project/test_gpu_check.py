@@ -293,7 +293,12 @@ def measured_scale(monkeypatch, tmp_path, took, workers=2):
     parquet.write_table(roads, tmp_path / f"{gpus.ROADS}.parquet")
     monkeypatch.setattr(gpus, "RMAT_SCALE", 6)
     monkeypatch.setattr(gpus, "count_workers", lambda _device: workers)
-    monkeypatch.setattr(gpus.Folder, "job", lambda _self, *given: manifest_of(took(*given)))
+
+    def job(_self, graph, words, workers=0, is_cold=False, to_store=False):
+        assert not to_store or "distances" in words
+        return manifest_of(took(graph, words, workers, is_cold))
+
+    monkeypatch.setattr(gpus.Folder, "job", job)
     gpus.folder_of.cache_clear()
     inputs = Inputs(graphs=tmp_path)
     with Log(tmp_path / "scale.jsonl", harness.KEY) as log:

@@ -49,7 +49,7 @@ SEED = 1
 MAX_WORKERS = 4
 N_TARGETS = 1000
 STARTED = 256
-PARTED = 512  # sources
+PARTED = 512  # sources per GPU
 # Targets: seconds from the command to the first search, times the default, and times one GPU: from the first search to the
 # last, and of the whole process where one GPU takes a minute.
 START_SECONDS = {"warm": 4.0, "cold": 6.0}
@@ -238,9 +238,11 @@ def starting(folder: Folder, workers: int, is_cold: bool) -> Call:
     return run
 
 
-def with_parts(folder: Folder, graph: str, size: str, workers: int, to_store: bool) -> Call:
+def with_parts(
+    folder: Folder, graph: str, sources: int, size: str, workers: int, to_store: bool
+) -> Call:
     def run() -> Timed:
-        made = folder.job(graph, asked("distances", PARTED, size), workers, to_store=to_store)
+        made = folder.job(graph, asked("distances", sources, size), workers, to_store=to_store)
         return Timed(made.get("digest"), made["seconds"]["traverse"], {"parts": len(made["parts"])})
 
     return run
@@ -304,12 +306,14 @@ def parts(workers: int, on: str, to_store: bool, given: dict) -> Iterator[Work]:
     """Yield the works that write parts of several sizes."""
     if to_store:
         on += ", to a store"
+    sources = PARTED * max(1, workers)
+    settings = {"workers": workers, "to_store": to_store, "sources": sources}
     for graph in (ROADS, RMAT):
-        call = partial(with_parts, graph=graph, workers=workers, to_store=to_store)
+        call = partial(with_parts, graph=graph, **settings)
         yield Work(
-            name=f"distances of {PARTED} sources, {on}",
+            name=f"distances of {sources:,} sources, {on}",
             graph=graph,
-            size=PARTED,
+            size=sources,
             peers={name: partial(call, size=size) for name, size in SIZES.items()},
             **given,
         )

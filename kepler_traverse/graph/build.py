@@ -169,8 +169,10 @@ def graph_from_numbers(
     # Closed vertices get a second number.
     split = None
     if closed is not None:
-        split, ids, negative_loops = _split_closed(ids, closed, weight, negative_loops, limited_by)
-        if not directed:
+        is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
+        if is_closed.any():
+            split, ids, negative_loops = _split_closed(ids, is_closed, weight, negative_loops)
+        if split is not None and not directed:
             # Both directions of an edge of a closed vertex join different numbers.
             selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
             directed = True
@@ -506,19 +508,19 @@ def _limiting_option(only_vertices: Any, largest_component: bool) -> str:
 
 
 def _split_closed(
-    ids: Any, closed: Any, weight: Any, negative_loops: dict[int, Any], limited_by: str
+    ids: Any, is_closed: np.ndarray, weight: Any, negative_loops: dict[int, Any]
 ) -> tuple[Split, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
 
-    Loops of closed vertices are left out: they are on no path.
+    ``is_closed``: bool per vertex, true for one at least. Loops of closed vertices are left out:
+    they are on no path.
 
-    Raises InputError (the graph has no weights) or UnknownVertexError (one is no vertex).
+    Raises InputError: the graph has no weights.
     """
     if weight is None:
         raise InputError(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
         )
-    is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
     split = split_numbers(is_closed, namespace(weight))
     first = to_host(split.first)
     negative_loops = {

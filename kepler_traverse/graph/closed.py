@@ -70,9 +70,13 @@ def fault_of_closed(graph: Any) -> str:
     if graph.closed is None:
         return ""
     first, last = graph.closed
-    is_in_range = first.size == 0 or (first[0] >= 0 and last[-1] < graph.n_vertices)
-    ascends = (first[1:] > last[:-1]).all() and (last == first + 1).all()
-    if not (graph.directed and graph.weights is not None and is_in_range and ascends):
+    # in a reversed graph paths begin at the second number
+    low, high = np.sort(graph.closed, axis=0)
+    is_in_range = low.size == 0 or (low[0] >= 0 and high[-1] < graph.n_vertices)
+    ascends = (low[1:] > high[:-1]).all() and (high == low + 1).all()
+    is_one_way = (last > first).all() or (last < first).all()
+    is_fit = graph.directed and graph.weights is not None
+    if not (is_fit and is_in_range and ascends and is_one_way):
         return "its closed vertices are no two numbers each"
     leaving = graph.offsets[last + 1] - graph.offsets[last]
     if leaving.any() or np.isin(graph.targets, first).any():
@@ -89,7 +93,7 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
     """Return the numbers at which paths to some vertices end; ``numbers`` are those at which paths
     from them begin. The two differ for closed vertices alone.
     """
-    if graph.closed is None:
+    if graph.closed is None or not graph.closed.size:
         return numbers
     first, last = graph.closed
     order = np.argsort(first)

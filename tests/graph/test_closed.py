@@ -298,7 +298,26 @@ def test_other_weights_and_stored_graphs(case, tmp_path):
     stored = load_graph(tmp_path / "graph")
     assert stored.fingerprint == graph.fingerprint
     assert sssp(stored, case.closed[0]).equals(sssp(graph, case.closed[0]))
+    save_graph(graph.reverse, tmp_path / "reverse")
+    reverse = load_graph(tmp_path / "reverse")
+    assert reverse.fingerprint == graph.reverse.fingerprint
+    assert sssp(reverse, case.closed[0]).equals(sssp(graph.reverse, case.closed[0]))
     assert graph.fingerprint != graph_from_edges(case.table, directed=case.directed).fingerprint
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_an_empty_list_closes_nothing(directed, weighted):
+    table = pd.DataFrame({"src": [1, 1, 2, 9], "dst": [2, 3, 3, 9], "weight": [4, 1, 2, 5]})
+    given = {"directed": directed, "weighted": weighted}
+    graph = graph_from_edges(table, closed=[], **given)
+    plain = graph_from_edges(table, **given)
+    assert graph.fingerprint == plain.fingerprint
+    assert graph.closed is None
+    assert graph.directed == directed
+    targets = sssp_many(graph, [1, 2], result="targets", targets=[3, 9])
+    assert targets.equals(sssp_many(plain, [1, 2], result="targets", targets=[3, 9]))
+    assert sssp_pairs(graph, [(1, 3), (9, 9)]).equals(sssp_pairs(plain, [(1, 3), (9, 9)]))
 
 
 def test_files_and_refusals(tmp_path):

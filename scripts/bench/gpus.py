@@ -26,6 +26,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,18 +70,33 @@ STORE_KEYS = {
 STORE_STARTS = 60.0  # seconds until it must answer
 # Folders of compiled code, which are empty for a cold start.
 COMPILED = ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR")
-# Result: graph, sources and options; those first that matter most. One GPU takes 6 seconds or more, as far as is known.
+
+
+class Result(NamedTuple):
+    """A job that runs on all GPUs and on one."""
+
+    name: str  # of the work: the kind of result, and a word more where a kind has two works
+    graph: str
+    sources: int  # drawn at random
+    options: str = ""  # with the names of ``Folder.tables`` in braces
+
+    @property
+    def kind(self) -> str:
+        return self.name.partition(",")[0]
+
+
+# Those first that matter most. One GPU takes 6 seconds or more, as far as is known.
 RESULTS = (
-    ("levels", ROADS, 30_000, ""),
-    ("flows", ROADS, 20_000, ""),
-    ("betweenness", ROADS, 12_000, ""),
-    ("targets", ROADS, 80_000, "--targets {targets}"),
-    ("opportunities", ROADS, 150_000, "--vertices {values} --values jobs --cutoffs 100,400"),
-    ("nearest_targets", ROADS, 1_000_000, "--targets {targets} --nearest-k 5"),
-    ("summary", RMAT, 400_000, ""),
+    Result("levels", ROADS, 30_000),
+    Result("flows", ROADS, 20_000),
+    Result("betweenness", ROADS, 12_000),
+    Result("targets", ROADS, 80_000, "--targets {targets}"),
+    Result("opportunities", ROADS, 150_000, "--vertices {values} --values jobs --cutoffs 100,400"),
+    Result("nearest_targets", ROADS, 1_000_000, "--targets {targets} --nearest-k 5"),
+    Result("summary", RMAT, 400_000),
 )
 # One GPU takes a minute.
-LONG_RESULTS = (("summary", ROADS, 400_000, ""),)
+LONG_RESULTS = (Result("summary, for long", ROADS, 400_000),)
 
 
 class Store:
@@ -248,11 +264,11 @@ def with_parts(
     return run
 
 
-def searching(folder: Folder, result: tuple[str, str, int, str], workers: int) -> Call:
-    kind, graph, sources, words = result
+def searching(folder: Folder, result: Result, workers: int) -> Call:
+    asks = asked(result.kind, result.sources, result.options)
 
     def run() -> Timed:
-        made = folder.job(graph, asked(kind, sources, words), workers)
+        made = folder.job(result.graph, asks, workers)
         return Timed(
             made.get("digest"), made["searching"], {"whole": made["whole"], **made["waits"]}
         )
@@ -286,12 +302,9 @@ def works(inputs: Inputs) -> Iterator[Work]:
             yield from parts(workers, f"{workers} GPUs", to_store, given)
 
 
-def results(
-    chosen: Iterable[tuple[str, str, int, str]], workers: int, given: dict
-) -> Iterator[Work]:
+def results(chosen: Iterable[Result], workers: int, given: dict) -> Iterator[Work]:
     """Yield the works that search on all GPUs and on one."""
     for result in chosen:
-        name, graph, sources, _ = result
         on_all = partial(searching, result=result, workers=workers)
         peers = {
             OURS: Baseline(prepare=on_all, facts={"workers": workers}),
@@ -299,7 +312,7 @@ def results(
         }
         if workers > 2:
             peers[TWO] = partial(searching, result=result, workers=2)
-        yield Work(name=name, graph=graph, size=sources, peers=peers, **given)
+        yield Work(name=result.name, graph=result.graph, size=result.sources, peers=peers, **given)
 
 
 def parts(workers: int, on: str, to_store: bool, given: dict) -> Iterator[Work]:

@@ -319,7 +319,14 @@ class _Closeness:
         """Return the number of vertices at each hop count."""
         if self.graph.device == "cpu":
             return cpu.count_levels(distance)
-        return self._xp.bincount(distance[is_reached(distance)]).astype(np.int64)
+        return self._xp.bincount(distance[self._reached(distance)]).astype(np.int64)
+
+    def _reached(self, distance: Array) -> Array:
+        """Return where distances of a search are those of reached vertices."""
+        if self._weighted:
+            return is_reached(distance)
+        # hops of a very large graph are int64, which ``is_reached`` takes for sums of weights
+        return distance >= 0
 
     def _bound_component(
         self, vertex: int, distance: Array, least_sums: Array, n_inside: int
@@ -406,9 +413,9 @@ class _Closeness:
         label = int(np.argmax(self._sizes))
         member = to_host(xp.flatnonzero(self._labels == label)[:1])
         ((_, distance),) = self._searches.iter_distances(member, require_all=False)
-        is_after = is_reached(distance)
+        is_after = self._reached(distance)
         ((_, distance),) = self._searches.iter_distances(member, backward=True, require_all=False)
-        is_before = is_reached(distance)
+        is_before = self._reached(distance)
         if self.graph.device == "cpu":
             return cpu.reach_bounds(self.graph, self._labels, label, is_after, is_before)
         min_reach = of_component

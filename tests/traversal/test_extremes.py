@@ -192,6 +192,23 @@ def test_top_closeness_prunes_on_roads_and_power_laws():
         assert searches < graph.n_vertices / 2
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_hops_of_a_graph_of_two_to_the_thirty_vertices_have_a_wider_type(seed, monkeypatch):
+    """Here small graphs take the type of such a large one."""
+    ends = np.random.default_rng(seed).integers(0, 60, (2, 70))
+    graph = graph_from_edges(*ends, directed=True)
+    narrow = top_closeness(graph, 3, algorithm="bfs")
+    narrow_reach = bounds_of_reach(graph)
+    monkeypatch.setattr(searches, "bound_dtype", lambda *_: np.dtype(np.int64))
+    assert top_closeness(graph, 3, algorithm="bfs").equals(narrow)
+    assert bounds_of_reach(graph) == narrow_reach
+
+
+def bounds_of_reach(graph):
+    found = closeness._Closeness(searches.Searches(graph, "bfs", False, None), 1)
+    return [bounds.tolist() for bounds in found._bounds_of_reach()]
+
+
 def test_extremes_refuse_a_graph_that_is_not_connected():
     graph = graph_from_edges(np.array([10, 20]), np.array([11, 21]), directed=False)
     with pytest.raises(

@@ -8,7 +8,7 @@ import inspect
 import math
 import reprlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -75,7 +75,8 @@ def can_run(
     bound.apply_defaults()
     arguments = bound.arguments
     return (
-        _handed_over_problem(name, arguments)
+        _iterator_problem(arguments)
+        or _handed_over_problem(name, arguments)
         or _limits_problem(name, arguments)
         or _method_problem(name, arguments)
         or _graph_problem(name, arguments)
@@ -100,6 +101,17 @@ def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
         return
     _REPORTED.add((name, problem))
     warnings.warn(f"kepler leaves {name} to NetworkX, as {problem}", stacklevel=2)
+
+
+def _iterator_problem(arguments: dict[str, Any]) -> str:
+    """Say which argument can be read only once; ``""`` if none is.
+
+    What is read here would be missing in the search, or in that of NetworkX after a refusal.
+    """
+    for argument, value in arguments.items():
+        if argument != "G" and isinstance(value, Iterator):
+            return f"{argument} is an iterator, which can be read only once"
+    return ""
 
 
 def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:

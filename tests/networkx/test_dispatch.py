@@ -207,6 +207,35 @@ def test_can_run_gives_a_reason_for_what_it_refuses(name, graph, keywords, reaso
     assert reason in backend.can_run(name, (graph,), keywords)
 
 
+@pytest.mark.parametrize("once", [iter, reversed, lambda nodes: (node for node in nodes)])
+@pytest.mark.parametrize(
+    ("call", "keywords"),
+    [
+        (nx.betweenness_centrality_subset, {"sources": [0, 3], "targets": [2]}),
+        (nx.betweenness_centrality_subset, {"targets": [2], "sources": [0, 3]}),
+        (nx.edge_betweenness_centrality_subset, {"sources": [0, 3], "targets": [2]}),
+        (nx.multi_source_dijkstra_path_length, {"sources": [0, 3]}),
+        (nx.bfs_layers, {"sources": [0, 3]}),
+    ],
+)
+def test_arguments_that_can_be_read_only_once_are_left_to_networkx(call, keywords, once):
+    """The first argument is one; NetworkX reads it once, and nothing of it is missing."""
+    graph = graph_with(1, 2, 3)
+    first, *_ = keywords
+    given = keywords | {first: once(keywords[first])}
+    reason = backend.can_run(call.__name__, (graph,), given)
+    assert reason == f"{first} is an iterator, which can be read only once"
+    assert sorted(given[first]) == sorted(keywords[first])
+    given = keywords | {first: once(keywords[first])}
+    expected = call(graph, **(keywords | {first: once(keywords[first])}))
+    with nx.config(backend_priority=["kepler"]):
+        found = call(graph, **given)
+    if call is nx.bfs_layers:
+        expected = [sorted(layer) for layer in expected]
+        found = [sorted(layer) for layer in found]
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     "call", [nx.eccentricity, nx.diameter, nx.closeness_centrality, nx.wiener_index, nx.barycenter]
 )

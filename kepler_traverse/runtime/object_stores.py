@@ -110,7 +110,7 @@ class _Waits:
             is_first = self._report is None
             self._report = report
         if is_first:
-            _uninterrupted.start(lambda: self._watch(report), "kepler-store-waits")
+            _uninterrupted.start(self._watch, "kepler-store-waits")
 
     @contextlib.contextmanager
     def count_wait(self, kind: str) -> Iterator[Callable[[str], None]]:
@@ -132,15 +132,16 @@ class _Waits:
             with self._lock:
                 del self._waiting_since[key]
 
-    def _watch(self, report: Callable[[str], None]) -> None:
+    def _watch(self) -> None:
         """Report the longest wait from time to time, without an end; run by a thread of its own."""
         last_report = -math.inf
         while True:
             time.sleep(_LOOKED_EVERY)
             with self._lock:
+                report = self._report
                 since, description = min(self._waiting_since.values(), default=(math.inf, ""))
             now = time.monotonic()
-            if now - since > _SAID_AFTER and now - last_report > _SAID_EVERY:
+            if report and now - since > _SAID_AFTER and now - last_report > _SAID_EVERY:
                 report(f"waiting for the object store for {now - since:.0f} s ({description})")
                 last_report = now
 

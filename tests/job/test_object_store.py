@@ -550,3 +550,8 @@ def test_a_request_that_waits_is_reported(monkeypatch):
     with waits.count_wait("list") as note:
         note("which is sent again: the server is slow")
         assert "(list, which is sent again: the server is slow)" in reported.get(timeout=60)
+    monkeypatch.setattr(object_stores, "_SAID_EVERY", 0.05)
+    of_next_run = queue.Queue()
+    waits.report_by(of_next_run.put)
+    with waits.count_wait("get"):
+        assert "(get)" in of_next_run.get(timeout=60)

@@ -59,9 +59,10 @@ def graph_from_arrays(
     """Build a graph from columns of edges whose ids are integers; ``graph_from_edges`` takes all
     others.
 
-    The columns are arrays of shape (rows,). ``vertices`` are the ids of additional vertices, which
-    may have no edge. ``rules`` are keyword arguments of ``graph_from_numbers``, and errors are as
-    of ``graph_from_edges``.
+    The columns are arrays of shape (rows,), all on one device, on which the graph is built.
+    ``reverse_weight`` has the weights from dst to src. ``vertices`` are the ids of additional
+    vertices, which may have no edge. With ``scratch`` the graph is built in files. ``rules`` are
+    keyword arguments of ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
     """
     if vertices is not None:
         vertices = arguments.as_array("vertices", vertices)
@@ -89,7 +90,9 @@ def graph_from_arrays(
 
 
 def _choose_backend(array: Array, scratch: Scratch | None) -> CsrBackend:
-    """Return what builds a CSR on the device of an array, in files if there is scratch space."""
+    """Return the functions that build a CSR on the device of an array, in files if there is scratch
+    space, which is only on the CPU.
+    """
     if get_device(array) == "cuda":
         return csr_on_gpu
     in_files: CsrBackend = csr_build if scratch is None else csr_build.in_files(scratch)
@@ -116,7 +119,8 @@ def graph_from_numbers(
     """Build a graph from edges whose ends are positions in ``ids`` (ascending ids, one per vertex).
 
     ``src``, ``dst`` and the weights have shape (rows,); ``selection`` says which rows of the edge
-    list they are. ``all_are_ends`` states that each vertex is an end of some edge, so that without
+    list they are, and in which direction each is an edge. None: they are all rows, in the direction
+    of the graph. ``all_are_ends`` states that each vertex is an end of some edge, so that without
     self-loops none can be isolated. With ``scratch`` the graph is built in files. The other
     arguments, and errors, are as of ``graph_from_edges``.
     """
@@ -153,7 +157,8 @@ def graph_from_numbers(
     input_rows, closed_directions = input_rows.without_closed()
     src, dst, weight, reverse_weight, ids, selection, all_are_ends = input_rows
 
-    # Weights are checked: those of both directions together, the second half after the first.
+    # Weights are checked. With two weights per row, ``weight`` has those of both directions now,
+    # the second half after the first, so that they become one type.
     negative_zeros = 0
     negative_loops = {}
     are_integers = False
@@ -189,6 +194,7 @@ def graph_from_numbers(
     if edge_ids:
         edge_rows, edges_of_rows = _relate_rows(rows, edges, len(ids), directed)
 
+    # Vertices without an edge, which are counted only if there may be one.
     isolated_vertices = 0
     if edges.self_loops or not all_are_ends:
         isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
@@ -220,7 +226,7 @@ def graph_from_numbers(
         closed=None if split is None else split.numbers,
     )
     if LOG.isEnabledFor(logging.DEBUG):
-        compile_clock.listen()
+        compile_clock.listen()  # measures what Numba compiles in searches that follow
     LOG.info("built %r", graph)
     return graph
 
@@ -228,7 +234,7 @@ def graph_from_numbers(
 class _InputRows(NamedTuple):
     """The rows that are given to ``graph_from_numbers``, whose arguments the fields are."""
 
-    src: Array  # (rows,): positions in ``ids``, as ``dst``
+    src: Array  # integers (rows,): positions in ``ids``, as ``dst``
     dst: Array
     # (rows,), or None without weights; with two weights per row (2 rows,) after ``without_closed``
     weight: Any
@@ -238,8 +244,9 @@ class _InputRows(NamedTuple):
     all_are_ends: bool  # True: each vertex is known to be an end of a row
 
     def between(self, vertices: Any) -> _InputRows:
-        """Return the rows of which both ends are among some vertices, given by their ids. The graph
-        has these vertices alone, numbered anew.
+        """Return the rows of which both ends are among some vertices, given by their ids.
+
+        ``ids`` of the result are those of these vertices alone, and its ends are positions in them.
         """
         rows, ids, numbers = _find_rows_between(self.src, self.dst, self.ids, vertices)
 
@@ -255,15 +262,16 @@ class _InputRows(NamedTuple):
             reverse_weight=take(self.reverse_weight),
             ids=ids,
             selection=self.selection.take(to_host(rows)),
-            all_are_ends=False,
+            all_are_ends=False,  # a vertex may have lost its edges to others
         )
 
     def without_closed(self) -> tuple[_InputRows, int]:
         """Return the rows of which a direction is open, and the number of closed directions.
 
-        Rows with one weight are all open here. With two weights per row, ``weight`` then has those
-        of all rows, and after them those back; ``reverse_weight`` is that of before, and only says
-        that there are two.
+        Rows with one weight are all open here. With two weights per row, ``weight`` of the result
+        has shape (2 rows,): the weights of the edges of all rows, and after them those of the edges
+        back. Its ``reverse_weight`` is still that of all rows, and only says that there are two
+        weights.
         """
         if self.reverse_weight is None:
             return self, 0
@@ -282,13 +290,15 @@ class _InputRows(NamedTuple):
 class _Rows(NamedTuple):
     """The rows that a graph is built of, as arrays of shape (rows,).
 
-    A row is an edge there, from its src to its dst, and may also be one back.
+    A row is an edge there, from its src to its dst, and may also be one back. The ends of rows that
+    are open from dst to src alone were exchanged.
     """
 
-    src: Array  # vertex numbers before closed vertices are split, as ``dst``
+    src: Array  # integers: vertex numbers before closed vertices are split, as ``dst``
     dst: Array
     weight: Array | None  # checked, of the edges there; None without weights
-    # positions of the rows that are also an edge back; None: no row has a direction
+    # int64 (n_back,): positions of the rows that are also an edge back, ascending; None: no row has
+    # a direction of its own
     back: Array | None
     # of the edges back, one per element of ``back``; None: they have the weights of their rows
     reverse_weight: Array | None
@@ -296,13 +306,15 @@ class _Rows(NamedTuple):
     split: Split | None  # the numbers once closed vertices are split; None: no vertex is closed
 
     def ends_there(self) -> tuple[Array, Array]:
-        """Return the ends of the edge of each row."""
+        """Return the ends of the edge of each row: src and dst, by their final numbers."""
         if self.split is None:
             return self.src, self.dst
         return self.split.map_ends(self.src, self.dst)
 
     def ends_back(self) -> tuple[Array, Array]:
-        """Return the ends of the edge back of each row that has one."""
+        """Return the ends of the edge back of each row that has one, in the order of ``back``: src
+        and dst of that edge, by their final numbers.
+        """
         src = self.dst[self.back]
         dst = self.src[self.back]
         if self.split is None:
@@ -310,8 +322,10 @@ class _Rows(NamedTuple):
         return self.split.map_ends(src, dst)
 
     def edges(self) -> tuple[Array, Array, Array | None]:
-        """Return the ends and weights of all edges: first one per row, then those back, and then
-        those from closed vertices to themselves.
+        """Return src, dst and weights of all edges, the weights None without any.
+
+        First comes the edge of each row, then the edges back, and then those from closed vertices
+        to themselves.
         """
         xp = namespace(self.src)
         parts: list[Any] = [(*self.ends_there(), self.weight)]
@@ -336,7 +350,7 @@ class _Rows(NamedTuple):
 
     def both_weights(self) -> list[Array]:
         """Return two arrays of shape (rows,): the weight of each row, and that of its edge back,
-        which is 0 where there is no such edge. It needs ``reverse_weight``.
+        which is 0 where there is no such edge. ``reverse_weight`` must not be None.
         """
         weights: Any = self.weight
         weights_back = namespace(weights).zeros_like(weights)
@@ -351,6 +365,7 @@ class _Rows(NamedTuple):
         if self.split is None:
             return 0
         xp = namespace(self.src)
+        # By the numbers that vertices had first: whether a row joins each to another vertex.
         is_end = xp.zeros(self.split.first.size, bool)
         is_no_loop = self.src != self.dst
         is_end[self.src[is_no_loop]] = True
@@ -366,8 +381,8 @@ class _Edges(NamedTuple):
     offsets: Array  # int64 (n_vertices + 1,)
     targets: Array  # (n_edges,), ascending within an adjacency list
     weights: Array | None  # (n_edges,): of parallel edges the smallest
-    self_loops: int  # rows that were dropped
-    parallel: int  # edges that were dropped
+    self_loops: int  # rows that were dropped, as both ends are one vertex
+    parallel: int  # edges that were dropped, as another edge joins the same vertices
 
 
 def _find_negative_loops(
@@ -375,6 +390,7 @@ def _find_negative_loops(
 ) -> dict[int, Any]:
     """Map each vertex with self-loops of negative weight to the smallest of these weights."""
     on_gpu = get_device(src) == "cuda"
+    # One kernel tells whether there is any, which is rare: the steps below need more memory.
     if on_gpu and not edge_weights.count_negative_loops(src, dst, weights):
         return {}
 
@@ -388,14 +404,16 @@ def _find_negative_loops(
 def _relate_rows(
     rows: _Rows, edges: _Edges, n_vertices: int, directed: bool
 ) -> tuple[Array, Array | None]:
-    """Return ``Graph.edge_rows`` and ``Graph.edges_of_rows``: the row of each stored edge, and the
-    stored edges of each row.
+    """Return ``Graph.edge_rows`` and ``Graph.edges_of_rows``: the row of each stored edge, of shape
+    (n_edges,), and the stored edges of each row, of shape (1 or 2, rows of the edge list).
 
     The second is None where the first says the same: each row is one stored edge, or both
-    directions of one.
+    directions of one. ``edges`` were made from ``rows``, ``n_vertices`` is the number of final
+    vertex numbers, and with ``directed`` false each row is an edge in both directions.
     """
     xp = namespace(rows.src)
-    row_numbers = rows.selection.row_numbers  # in the edge list
+    # Of each row its number in the edge list; None: no row was left out.
+    row_numbers = rows.selection.row_numbers
     backend: EdgeRowsBackend = edge_rows_on_cpu
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
@@ -434,13 +452,14 @@ def _relate_rows(
 def rows_of_two_costs(
     row_edges: list[Array], weights: list[Array], stored: Array, index: Any, backend: Any
 ) -> Array:
-    """Return the row of each stored edge, of rows with one weight per direction.
+    """Return the row of each stored edge, of shape (n_edges,), where rows have one weight per
+    direction: the first row that has the weight of the edge. It is -1 for an edge without a row.
 
     ``row_edges`` and ``weights`` have two arrays of shape (rows,): of the edges there, and of those
     back. A value of ``row_edges`` is the position of the stored edge that the row became, or below
     0 if it became none: it is a self-loop, or not open in that direction. ``stored`` has the weight
     of each stored edge. ``index`` is the type of the result, and ``backend`` an ``EdgeRowsBackend``
-    of the device. Without a row the result is -1.
+    of the device.
     """
     xp = namespace(stored)
     # a row's two edges side by side, so that the first of equal weight is of the smallest row
@@ -455,11 +474,11 @@ def rows_of_two_costs(
 
 
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
-    """Return the edge of each row from its src to its dst, and that back, as the edge list has
-    them.
+    """Return two arrays of shape (rows,): the stored edge of each row from src to dst, and that from
+    dst to src, by the names that the ends have in the edge list.
 
-    The ends of a row that is open from dst to src alone were exchanged, so its edge there is the
-    one back.
+    ``row_edges`` has them as ``_Rows`` has the ends. There the ends of a row that is open from dst
+    to src alone were exchanged, so its edge there is the one back here, and it has no other.
     """
     xp = namespace(rows.src)
     there, back = row_edges
@@ -475,7 +494,7 @@ def _find_edges_of_rows(
     back: one or two integer arrays of shape (rows,).
 
     A value is a position in ``edges.targets``; ``-1 - u`` for a self-loop of vertex u; or
-    ``no_edge``, if the row has no edge back.
+    ``no_edge``, if the row has no edge back. ``backend`` is that of the device.
     """
     xp = namespace(rows.src)
     # One more, since ``no_edge`` is -1 - n_vertices.
@@ -499,7 +518,9 @@ def _find_edges_of_rows(
 
 
 def _limiting_option(only_vertices: Any, largest_component: bool) -> str:
-    """Return the option that leaves vertices out, as a ``BuildReport`` has it."""
+    """Return the option that leaves vertices out, as a ``BuildReport`` has it; ``""`` if none does.
+    Of both, the largest component comes last.
+    """
     if largest_component:
         return "largest_component"
     if only_vertices is not None:
@@ -510,10 +531,11 @@ def _limiting_option(only_vertices: Any, largest_component: bool) -> str:
 def _split_closed(
     ids: Any, is_closed: np.ndarray, weight: Any, negative_loops: dict[int, Any]
 ) -> tuple[Split, Any, dict[int, Any]]:
-    """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
+    """Return the numbering that splits closed vertices, the id of each final number, and the
+    negative loops by final numbers.
 
-    ``is_closed``: bool per vertex, true for one at least. Loops of closed vertices are left out:
-    they are on no path.
+    ``ids`` and ``negative_loops`` are those of before. ``is_closed`` has a bool per vertex as it was
+    numbered before, True for one at least. Loops of closed vertices are left out: they are on no path.
 
     Raises InputError: the graph has no weights.
     """
@@ -537,7 +559,8 @@ def _split_closed(
 def _mark_chosen(ids: Any, chosen: Any, role: str, limited_by: str = "") -> np.ndarray:
     """Return a bool per vertex: whether its id, of the ascending ``ids``, is among those chosen.
 
-    ``role`` is what errors call the chosen ids, and ``limited_by`` as a ``BuildReport`` has it.
+    ``role`` is what errors call a chosen id, and ``limited_by`` is the option that has limited the
+    ids, for errors. UnknownVertexError if a chosen id is none of ``ids``.
     """
     flags = np.zeros(len(ids), bool)
     flags[VertexIds(ids, limited_by=limited_by).to_numbers(chosen, role)] = True
@@ -550,11 +573,12 @@ def checked_weights(
     selection: RowSelection | None = None,
     scratch: Scratch | None = None,
 ) -> tuple[Any, int, bool]:
-    """Check weights of shape (rows,) and convert them to the type of the graph's; ``selection``
-    names their rows in errors.
+    """Check weights of shape (rows,) and convert them to the type that the graph has them in.
 
-    Return the weights, how many were -0.0, and whether they are integers. EdgeListError for what is
-    NaN, infinite, no number, or beyond what the type holds exactly.
+    ``weight_type`` is as for ``graph_from_edges``, ``selection`` says which rows of the edge list
+    these are, for errors, and with ``scratch`` the result is in a file. Return the weights, how
+    many were -0.0, and whether they were given as integers. EdgeListError for what is NaN,
+    infinite, no number, or beyond what the type holds exactly.
     """
     are_integers = weight.dtype.kind in "iu"
     n_negative_zeros = 0
@@ -576,9 +600,11 @@ def checked_weights(
 def _find_rows_between(
     src: Array, dst: Array, ids: Any, only_vertices: Any
 ) -> tuple[Array, Any, Array]:
-    """Return the positions of the rows of which both ends are among some vertices, the ids of these
-    vertices, and an array with the new number of each vertex by its old one. The numbers of
-    vertices that are left out have no meaning.
+    """Return the positions of the rows of which both ends are among some vertices, int64 ascending;
+    the ids of these vertices; and an array with the new number of each vertex by its old one.
+
+    ``only_vertices`` are the ids of the vertices that are kept. New numbers of others have no
+    meaning. UnknownVertexError if one is none of ``ids``, InputError if there is none.
     """
     xp = namespace(src)
     chosen = _mark_chosen(ids, only_vertices, f"{option_text('only_vertices')} id")
@@ -599,9 +625,11 @@ def _find_rows_between(
 
 
 def positions_where(condition: Callable[..., Array], *arrays: Any) -> Any:
-    """Return the int64 positions at which a condition holds for the elements of arrays of one size.
+    """Return the int64 positions, ascending, at which a condition holds for the elements of arrays
+    of one size.
 
-    ``condition`` takes a slice of each, so that no temporary array is as long as they are.
+    ``condition`` takes a slice of each array and returns bools, so that no temporary array is as
+    long as they are.
     """
     xp = namespace(arrays[0])
     parts = [xp.zeros(0, np.int64)]
@@ -611,8 +639,11 @@ def positions_where(condition: Callable[..., Array], *arrays: Any) -> Any:
 
 
 def _orient_rows(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
-    """Return the ends of each row in the direction of its edge, and the positions of the rows that
-    are also an edge back, which no self-loop is.
+    """Return the ends of each row in the direction of its edge, and the int64 positions of the rows
+    that are also an edge back, which no self-loop is.
+
+    ``directions`` is an int8 array of shape (rows,) with ``SRC_TO_DST``, ``BOTH_WAYS`` or
+    ``DST_TO_SRC`` per row; the ends of the last are exchanged.
     """
     xp = namespace(src)
     directions = xp.asarray(directions)
@@ -627,10 +658,10 @@ def _orient_rows(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array,
 
 
 def _max_vertices(columns: list[Array]) -> int:
-    """Return an upper bound on the number of distinct ids.
+    """Return an upper bound on the number of distinct ids in some columns of integers.
 
-    A count that int32 holds is enough to choose the type of vertex numbers. Of more ids, their
-    range may be a smaller bound.
+    It chooses the type of vertex numbers, so a bound that int32 holds need not be lower. Of more
+    ids than that, the length of their range may be a smaller bound.
     """
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
@@ -658,13 +689,15 @@ def _count_where(condition: Callable[..., Array], *arrays: Any) -> tuple[int, in
 
 
 def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
-    """Convert integers to the narrowest type that represents each exactly, or to the requested type
-    if that is wider.
+    """Return integer weights in the narrowest of float32, float64 and int64 that represents each
+    exactly, or in the requested type if that is wider; in a file if there is scratch space.
+
+    EdgeListError if distances of such weights cannot be exact in the type of the result.
     """
     xp = namespace(weight)
     low, high = extent(weight) if weight.size else (0, 0)
-    largest = max(high, -low)
-    held_by = float_that_holds(low, high)
+    largest = max(high, -low)  # absolute value
+    held_by = float_that_holds(low, high)  # None if no float type holds all
 
     # An error says which bound the largest weight passes.
     beyond = "2^63 - 2, the largest distance"
@@ -689,14 +722,18 @@ def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) ->
 
 
 def _cast(values: np.ndarray, kind: np.dtype, scratch: Scratch | None) -> np.ndarray:
-    """Return values in another type, in a file if there is scratch space."""
+    """Return a copy of values in host memory in the type ``kind``, in a file if there is scratch
+    space.
+    """
     return csr_build.filled(lambda part: part, values, kind, scratch)
 
 
 def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> tuple[Any, int]:
-    """Check weights and convert them to the type of distances; -0.0 becomes 0.0.
+    """Check weights that are no integers, and convert them to float32 or float64, the type of
+    distances; -0.0 becomes 0.0.
 
-    Return the weights, and how many were -0.0.
+    Return the weights, in a file if there is scratch space, and how many were -0.0. EdgeListError
+    for weights that are no numbers, NaN, infinite in that type, or 0 in that type alone.
     """
     xp = namespace(weight)
     if weight.dtype.kind != "f":
@@ -754,7 +791,11 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
-    """Refuse nonzero weights that become 0 in a narrower type: their edges would cost nothing."""
+    """Raise EdgeListError if a weight that is not 0 has become 0 in a narrower type: its edge would
+    cost nothing.
+
+    ``weight`` has the weights as they were given, and ``cast`` those in the narrower type.
+    """
 
     def is_zero(values: Any) -> Any:
         if values.itemsize > 8:  # NumPy's long double: no integer type is as wide
@@ -776,7 +817,8 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 
 
 def smallest_weights(vertices: Array, weights: Array, are_integers: bool) -> dict[int, Any]:
-    """Map each vertex to the smallest of its negative weights, as Python numbers.
+    """Map each vertex that has self-loops of negative weight to the smallest of these weights, as
+    Python numbers: int if ``are_integers``, else float.
 
     ``vertices`` and ``weights`` have one element per self-loop of negative weight.
     """

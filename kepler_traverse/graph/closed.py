@@ -26,26 +26,32 @@ class Split(NamedTuple):
     # int64 (2, n_closed), as ``Graph.closed`` has it: of each closed vertex the final number where
     # paths begin, and that where they end. It is in host memory on any device.
     numbers: np.ndarray
-    # Of shape (n,) for vertices as they were numbered first: the final number where paths begin,
-    # and that where they end, which is the same unless the vertex is closed.
+    # Integers of shape (n,) for vertices as they were numbered first: the final number where paths
+    # begin, and that where they end, which is the same unless the vertex is closed.
     first: Array
     last: Array
-    names: np.ndarray  # int64, of each final number: the vertex as it was numbered first
+    # int64 (n + n_closed,), of each final number: the vertex as it was numbered first. It is in
+    # host memory.
+    names: np.ndarray
 
     def map_ends(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return the final ends of edges whose ends are as vertices were numbered first. A
-        self-loop stays one.
+        """Return the final ends of edges, given by the numbers that vertices had first. A self-loop
+        stays one.
         """
         xp = namespace(src)
+        # An edge leaves where paths begin and enters where they end. A self-loop of a closed vertex
+        # would become the edge from its first number to its last, so it begins and ends at one.
         return self.first[src], xp.where(src == dst, self.first[dst], self.last[dst])
 
 
 def split_numbers(is_closed: np.ndarray, xp: Any) -> Split:
-    """Return the numbering that splits the closed ones of the vertices 0..n-1.
+    """Return the numbering that splits the closed ones of the vertices 0..n-1, for which the bools
+    ``is_closed`` of shape (n,) are True. Numbers stay in the order of ids.
 
     ``xp`` is the module, NumPy or CuPy, whose arrays ``first`` and ``last`` are.
     """
-    n_closed_before = np.cumsum(is_closed) - is_closed  # each takes one number more
+    # of each vertex, how many closed ones have a smaller number; each takes one number more
+    n_closed_before = np.cumsum(is_closed) - is_closed
     first = np.arange(is_closed.size) + n_closed_before
     last = first + is_closed
     kind = index_dtype(is_closed.size + int(is_closed.sum()))
@@ -58,7 +64,11 @@ def split_numbers(is_closed: np.ndarray, xp: Any) -> Split:
 
 
 def find_ties(closed: np.ndarray, offsets: Array, targets: Array) -> Array:
-    """Return the positions in ``targets`` of the edges from closed vertices to themselves."""
+    """Return the positions in ``targets`` of the edges from closed vertices to themselves, int64 of
+    shape (n_closed,), in the order of ``closed``; a negative number where there is no such edge.
+
+    ``closed`` is as ``Graph.closed``, and ``offsets`` and ``targets`` are of the CSR.
+    """
     xp = namespace(offsets)
     backend: EdgeRowsBackend = edge_rows_on_cpu if xp is np else edge_rows_on_gpu
     first, last = (xp.asarray(numbers.astype(targets.dtype)) for numbers in closed)
@@ -70,7 +80,8 @@ def fault_of_closed(graph: Any) -> str:
     if graph.closed is None:
         return ""
     first, last = graph.closed
-    # in a reversed graph paths begin at the second number
+    # Both numbers of a closed vertex are adjacent, as numbers are in the order of ids. In a reversed
+    # graph paths begin at the second one. All ascend, so that the ends tell the range.
     low, high = np.sort(graph.closed, axis=0)
     is_in_range = low.size == 0 or (low[0] >= 0 and high[-1] < graph.n_vertices)
     ascends = (low[1:] > high[:-1]).all() and (high == low + 1).all()
@@ -78,7 +89,7 @@ def fault_of_closed(graph: Any) -> str:
     is_fit = graph.directed and graph.weights is not None
     if not (is_fit and is_in_range and ascends and is_one_way):
         return "its closed vertices are no two numbers each"
-    leaving = graph.offsets[last + 1] - graph.offsets[last]
+    leaving = graph.offsets[last + 1] - graph.offsets[last]  # out-degrees
     if leaving.any() or np.isin(graph.targets, first).any():
         return "an edge leaves or enters a closed vertex where none may"
     ties = find_ties(graph.closed, graph.offsets, graph.targets)
@@ -90,38 +101,45 @@ def fault_of_closed(graph: Any) -> str:
 
 
 def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
-    """Return the numbers at which paths to some vertices end; ``numbers`` are those at which paths
-    from them begin. The two differ for closed vertices alone.
+    """Return the vertex numbers at which paths to some vertices end, int64 of the shape of
+    ``numbers``, which are those at which paths from the same vertices begin.
+
+    The two differ for closed vertices alone.
     """
     if graph.closed is None or not graph.closed.size:
         return numbers
     first, last = graph.closed
     order = np.argsort(first)
     ranks = np.searchsorted(first, numbers, sorter=order)
-    # the place of each number in ``first``, if it is one of these
+    # The place of each number in ``first``, if it is one of these. A number above all has the rank
+    # behind the last one.
     places = order[np.minimum(ranks, first.size - 1)]
     return np.where(first[places] == numbers, last[places], numbers)
 
 
 def where_pairs_end(graph: Any, origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
-    """Return the numbers at which the paths of some pairs end. ``origins`` and ``destinations`` are
-    the numbers at which paths from the two ends of each pair begin.
+    """Return the vertex number at which the path of each pair ends, of shape (n_pairs,).
 
-    The path from a vertex to itself has no edge, so it ends where it begins, also if the vertex is
-    closed.
+    ``origins`` and ``destinations`` have the two vertices of each pair, of closed ones the number
+    where paths begin, as ``Graph.to_numbers`` returns it. The path from a vertex to itself has no
+    edge, so it ends where it begins, also if the vertex is closed.
     """
     return np.where(origins == destinations, origins, where_paths_end(graph, destinations))
 
 
 def where_paths_begin(graph: Any) -> np.ndarray:
-    """Return the vertex numbers of all sources, one per id, ascending."""
+    """Return the vertex numbers of all possible sources, one per id, ascending: of a closed vertex
+    the one where paths begin.
+    """
     if graph.closed is None:
         return np.arange(graph.n_vertices)
     return _all_but(graph, graph.closed[1])
 
 
 def identifying_numbers(graph: Any, numbers: Array) -> Array:
-    """Return one vertex number per id, the same for both numbers of a closed vertex, for checksums."""
+    """Return vertex numbers in which both numbers of a closed vertex are replaced by the smaller one,
+    so that checksums do not depend on which of them a result has.
+    """
     if graph.closed is None:
         return numbers
     # For each number, the smaller one of its vertex. In a reversed graph it is the second of
@@ -132,8 +150,8 @@ def identifying_numbers(graph: Any, numbers: Array) -> Array:
 
 
 def listed_vertices(graph: Any) -> np.ndarray | None:
-    """Return the vertex numbers that results list, one per id, ascending: where paths end. None if
-    these are all.
+    """Return the vertex numbers that results list, one per id, ascending: of a closed vertex the one
+    where paths end. None if no vertex is closed, so that all are listed.
     """
     if graph.closed is None:
         return None
@@ -149,7 +167,7 @@ def count_listed(graph: Any) -> int:
 
 def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
     """Return a bool per source: whether it is closed. A search from such a source reaches both of
-    its numbers.
+    its numbers, but the vertex counts once.
     """
     if graph.closed is None:
         return np.zeros(len(sources), bool)
@@ -157,14 +175,18 @@ def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
 
 
 def _all_but(graph: Any, numbers: np.ndarray) -> np.ndarray:
-    """Return the vertex numbers of a graph without some of them, ascending."""
+    """Return all vertex numbers of a graph but ``numbers``, ascending."""
     is_left = np.ones(graph.n_vertices, bool)
     is_left[numbers] = False
     return np.flatnonzero(is_left)
 
 
 def refuse_closed(graph: Any, why: str, remedy: str = "") -> None:
-    """Raise InputError if a graph has closed vertices; ``why`` says what does not respect them."""
+    """Raise InputError if a graph has closed vertices.
+
+    The message begins with ``why``, which says what does not respect them, and ends with
+    ``remedy``, what to do; without one it is to build the graph without closed vertices.
+    """
     if graph.closed is not None:
         remedy = remedy or f"build the graph without {option_text('closed')}"
         size = several(graph.closed.shape[1], "closed vertex")

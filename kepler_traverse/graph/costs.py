@@ -1,4 +1,4 @@
-"""Two weights per row of an edge list, one per direction, of which either may be closed."""
+"""Two weights per row of an edge list, one per direction, of which either may close its direction."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from ..formats.selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
 
 
 class OpenCosts(NamedTuple):
-    """The rows that are open in some direction; n is their number."""
+    """The rows of an edge list that are open in some direction; n is their number."""
 
     rows: Array  # (n,): their positions among all rows, ascending
     directions: np.ndarray  # int8 (n,): ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC``
-    # (2 n,): of the edge of each row, in its direction, and then of each edge back, which is 0
-    # where there is no such edge
+    # (2 n,): first the weight of the edge of each row, in its direction, and then that of its edge
+    # back, which is 0 where the row is open in one direction alone
     weights: Array
-    n_closed: int  # how many directions of all rows are closed
+    n_closed: int  # how many directions of all rows are closed: up to two per row
 
 
 def is_open(weight: Array) -> Array:
-    """Return which weights close no edge: those of 0 or more, but not infinite ones."""
+    """Return a bool per weight: True where it closes no edge, as it is 0 or more and finite. NaN
+    closes one.
+    """
     return (weight >= 0) & (weight < np.inf)
 
 
 def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
-    """Return what is open of rows with a weight from src to dst and one back, both of shape (rows,).
+    """Return the rows of which a direction is open, with their directions and weights.
 
-    A weight that is below 0, NaN or infinite closes its direction.
+    ``weight`` has the weights from src to dst, and ``reverse_weight`` those from dst to src, both
+    of shape (rows,). A weight that is below 0, NaN or infinite closes its direction.
     """
     xp = namespace(weight)
     weight, reverse_weight = in_one_type(weight, reverse_weight)
@@ -39,7 +42,7 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     rows = xp.flatnonzero(there | back)
     n_closed = 2 * weight.size - int(there.sum()) - int(back.sum())
 
-    # Of these rows: the directions, and a weight for each.
+    # From here on the arrays have the open rows alone.
     there = there[rows]
     back = back[rows]
     ways = xp.where(there & back, BOTH_WAYS, xp.where(there, SRC_TO_DST, DST_TO_SRC))
@@ -50,7 +53,8 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
 
 
 def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
-    """Return both columns of weights in one type that holds each number exactly.
+    """Return ``weight`` and ``reverse_weight``, arrays of shape (rows,), in one type that holds each
+    number exactly.
 
     EdgeListError if there is none, or a column holds other things than numbers.
     """

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 
 NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
-# fields of a report that are recorded only where they are set
+# fields of a ``BuildReport`` that are recorded only where they are set
 _ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions", "limited_by")
 
 
 def no_edge(n_vertices: int) -> int:
-    """Return what ``Graph.edges_of_rows`` holds for a row without an edge that is no self-loop."""
+    """Return the value in ``Graph.edges_of_rows`` of a row that became no stored edge, and is no
+    self-loop.
+
+    A self-loop of vertex v has -1 - v, which is -n_vertices or more; this is the next number below.
+    """
     return -1 - n_vertices
 
 
@@ -126,10 +130,13 @@ class BuildReport:
     @classmethod
     def recorded_names(cls) -> tuple[str, ...]:
         """Return the names of the fields that ``facts`` may hold."""
+        # In an empty report none of ``_ONLY_IF_SET`` is set, so no name is here twice.
         return (*cls().facts(), *_ONLY_IF_SET)
 
     def with_columns(self, columns: Any) -> BuildReport:
-        """Return a copy that names the columns of a ``formats.EdgeColumns``."""
+        """Return a copy that names the columns and the filter of a ``formats.EdgeColumns``, where
+        None stands for a column that is not read.
+        """
         return replace(
             self,
             src_column=columns.src,
@@ -160,12 +167,13 @@ class Graph:
     weights : array of shape (n_edges,) or None
         float32 or float64. Integer weights have the narrowest of float32, float64 and int64 that
         represents each weight exactly.
-    ids : integer array on the same device, or pyarrow strings (always on the host), of shape
-    (n_vertices,)
-        Ascending; strings by their UTF-8 bytes.
+    ids : integer array, or pyarrow strings, of shape (n_vertices,)
+        Ascending; strings by their UTF-8 bytes. Integers are on the same device, strings always on
+        the host.
     directed : bool
         False means that every edge is stored in both directions with the same weight.
     report : BuildReport
+        What building changed in the edge list, and which columns it read.
     integer_weights : bool
         Whether the weights are integers. If so, every distance is an exact sum, or the search
         raises an error.
@@ -214,8 +222,8 @@ class Graph:
     edges_of_rows: Array | None = None
     closed: np.ndarray | None = None
     known_fingerprint: InitVar[str | None] = None
-    # What ``derived`` has computed, by name. Copies with other arrays do not inherit it, since it
-    # is no parameter.
+    # What ``derived`` has computed, by name, and the fingerprint. Copies with other arrays do not
+    # inherit it, since it is no parameter.
     _cache: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
@@ -240,7 +248,9 @@ class Graph:
             self._cache["fingerprint"] = known_fingerprint
 
     def _refuse(self, name: str) -> NoReturn:
-        """Raise InputError for an attribute that is no array of the right kind and shape."""
+        """Raise InputError, which describes the attribute ``name``: it is no array of the right kind
+        and shape.
+        """
         raise InputError(
             f"{name} must be an array as read_graph makes it, not "
             f"{arguments.describe(getattr(self, name))}"
@@ -248,6 +258,8 @@ class Graph:
 
     def _check_rows_of_edges(self) -> None:
         """Raise InputError unless offsets, targets and weights are arrays of a CSR."""
+        # For each array, the letters that NumPy has for its kinds of types (signed and unsigned
+        # integers, floats), and the bytes that an element may have.
         for name, kinds, widths in (
             ("offsets", "i", (8,)),
             ("targets", "i", (4, 8)),
@@ -268,6 +280,7 @@ class Graph:
         """Raise InputError unless ``closed`` is an array of two vertex numbers per closed vertex."""
         if self.closed is None:
             return
+        # without its last axis, which has the vertices, the shape is (2,)
         is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
         if not is_numbers or not ((self.closed >= 0) & (self.closed < self.n_vertices)).all():
             self._refuse("closed")
@@ -284,7 +297,9 @@ class Graph:
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
 
     def _check_edge_rows(self) -> None:
-        """Raise InputError unless the rows of edges, and the edges of rows, have the shapes of both."""
+        """Raise InputError unless ``edge_rows`` and ``edges_of_rows`` are integers, one per stored
+        edge or per row of the edge list. None is neither.
+        """
         n_rows = self.report.rows
         for name, shapes in (
             ("edge_rows", [(self.n_edges,)]),
@@ -296,6 +311,7 @@ class Graph:
 
     @property
     def n_vertices(self) -> int:
+        """Number of vertices: a closed vertex has two numbers, and counts twice."""
         return int(self.offsets.size - 1)
 
     @property
@@ -325,6 +341,7 @@ class Graph:
 
     @property
     def has_negative_weights(self) -> bool:
+        """Whether an edge, or a self-loop that was dropped, has a weight below 0."""
         return self.derived.has_negative_weights
 
     @property
@@ -337,7 +354,7 @@ class Graph:
         """Type of the ``distance`` column of a weighted search: int64 for integer weights, else
         that of the weights.
         """
-        weights: Array = self.weights
+        weights: Array = self.weights  # not None: only weighted searches ask
         if self.returns_integers:
             return np.dtype(np.int64)
         return weights.dtype
@@ -425,6 +442,8 @@ class Graph:
         """
         if "fingerprint" in self._cache:
             return str(self._cache["fingerprint"])
+
+        # What results depend on beside the arrays. What a graph lacks is not hashed.
         digest = hashlib.sha256(
             f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode()
         )
@@ -435,7 +454,8 @@ class Graph:
         if self.negative_loops:
             digest.update(repr(sorted(self.negative_loops.items())).encode())
 
-        # The arrays, each after its type. Targets of either width have the same digest.
+        # The arrays, each after its type. Targets are hashed as int64, so that those of either
+        # width have the same digest.
         names = ["offsets", "targets", "weights"]
         if not self.has_string_ids:
             names.append("ids")
@@ -463,7 +483,8 @@ class Graph:
         """
         state = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         state["report"] = replace(self.report, seconds={}, in_files=False)
-        # without the seconds of building, which differ by the run
+        # The cache has a hierarchy under the name of its metric. It is kept without the seconds of
+        # building it, which differ by the run.
         state["_cache"] = {
             metric: replace(self._cache[metric], seconds=0.0)
             for metric in METRICS
@@ -478,21 +499,23 @@ class Graph:
         ids = state["ids"]
         if isinstance(ids, tuple):
             ids = unpack_strings(*ids)
-        vars(self).update(state | {"ids": ids})
+        vars(self).update(state | {"ids": ids})  # past the class, which is frozen
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
-        """Yield an array of the graph in host memory, in slices.
+        """Yield the array ``name`` of the graph in host memory, in slices.
 
-        A graph whose edges are in partitions has pieces of its own.
+        A graph whose edges are in partitions on several workers overrides it.
         """
         yield from (to_host(part) for _, part in iter_slices(getattr(self, name)))
 
     @property
     def has_string_ids(self) -> bool:
+        """Whether ids are strings; else they are integers."""
         return self._vertex_ids.are_strings
 
     @cached_property
     def _vertex_ids(self) -> VertexIds:
+        """The dictionary that translates ids to vertex numbers and back."""
         return VertexIds(self.ids, self.closed, self.report.limited_by)
 
     def to(self, device: str, edges: str = "device") -> Graph:
@@ -592,26 +615,38 @@ class Graph:
 
 
 def has_vertex(graph: Graph, name: str | int) -> bool:
-    """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
+    """Return whether the id ``name`` is a vertex of the graph. It must have the type of the graph's
+    ids.
+    """
     return graph._vertex_ids.contains(name)
 
 
 def list_distinct_ids(graph: Graph) -> Any:
-    """Return the ids, each once: ``graph.ids`` has that of a closed vertex twice."""
+    """Return the ids of a graph in ascending order, each once: ``graph.ids`` has that of a closed
+    vertex twice. It is an integer array, or an array of pyarrow strings.
+    """
     return graph._vertex_ids.array
 
 
 def find_vertices(graph: Graph, labels: Any) -> np.ndarray:
-    """Return the vertex numbers of labels, ``labels.NO_NUMBER`` where one is no id of the graph."""
+    """Return the vertex numbers of labels, such as those of a data frame's index, as an int64 array.
+
+    A label that is no id of the graph has the number ``labels.NO_NUMBER``, which is -1.
+    """
     return graph._vertex_ids.find(labels)
 
 
 def _to_gpu(array: Array) -> Array:
-    """Return an array in the memory of the GPU; one whose pages are the host's is copied."""
+    """Return an array in the memory of the GPU. A CuPy array whose pages are pinned host memory is
+    copied, too; one in GPU memory is returned as it is.
+    """
     return cuda.cp.asarray(host_edges.host_view(array) if host_edges.is_pinned(array) else array)
 
 
 def _is_array(value: Any, kinds: str = "") -> bool:
-    """Whether a value is a plain array of NumPy or CuPy, of one of some kinds of types."""
+    """Return whether a value is a plain array of NumPy or CuPy, and not of a subclass.
+
+    ``kinds`` are the letters of the types that it may have, as ``dtype.kind`` has them; "" is any.
+    """
     is_array = type(value) is np.ndarray or get_device(value) == "cuda"
     return is_array and (not kinds or value.dtype.kind in kinds)

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from ..hub_labels.arrays import HubLabels
     from ..hub_labels.estimate import LabelEstimate
 
-METRICS = ("weights", "hops")  # of hierarchies and labels
-_LABELS = {metric: f"labels of {metric}" for metric in METRICS}  # their names in the cache
+# what distances over a hierarchy or labels are: sums of weights, or numbers of edges
+METRICS = ("weights", "hops")
+# By metric, the names of labels in the cache. A hierarchy is there under the name of its metric.
+_LABELS = {metric: f"labels of {metric}" for metric in METRICS}
+# properties of ``Derived`` that are equal in copies with the same edges, whatever the weights
 _FACTS_OF_EDGES = ("degrees", "max_degree", "topological_order")
-# equal in copies with the same weights
+# those that are equal in copies with the same weights, too
 _FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")
 # held while a reverse is built, so that threads that share a graph build one; reentrant, since a
 # graph with its edges in host memory has the reverse of its copy there built
@@ -41,8 +44,10 @@ _CONTRACTING = threading.RLock()  # the same for hierarchies and labels, which n
 
 
 def _computed_once(compute: Callable[[Any], Any]) -> property:
-    """Return a property whose value is computed on first use and then kept in the cache of the
-    graph.
+    """Return a property of ``Derived`` whose value ``compute`` returns on first use, and which is
+    then kept in the cache of the graph under the name of the function.
+
+    ``functools.cached_property`` would lose it, as each ``Graph.derived`` is a new object.
     """
     name = compute.__name__
 
@@ -56,10 +61,14 @@ def _computed_once(compute: Callable[[Any], Any]) -> property:
 
 
 class Derived:
-    """What is derived from a graph: see ``Graph.derived``.
+    """What is derived from a graph on first use, and then kept with it: degrees, the reverse,
+    copies in other types, hierarchies and labels.
 
-    ``cache`` maps names, such as those of properties, to what is derived; it belongs to the graph.
-    A copy of a graph with other arrays begins with an empty one.
+    Attributes
+    ----------
+    cache : dict
+        Maps names, such as those of properties and metrics, to what is derived. It belongs to the
+        graph. A copy of a graph with other arrays begins with an empty one.
     """
 
     def __init__(self, graph: Any, cache: dict[str, Any]) -> None:
@@ -68,7 +77,7 @@ class Derived:
 
     @_computed_once
     def degrees(self) -> Array:
-        """Out-degree of every vertex, int64."""
+        """Out-degree of every vertex, an int64 array of shape (n_vertices,) on the graph's device."""
         offsets = self._graph.offsets
         if self._graph.device == "cuda":
             return graph_statistics.degrees(offsets)
@@ -83,11 +92,11 @@ class Derived:
 
     @_computed_once
     def topological_order(self) -> np.ndarray | None:
-        """The vertices, in host memory, such that each edge leads to a later one; None if there is
-        a cycle. A self-loop that the graph dropped is none.
+        """The vertex numbers in an order such that each edge leads to a later one, an array in host
+        memory; None if there is a cycle. A self-loop that the graph dropped is no cycle.
         """
         if not self._graph.directed and self._graph.n_edges:
-            return None
+            return None  # an undirected edge leads there and back
         return topological_order(self.on_host)
 
     @_computed_once
@@ -96,7 +105,8 @@ class Derived:
         weights = self._graph.weights
         if weights is None:
             return False
-        # The bits as signed integers have the sign of the weights, as none is -0.0.
+        # The bits as signed integers have the sign of the weights, as none is -0.0. CuPy would
+        # compare subnormal weights as 0.
         bits = weights.view(f"i{weights.itemsize}")
         lowest = min((int(part.min()) for _, part in iter_slices(bits)), default=0)
         return bool(self._graph.negative_loops) or lowest < 0
@@ -108,6 +118,8 @@ class Derived:
         if graph.weights is None or not graph.n_edges:
             return 0
         number = int if graph.integer_weights else float
+        # The smallest and the largest weight of each slice: one of them has the largest magnitude.
+        # As numbers of Python they do not overflow when the sign changes.
         extents = [
             (number(values.min()), number(values.max())) for _, values in iter_slices(graph.weights)
         ]
@@ -115,7 +127,9 @@ class Derived:
 
     @property
     def max_sum(self) -> float | int:
-        """A bound on the absolute sum of the weights of any path without a cycle."""
+        """A bound on the absolute sum of the weights of any path without a cycle, which has at most
+        n_vertices - 1 edges.
+        """
         return self.heaviest * max(self._graph.n_vertices - 1, 0)
 
     @_computed_once
@@ -130,13 +144,14 @@ class Derived:
             keys = weights
         else:
             keys = weights.view(f"i{weights.itemsize}")
+        # An array of one element per slice, whose scalar keeps the type that its bits are read in.
         smallest = min(to_host(part.min(keepdims=True))[0] for _, part in iter_slices(keys))
         return smallest.view(weights.dtype)
 
     @property
     def edges_on_host(self) -> bool:
-        """Whether the graph is on a GPU, and its edges are in pinned memory of the host
-        (``Graph.to``).
+        """Whether the graph is on a GPU and its edges are in pinned memory of the host, as
+        ``Graph.to("cuda", edges="host")`` puts them.
         """
         return is_pinned(self._graph.targets)
 
@@ -150,11 +165,13 @@ class Derived:
 
     @property
     def reverse(self) -> Any:
-        """The graph with every edge reversed; see ``Graph.reverse``."""
+        """The graph with every edge reversed, which is built on first use and kept. An undirected
+        graph is its own reverse.
+        """
         graph = self._graph
         if not graph.directed:
             return graph
-        with _REVERSING:
+        with _REVERSING:  # another thread may be building it
             if "reverse" not in self.cache:
                 self.cache["reverse"] = self._build_reverse()
             return self.cache["reverse"]
@@ -182,19 +199,21 @@ class Derived:
 
     @_computed_once
     def rows_of_reverse(self) -> np.ndarray:
-        """The rows of the edges by their positions in the reverse, of a graph in host memory.
+        """The row of the edge list of each edge of the reverse, in the order of its ``targets``: an
+        integer array of shape (n_edges,).
 
-        Rows are moved as weights are.
+        The graph is in host memory, and knows its ``edge_rows``.
         """
         graph = self._graph
         if not graph.directed:
             return graph.edge_rows
+        # Reversing moves weights with their edges, so rows are given in place of weights.
         _, _, edge_rows = csr_build.transpose(graph.offsets, graph.targets, graph.edge_rows)
         return edge_rows
 
     def linked_reverse(self) -> Any:
-        """Return the reverse, whose own reverse is this graph, so that reversing it builds no third
-        graph.
+        """Return the reverse, and keep this graph as its reverse, so that reversing it again builds
+        no third graph.
         """
         reverse = self.reverse
         if self._graph.directed:
@@ -216,6 +235,7 @@ class Derived:
         """
         if not self._graph.directed:
             return self._graph
+        # All arrays are those of the graph, so that what is derived from them holds for the copy.
         copy = self._copy(("fingerprint", "reverse", *_FACTS), may_pull=True)
         copy.derived.take_hierarchies(self._graph)
         _ = copy.reverse  # builds it
@@ -227,8 +247,10 @@ class Derived:
         return self._graph.to("cpu")
 
     def sums_in(self, dtype: str) -> Any:
-        """Return the graph with its weights in float32, float64 or int64, which must represent each
-        exactly. It is kept.
+        """Return the graph with its weights in the type ``dtype``, in which a search sums them. It
+        is kept.
+
+        ``dtype`` is "float32", "float64" or "int64", and must represent each weight exactly.
         """
         name = arguments.choice("dtype", dtype, [str(kind) for kind in EXACT_BELOW])
         graph = self._graph
@@ -244,20 +266,26 @@ class Derived:
         return self.cache[name]
 
     def hierarchy(self, metric: str) -> Hierarchy:
-        """Return the hierarchy, which is built on the first call; see ``Graph.hierarchy``."""
+        """Return the contraction hierarchy of a metric, "weights" or "hops", which is built on the
+        first call and kept.
+
+        InputError or HierarchyError if the graph can have none; see ``Graph.hierarchy``.
+        """
         from ..hierarchy.build import build_hierarchy
 
         metric = arguments.choice("metric", metric, METRICS)
         if metric == "hops":
+            # The edge from a closed vertex to itself has weight 0, but would count as a hop.
             refuse_closed(self._graph, "a hierarchy of hops reads no weights")
-        with _CONTRACTING:
+        with _CONTRACTING:  # another thread may be building it
             hierarchy = self.known_hierarchy(metric) or build_hierarchy(self._graph, metric)
             self.keep_hierarchy(hierarchy, metric)
             return hierarchy
 
     def known_hierarchy(self, metric: str) -> Hierarchy | None:
-        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of
-        the other direction.
+        """Return the hierarchy of a metric if it was built or loaded, or None; nothing is built.
+
+        One of the reverse is turned around and kept, which takes no contraction.
         """
         metric = arguments.choice("metric", metric, METRICS)
         if metric not in self.cache and self._graph.directed and "reverse" in self.cache:
@@ -267,16 +295,19 @@ class Derived:
         return self.cache.get(metric)
 
     def keep_hierarchy(self, hierarchy: Hierarchy, metric: str) -> None:
-        """Keep a hierarchy of this graph that was built elsewhere."""
+        """Keep a hierarchy of this graph for a metric, in place of the one that is known."""
         self.cache[metric] = hierarchy
 
     def canonical_paths(
         self, hierarchy: Hierarchy, metric: str, build: bool
     ) -> CanonicalHierarchy | None:
-        """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy; see
-        ``hierarchy.canonical``. It is kept.
+        """Return a hierarchy whose shortcuts stand for canonical paths, so that other columns of the
+        edges can be summed along these. It is kept.
 
-        None if there is none, or if it is not known and ``build`` is false.
+        The canonical path to a vertex is the one that comes from its smallest predecessor, and so
+        on back to the source. The graph is in host memory, and ``hierarchy`` is its hierarchy for
+        ``metric``. Return None if none is known and ``build`` is false, if an edge has a length of
+        0, or if ties would make it much larger than that hierarchy.
         """
         from ..hierarchy.canonical import build_canonical
 
@@ -287,8 +318,9 @@ class Derived:
             return self.cache.get(name)
 
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
-        """Take the hierarchies and labels of a graph with the same edges, and the same weights where
-        they are of weights.
+        """Keep the known hierarchies and labels of another graph for some metrics.
+
+        ``graph`` has the same edges, and for the metric "weights" the same weights.
         """
         for metric in metrics:
             hierarchy = graph.derived.known_hierarchy(metric)
@@ -299,7 +331,11 @@ class Derived:
                 self.keep_labels(labels, metric)
 
     def labels(self, metric: str) -> HubLabels:
-        """Return the hub labels, which are built on the first call; see ``Graph.labels``."""
+        """Return the hub labels of a metric, "weights" or "hops", which are built on the first call
+        and kept.
+
+        HierarchyError if the graph can have none, or they would be too long; see ``Graph.labels``.
+        """
         from ..hub_labels.build import build_labels
         from ..hub_labels.estimate import refuse_long_labels
         from ..hub_labels.pruned import build_pruned
@@ -321,8 +357,11 @@ class Derived:
             return labels
 
     def estimate_labels(self, metric: str = "weights") -> LabelEstimate:
-        """Estimate hubs, rows, bytes and seconds of the labels, in less than 2 s over the hierarchy,
-        which is built first if there is none; or of pruned labels, if none would pay.
+        """Return an estimate of the hubs, rows, bytes and seconds of the labels of a metric.
+
+        It takes less than 2 s over the hierarchy, which is built first if there is none. If a
+        hierarchy does not pay, the estimate is of pruned labels, which need none. HierarchyError if
+        the graph can have neither.
         """
         from ..hierarchy.build import why_not
         from ..hub_labels.estimate import estimate_labels
@@ -331,14 +370,17 @@ class Derived:
         try:
             hierarchy = self.hierarchy(metric)
         except HierarchyError:
+            # Contracting was given up as it does not pay. A graph that meets no condition of a
+            # hierarchy, or has edges of weight 0, has no pruned labels either.
             if why_not(self._graph, metric) or not has_positive_lengths(self._graph, metric):
                 raise
             return estimate_pruned(self._graph.to("cpu"), metric)
         return estimate_labels(hierarchy)
 
     def known_labels(self, metric: str) -> HubLabels | None:
-        """Return the labels if they were built or loaded, or None. A reversed graph takes those of
-        the other direction.
+        """Return the hub labels of a metric if they were built or loaded, or None; nothing is built.
+
+        Those of the reverse are turned around and kept.
         """
         name = _LABELS[arguments.choice("metric", metric, METRICS)]
         if name not in self.cache and self._graph.directed and "reverse" in self.cache:
@@ -348,7 +390,7 @@ class Derived:
         return self.cache.get(name)
 
     def keep_labels(self, labels: HubLabels, metric: str) -> None:
-        """Keep labels of this graph that were built elsewhere."""
+        """Keep hub labels of this graph for a metric, in place of those that are known."""
         self.cache[_LABELS[metric]] = labels
 
     def without_hierarchy(self) -> Any:
@@ -356,18 +398,24 @@ class Derived:
         graph itself keeps them.
         """
         copy = self._copy(("fingerprint", *_FACTS))
+        # The reverse is a copy, too: from its hierarchies the graph would take those of its own.
         if "reverse" in self.cache:
             copy.derived.cache["reverse"] = self.cache["reverse"].derived._copy(_FACTS)
         return copy
 
     def take_topology(self, graph: Any) -> None:
-        """Take what a graph with the same edges and other weights has derived from its edges."""
+        """Keep what another graph, with the same edges and other weights, has derived from its edges
+        alone: degrees, the topological order, and hierarchies and labels of hops.
+        """
         known = graph.derived.cache
         self.cache.update({name: known[name] for name in _FACTS_OF_EDGES if name in known})
         self.take_hierarchies(graph, ("hops",))
 
     def _copy(self, shared: tuple[str, ...], **changes: Any) -> Any:
-        """Return a copy of the graph, with changes, whose cache begins with the names ``shared``."""
+        """Return a copy of the graph in which the fields ``changes`` have other values.
+
+        Its cache begins with the entries of this one that have the names ``shared``.
+        """
         copy = replace(self._graph, **changes)
         copy.derived.cache.update({name: self.cache[name] for name in shared if name in self.cache})
         return copy

@@ -33,19 +33,19 @@ _ID_RULES = ("only_vertices", "closed")  # ids, an ``IdFile``, or the path of on
 class BuildRules:
     """Options of the builder, common to all ways of numbering vertices.
 
-    The fields have the meaning of the arguments of ``graph_from_edges``. ``only_vertices`` and
-    ``closed`` are ids, an ``IdFile`` or the path of one; None leaves out none, and closes none.
+    The fields have the meaning of the arguments of ``graph_from_edges``. Ids are a list or an array
+    of them, an ``IdFile``, or the path of a file of ids.
     """
 
-    directed: bool
-    weight_type: str
-    edge_ids: bool = False
-    only_vertices: Any = None
-    closed: Any = None
-    largest_component: bool = False
+    directed: bool  # False: each row is an edge in both directions
+    weight_type: str  # of float weights and their distances: one of ``WEIGHT_TYPES``
+    edge_ids: bool = False  # whether the graph keeps the row of each edge
+    only_vertices: Any = None  # ids of the vertices that are kept; None: all are
+    closed: Any = None  # ids of the vertices through which no path leads; None: there are none
+    largest_component: bool = False  # whether only the largest strong component is kept
 
     def __post_init__(self) -> None:
-        # The class is frozen: checked values are set past that.
+        # Check the values. The class is frozen: checked ones are set past that.
         for name in ("directed", "edge_ids", "largest_component"):
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
@@ -55,7 +55,11 @@ class BuildRules:
                 object.__setattr__(self, name, arguments.ids(name, ids))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
-        """Refuse directions of rows beside ``directed=False``, which is no default."""
+        """Raise InputError if there are directions of rows beside ``directed=False``, which a caller
+        has set: it is not the default.
+
+        ``oneway`` is the value of the option ``name``, None if it was not given.
+        """
         if oneway is not None and not self.directed:
             raise InputError(
                 f"{option_text(name)} says which rows are edges in both directions, and {option_text('directed', False)} "
@@ -101,12 +105,14 @@ def system_memory_pool() -> Iterator[None]:
 
 
 def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
-    """Build the graph on a device, with additional vertices or a file of them. Errors name the file
-    and the row.
+    """Build the graph of an edge list on ``device``, "cpu" or "cuda". Errors name the file and the
+    row.
 
-    The table of the edges may also be a dict of arrays by role. Columns are removed from the edge
-    list one by one, and no name here refers to the arrays, so each is freed after use.
+    ``vertices`` are additional ids, the path of a file of them, or None. The table of the edges may
+    also be a dict of arrays by role. Columns are removed from the edge list one by one, and no name
+    here refers to the arrays, so each is freed after use.
     """
+    # By role: src, dst, and weight and reverse_weight if there are some.
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
 
@@ -125,7 +131,8 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
                 f"{option_text('vertices')} for a graph without edges"
             )
 
-        # Columns without rows have no type, so that the vertices decide.
+        # The ids are all integers or all strings. Columns without rows have no type, so that the
+        # vertices decide.
         if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():
             columns, vertices = _typed_like(columns, vertices)
         _refuse_mixed_ends(columns)
@@ -137,7 +144,8 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         if has_string_ids:
             return _from_strings(columns, device, edges.n_vertices, vertices, building)
 
-        # Integers: of a range that the format states, or of any kind.
+        # Integers: of a range that the format states, as Matrix Market does, or of any kind. The
+        # vertices of a range are additional ones beside those of the user.
         arrays = {
             role: _as_device_array(columns.pop(role), device, scratch) for role in list(columns)
         }
@@ -176,12 +184,13 @@ def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
 
 
 def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any], Ids]:
-    """Return columns without rows by role, the ends in the type of the vertices' ids, and the
-    vertices, read if they are the path of a file.
+    """Return empty columns for the roles of ``columns``, the ends in the type of the vertices' ids;
+    and the vertices, which are read if they are the path of a file.
     """
     if isinstance(vertices, str | os.PathLike):
         file = read_ids(vertices, "vertices")
         vertices = file.ids(file.holds_strings)
+    # An array holds integers alone.
     is_text = not isinstance(vertices, np.ndarray) and any(
         isinstance(vertex, str) for vertex in vertices
     )
@@ -195,17 +204,26 @@ def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any],
 
 
 def _are_strings(column: Any) -> bool:
-    """Whether a column is pyarrow text; cuDF columns are always numbers here."""
+    """Return whether a column is a pyarrow column of strings, and no array or column of integers.
+
+    Columns of cuDF are always numbers here.
+    """
+    # Only chunked arrays of pyarrow have chunks.
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
 def _as_device_array(column: Any, device: str, scratch: Scratch | None) -> Array:
-    """Return a column as an array on the device, without a copy if its memory layout allows it."""
+    """Return a column of numbers as an array on the device, without a copy if it is there already
+    and in one piece.
+
+    The column is an array, a chunked array of pyarrow without nulls, or a Series of cuDF. Its
+    chunks are joined in a file if there is scratch space.
+    """
     array: Array
     if isinstance(column, np.ndarray):
         array = column
     elif not hasattr(column, "chunks"):
-        # cuDF: the column's own memory, as CuPy
+        # An array of CuPy, which has ``get``; or a Series of cuDF, whose memory is taken as CuPy's.
         if hasattr(column, "get"):
             array = column
         else:
@@ -224,8 +242,8 @@ def _as_device_array(column: Any, device: str, scratch: Scratch | None) -> Array
 def _concatenate(
     columns: Iterable[Any], size: int, kind: Any, scratch: Scratch | None
 ) -> np.ndarray:
-    """Return the values of columns of pyarrow, ``size`` in all, one below another; in a file if
-    there is scratch space.
+    """Return the values of columns of pyarrow, ``size`` in all, one below another, as an array of
+    the type ``kind``; in a file if there is scratch space. Columns may be made one by one.
     """
     empty = np.empty if scratch is None else scratch.empty
     values = empty(size, kind)
@@ -240,7 +258,7 @@ def _concatenate(
 
 def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
     """Return the user's additional vertices as an integer array: of the type ``kind`` of the ids if
-    that holds them, else of their own.
+    that holds them, else of their own. InputError if they are no integers.
     """
     try:
         array = arguments.as_array("vertices", vertices)
@@ -268,7 +286,8 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
     """
     first = edges.first_vertex
     n_vertices = edges.n_vertices or 0
-    # positions in a matrix have no type of their own
+    # Ids of a file have the type in which they were read. Positions in a matrix, from 0 on, have
+    # whatever type its indices have, so their ids are int64.
     if first:
         kind = arrays["src"].dtype
     else:
@@ -298,10 +317,11 @@ def _from_strings(
 ) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host, and build on the device.
 
-    ``columns`` are those of pyarrow by role, which are removed once they are used. ``n_vertices``
-    says that the strings from "1" on are vertices, too. ``building`` has further arguments of
-    ``graph_from_numbers``.
+    ``columns`` are those of pyarrow by role, which are removed once they are used. Unless
+    ``n_vertices`` is None, the strings "1" to that number are vertices, too. ``vertices`` are the
+    user's additional ids, or None. ``building`` has further arguments of ``graph_from_numbers``.
     """
+    # Ids that need not be the end of an edge.
     additional: list[Any] = []
     if n_vertices is not None:
         additional += [str(i) for i in range(1, n_vertices + 1)]
@@ -324,10 +344,11 @@ def _from_strings(
     ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(additional, text)], text))
     ids = ids.take(compute.sort_indices(ids))
     scratch: Scratch | None = building["scratch"]
+    # The ids stay in memory, beside a hash table of them, also where the edges are in files.
     if scratch is not None:
         scratch.require(3 * ids.nbytes + 32 * len(ids), "the ids of the vertices")
     if ids.nbytes <= np.iinfo(np.int32).max:
-        ids = ids.cast(pyarrow.string())
+        ids = ids.cast(pyarrow.string())  # whose offsets are int32
 
     # Each end becomes the positions of its strings in the ids, some rows at a time.
     kind = index_dtype(len(ids))
@@ -357,7 +378,8 @@ def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
     """Return an error of building that names the file, the column, and the row as the file counts
     it.
 
-    ``error`` counts rows over all files. If it is about no row, the message names the files.
+    ``error`` counts rows over all files, and so does the ``row`` of the result. If it is about no
+    row, the message names the files.
     """
     if error.row is None:
         if len(edges.rows) == 1:
@@ -374,6 +396,6 @@ def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
         column = f", column {edges.columns.roles[error.column]!r}"
     else:
         column = ""
-    # The builder counts rows over all files.
+    # The message of the builder has the row over all files, which the one in the file replaces.
     message = error.message.replace(f"weight of row {error.row} ", "the weight ")
     return EdgeListError(f"{name}, row {row}{column}: {message}", error.row, error.column)

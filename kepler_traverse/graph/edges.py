@@ -17,7 +17,7 @@ from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, make_graph, system_memory_pool
 from .hints import warn_of_hints, with_hints
 
-_NAMES = ("src", "dst", "weight")
+_NAMES = ("src", "dst", "weight")  # arguments that may be given by position, in this order
 
 # What the readers of files call the arguments of this function, and what to do here in place of an
 # argument it lacks.
@@ -31,8 +31,10 @@ _ARGUMENTS = {
 
 
 def _argument_text(name: str, value: object = None) -> str:
-    """Write an option of the readers of files as the argument of ``graph_from_edges``."""
-    if name == "id_type":
+    """Return an option of the readers of files, and a value if there is one, as an error names the
+    argument of ``graph_from_edges``.
+    """
+    if name == "id_type":  # this function has no such argument
         return "a conversion of the integers, such as .astype(str),"
     name = _ARGUMENTS.get(name, name)
     return name if value is None else f"{name}={value!r}"
@@ -221,12 +223,16 @@ def graph_from_edges(
 
 
 def _has_name(*values: Any) -> bool:
-    """Whether a value is the name of a column, and not the column itself."""
+    """Return whether one of some values is the name of a column, and not the column itself."""
     return any(isinstance(value, str) for value in values)
 
 
 def _merge_columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns, or their names, by role, of what was given by position and by name."""
+    """Return the columns of edges, or their names, by role, None for one that was not given.
+
+    ``positional`` are the arguments src, dst and weight that were given by position, and ``named``
+    has those that were given by name. InputError if there are too many, or one is given twice.
+    """
     if len(positional) > len(_NAMES):
         raise InputError(
             f"graph_from_edges takes a table, or src, dst and weight, not {len(positional)} columns"
@@ -239,7 +245,11 @@ def _merge_columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[s
 
 
 def _require_columns(columns: dict[str, Any], oneway: Any, weighted: bool | None) -> None:
-    """Raise InputError, unless columns are given by which a graph can be built."""
+    """Raise InputError unless the columns of ``graph_from_edges`` are enough to build a graph, and
+    do not contradict each other.
+
+    ``columns`` has a column or None for ``src``, ``dst``, ``weight`` and ``reverse_weight``.
+    """
     if isinstance(columns["src"], str):
         raise EdgeListError(
             (
@@ -250,6 +260,7 @@ def _require_columns(columns: dict[str, Any], oneway: Any, weighted: bool | None
         )
     missing = next((role for role in ("src", "dst") if columns[role] is None), None)
     if missing is not None:
+        # A single value may be a graph of another library, which has a converter.
         library = type(columns["src"]).__module__.partition(".")[0]
         if library in ("networkx", "igraph", "cugraph"):
             graph = f"; convert.from_{library} takes a graph"
@@ -276,8 +287,10 @@ def _require_columns(columns: dict[str, Any], oneway: Any, weighted: bool | None
 
 
 def _as_column(role: str, column: Any, closes: bool) -> Any:
-    """Return a column as the graph is built of it; a weight may close a direction if it
-    ``closes``.
+    """Return the column of a role as the builder takes it: an array of numbers, or a chunked array
+    of pyarrow if it holds strings.
+
+    With ``closes`` a weight may close its direction, so that it may be null.
     """
     if closes and role in WEIGHTS:
         return tables.as_costs(role, column)
@@ -336,7 +349,8 @@ def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any],
     """Return columns of edges by role, the column of their directions, and the digest of the labels
     of their rows, ``""`` without labels.
 
-    Columns with labels, such as Series, are put in the order of the labels of src and dst.
+    Columns with labels, such as Series, are put in the order of the labels of src and dst. Columns
+    that are None stay so.
     """
     src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
     partner = Partner("src and dst", index)
@@ -349,7 +363,7 @@ def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any],
 
 
 def _with_labels(graph: Graph, labels: str) -> Graph:
-    """Return the graph, with the digest of the labels of its rows in its report.
+    """Return the graph, with the digest ``labels`` of the labels of its rows in its report.
 
     A later column of weights per row is then compared with these labels. Only a graph that knows
     its rows takes such a column, so others stay without the digest.
@@ -408,6 +422,7 @@ def _from_table(
         )
         edges = [tables.read_table(table, options)]
         del table
+        # Directions that are a column of their own are those of all rows.
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
         columns = edges[0].columns
@@ -417,7 +432,9 @@ def _from_table(
 
 
 def _device_of_table(table: Any) -> str:
-    """Return the device of a dict of arrays, a pyarrow table or a frame of cuDF."""
+    """Return the device, "cpu" or "cuda", of the table of an ``EdgeList``: a dict of arrays, a
+    pyarrow table or a frame of cuDF.
+    """
     if isinstance(table, dict):
         return get_device(table["src"])
     if type(table).__module__.startswith("cudf."):
@@ -426,14 +443,18 @@ def _device_of_table(table: Any) -> str:
 
 
 def _row_directions(oneway: Any, rows: Any) -> Any:
-    """Return the directions of rows, int8, by a column of their own; None without one."""
+    """Return the directions of rows, int8 of shape (rows,) with the values of
+    ``formats.selection``; None without a column of them.
+
+    ``oneway`` is that column, and ``rows`` is anything that has as many elements as there are rows.
+    """
     if oneway is None:
         return None
     return make_directions(tables.as_arrow_column("oneway", oneway), len(rows))
 
 
 def _as_ids(vertices: Any) -> Any:
-    """Return additional vertices as ``arguments.ids`` does; None stays None."""
+    """Return additional vertices as a list or an integer array of ids; None stays None."""
     if vertices is None:
         return None
     return arguments.ids("vertices", vertices)

@@ -19,21 +19,24 @@ from ..formats.edge_list import EdgeColumns
 from ..formats.files import shown
 from . import Graph
 
-# Names as they are compared: in lower case, letters and digits only.
+# Patterns of names as ``plain_name`` returns them: in lower case, letters and digits only.
 _DIRECTIONS = re.compile(
     "(is)?oneway(car|street|tag)?|(dir|direction)(of)?travel|travel(dir|direction)|(is)?(bidirectional|twoway)"
 )
 _CLOSED = re.compile("(is|road)?(closed|blocked)")
 _BACK = "reverse|rev|backward|bwd|back"
 _WEIGHT_BACK = re.compile(f"(?:{_BACK}|r)(?P<before>.+)|(?P<after>.+?)(?:{_BACK}|ba)")
-_ANY_NUMBER = re.compile("w|wt|weights?|edgeweight")  # names of weights that may well be negative
+# names of weights that say nothing of what they measure, and may well be negative
+_ANY_NUMBER = re.compile("w|wt|weights?|edgeweight")
 _CLOSED_COST = -1  # what closes an edge in tables of pgRouting
 _EDGES_TRIED = 500  # for which an edge in the other direction is looked for
 
 
 def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
-    """Return a graph whose report names its columns and says what in the edge list may have been
-    meant otherwise.
+    """Return a copy of a graph whose report names the columns that were read, and says what in the
+    edge list may have been meant otherwise.
+
+    ``columns`` are those of the edge list that the graph was built from.
     """
     report = graph.report.with_columns(columns)
     report = replace(report, hints=tuple(_hints(graph, columns)))
@@ -42,13 +45,20 @@ def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
 
 
 def warn_of_hints(graph: Graph) -> None:
-    """Warn the caller of the function that calls this of each hint."""
+    """Warn of each hint in the report of a graph, an ``EdgeListWarning`` each.
+
+    The line that a warning names is that which called the caller: the user's call of
+    ``read_graph``, for example.
+    """
     for hint in graph.report.hints:
         warnings.warn(hint, EdgeListWarning, stacklevel=3)
 
 
 def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
-    """Yield a sentence per hint, as ``BuildReport.hints`` has them."""
+    """Yield a sentence for each thing that may have been meant otherwise, as ``BuildReport.hints``
+    has them.
+    """
+    # Without edges there is nothing that the columns could be compared with.
     if graph.n_edges:
         yield from _hint_at_unused_columns(graph, columns)
         yield from _hint_at_closed_weights(graph, columns)
@@ -65,7 +75,10 @@ def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
 
 
 def _hint_at_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
-    """Name unused columns that are called as directions, weights back or closures are."""
+    """Yield a sentence about unused columns whose names are usual for directions, for weights from
+    dst to src, and for closed edges: one sentence per kind, about the first such column.
+    """
+    # The name of each unused column as names are compared.
     plain = {name: plain_name(name) for name in columns.unused}
 
     ways = [name for name, text in plain.items() if _DIRECTIONS.fullmatch(text)]
@@ -91,18 +104,20 @@ def _hint_at_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]
 
 
 def _is_weight_back(text: str) -> bool:
-    """Whether a name is that of a weight with a word for the other direction: reverse_cost,
-    time_ba.
+    """Return whether a name, as ``plain_name`` returns it, is that of a weight with a word for the
+    other direction before or behind it, such as that of reverse_cost or time_ba.
     """
     match = _WEIGHT_BACK.fullmatch(text)
     return match is not None and is_weight_name(match["before"] or match["after"])
 
 
 def _has_both_directions(graph: Graph) -> bool:
-    """Whether one of some edges, from everywhere in the graph, has an edge in the other direction.
+    """Return whether one of up to ``_EDGES_TRIED`` edges, spread evenly over the graph, has an edge
+    in the other direction.
 
     An edge list of roads that all lead both ways has such an edge for each.
     """
+    # Positions in ``targets``, and the two ends of these edges.
     tried = np.unique(np.linspace(0, graph.n_edges - 1, _EDGES_TRIED).astype(np.int64))
     targets = to_host(graph.targets[namespace(graph.targets).asarray(tried)])
     offsets = to_host(graph.offsets)
@@ -116,7 +131,11 @@ def _has_both_directions(graph: Graph) -> bool:
 
 
 def _hint_at_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
-    """Say that all negative weights are -1, which in some tables closes an edge."""
+    """Yield a sentence if all negative weights are -1, which in some tables closes an edge.
+
+    Nothing is said of a column whose name is not that of a length, time or cost, as it may well
+    hold negative numbers.
+    """
     weights: Any = graph.weights
     if columns.weight is None:
         name = ""
@@ -124,6 +143,7 @@ def _hint_at_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]
         name = plain_name(columns.weight)
     if weights is None or not is_weight_name(name) or _ANY_NUMBER.fullmatch(name):
         return
+    # Where no weight is 0 or more, -1 is no exception.
     if weights.min() != _CLOSED_COST or weights.max() < 0:
         return
     if (weights[weights < 0] == _CLOSED_COST).all():
@@ -134,8 +154,8 @@ def _hint_at_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]
 
 
 def _hint_at_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
-    """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is
-    taken for one.
+    """Yield a sentence if an end is the same vertex in all rows: a column that says something else
+    of an edge, such as its kind, may have been taken for the end.
 
     A star has such an end, too. So nothing is said where no other column could be that end, or
     where the names say that these are the ends. Self-loops and rows that lead back are not seen in
@@ -146,6 +166,7 @@ def _hint_at_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     is_named = bool(end_pairs([columns.src, columns.dst]))
     if report.rows < 3 or not is_as_in_rows or is_named or not columns.unused:
         return
+    # A vertex with edges is a tail. The first and the last target are compared before all are.
     n_tails = int(namespace(graph.offsets).count_nonzero(graph.offsets[1:] != graph.offsets[:-1]))
     is_one_head = bool(graph.targets[0] == graph.targets[-1]) and bool(
         (graph.targets == graph.targets[0]).all()

@@ -39,7 +39,11 @@ def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
-    """Return the strings of ``pack_strings`` as an array of pyarrow."""
+    """Return the strings of ``pack_strings`` as an array of pyarrow.
+
+    String i is ``text[offsets[i]:offsets[i + 1]]``. The array shares the memory of both.
+    """
+    # The widths of offsets are what tells the two types of strings apart.
     if offsets.dtype == np.int64:
         kind = pyarrow.LargeStringArray
     else:
@@ -48,9 +52,11 @@ def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
 
 
 def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
-    """Return columns of ids, by their names, in one integer type.
+    """Return columns of ids in one integer type, in the order of ``ends``, which maps the name of
+    each for errors to its array.
 
-    NumPy's promotion would convert int64 and uint64 to float64. EdgeListError: no type holds all.
+    NumPy's promotion would convert int64 and uint64 to float64. EdgeListError: a column holds no
+    integers, or no type holds all.
     """
     for name, column in ends.items():
         if column.dtype.kind not in "iu":
@@ -60,6 +66,7 @@ def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
     columns = list(ends.values())
     kind = np.result_type(*columns)
     if kind.kind == "f":
+        # int64 beside uint64: int64, unless a number needs the other one.
         kind = np.dtype(np.int64)
         occupied = [extent(column) for column in columns if column.size]
         if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
@@ -75,12 +82,14 @@ def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
 def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
     """Return two columns of ids as arrays of one integer type, or as two lists of strings.
 
-    ``name`` says what has the columns. InputError: their lengths differ, or one holds integers and
-    the other strings.
+    ``ends`` maps the names of both columns to what the user gave, in the order of the result.
+    ``name`` is what errors call the table that has them. InputError: their lengths differ, or one
+    holds integers and the other strings.
     """
     columns = [arguments.ids(column_name, column) for column_name, column in ends.items()]
     first, second = ends
     arguments.size(f"{name}, column {second!r}", columns[1], len(columns[0]), f"one per {first!r}")
+    # The types of all ids: a list may have any, an array has integers alone.
     kinds: set[type] = set()
     for column in columns:
         kinds |= set(map(type, column)) if isinstance(column, list) else {int}
@@ -95,25 +104,30 @@ def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
     return in_one_integer_type(dict(zip(ends, arrays, strict=True)))
 
 
-ENDS_OF_LINKS = "links"  # of an assignment, whose network has no other vertices
+# In place of the option that has limited the vertices: the graph is the network of an assignment,
+# which has the ends of links alone.
+ENDS_OF_LINKS = "links"
 
 
 class VertexIds:
-    """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending,
-    each once, but that of a closed vertex twice.
+    """A dictionary of ids and vertex numbers.
+
+    ``array`` is ``Graph.ids``: integers or pyarrow strings, ascending, each once, but that of a
+    closed vertex twice. ``closed`` is ``Graph.closed``, None without closed vertices. For errors,
+    ``limited_by`` is the option that left vertices out.
     """
 
     def __init__(self, array: Any, closed: np.ndarray | None = None, limited_by: str = "") -> None:
         self._limited_by = limited_by  # as a ``BuildReport`` has it, or ``ENDS_OF_LINKS``
         self.all = array  # (n_vertices,): the id of each vertex number
-        self.array = array  # each id once
-        self.are_strings = not hasattr(array, "dtype")
-        # For each of ``array`` the vertex number, of a closed vertex where paths begin. None:
-        # without closed vertices it is the position.
+        self.array = array  # (n_ids,): each id once, ascending
+        self.are_strings = not hasattr(array, "dtype")  # arrays of pyarrow have none
+        # int64 (n_ids,): the vertex number of each id of ``array``, of a closed vertex that where
+        # paths begin. None: no vertex is closed, and the number is the position.
         self._numbers: np.ndarray | None = None
         if closed is not None:
             is_once = np.ones(len(array), bool)
-            is_once[closed[1]] = False
+            is_once[closed[1]] = False  # numbers where paths end
             self._numbers = np.flatnonzero(is_once)
             self.array = self._take(self._numbers)
 
@@ -125,27 +139,30 @@ class VertexIds:
 
     @property
     def kind(self) -> str:
-        """``"string"``, or the integer type."""
+        """``"string"``, or the name of the integer type, such as ``"int64"``."""
         if self.are_strings:
             return "string"
         return self.array.dtype.name
 
     @cached_property
     def _on_host(self) -> np.ndarray:
+        """The integer ids, each once, in host memory."""
         return to_host(self.array)
 
     def contains(self, name: str | int) -> bool:
-        """Whether there is such an id. It must have the type of the ids."""
+        """Return whether the id ``name`` is one of these. It must have the type of the ids."""
         return bool(self._look_up([name])[0] >= 0)
 
     def find(self, labels: Any) -> np.ndarray:
-        """Translate labels to vertex numbers, ``NO_NUMBER`` where one is no id: of another type, or
-        not in the graph.
+        """Translate labels, such as those of a data frame's index, to vertex numbers, int64.
+
+        A label that is no id has ``NO_NUMBER``: it is of another type, or not in the graph.
         """
         try:
             requested = arguments.ids("labels", labels)
-        except UnknownVertexError:
+        except UnknownVertexError:  # labels that can be no ids, such as floats
             return np.full(len(labels), NO_NUMBER)
+        # An array holds integers alone, a list may hold anything.
         if not isinstance(requested, list):
             if self.are_strings:
                 return np.full(len(requested), NO_NUMBER)
@@ -161,7 +178,10 @@ class VertexIds:
         return numbers
 
     def _look_up(self, requested: Any) -> np.ndarray:
-        """Return the vertex number of each id of the right type, -1 where there is none."""
+        """Return the vertex number of each of some ids, int64, or -1 if it is not in the graph.
+
+        ``requested`` is a list or an array of ids that all have the type of the graph's ids.
+        """
         if self.are_strings:
             places = self._string_numbers(requested)
         else:
@@ -171,10 +191,16 @@ class VertexIds:
         return np.where(places < 0, places, self._numbers[places])
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
-        """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
+        """Translate ids to vertex numbers, an int64 array in the order of ``ids``; of a closed
+        vertex the number where paths begin.
+
+        ``role`` is what errors call one of the ids, such as "source". UnknownVertexError: an id is
+        of another type than those of the graph, or not in the graph.
+        """
         requested = arguments.ids(plural(arguments.text("role", role)), ids)
 
-        # All have the type of the ids.
+        # All must have the type of the graph's ids. An array holds integers alone, so that of a
+        # graph with strings its first element is wrong.
         wrong: list[Any] = []
         if isinstance(requested, list):
             expected = str if self.are_strings else int
@@ -188,7 +214,7 @@ class VertexIds:
                 f"the ids of this graph are {kind}"
             )
 
-        # All are in the graph.
+        # All must be in the graph.
         numbers = self._look_up(requested)
         missing = arguments.plain_list(requested[i] for i in np.flatnonzero(numbers < 0))
         if missing:
@@ -202,7 +228,9 @@ class VertexIds:
         return numbers
 
     def _advice(self) -> str:
-        """Say which ids there are."""
+        """Return the sentence of an error that says which ids the graph has, by the option that has
+        limited its vertices.
+        """
         if self._limited_by == "largest_component":
             option = option_text("largest_component")
             return (
@@ -219,8 +247,8 @@ class VertexIds:
         )
 
     def _nearest_ids(self, missing: list[Any]) -> str:
-        """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers
-        or similar strings.
+        """Return a sentence for each of some unknown ids that names the nearest ids of the graph:
+        neighboring integers or similar strings. Each ends with a blank.
         """
         sentences = []
         for unknown in dict.fromkeys(missing):
@@ -235,20 +263,24 @@ class VertexIds:
         return "".join(sentences)
 
     def _neighboring_ids(self, unknown: int) -> list[int]:
-        """Return the integer ids next below and above one that is none; at an end only one."""
+        """Return the ids of the graph next below and above an integer that is none of them; at an
+        end of the ids only one.
+        """
         ids = self._on_host
+        # The nearest number that the type of the ids holds.
         limits = np.iinfo(ids.dtype)
         nearest = np.array(min(max(unknown, limits.min), limits.max), ids.dtype)
         place = int(np.searchsorted(ids, nearest))
         return [ids[i].item() for i in (place - 1, place) if 0 <= i < ids.size]
 
     def _similar_names(self, unknown: str) -> list[str]:
-        """Return up to two ids that are similar to a name that is none.
+        """Return up to two ids of the graph that are similar to a name that is none of them.
 
         Of many ids, those are compared that sort near the name, or near what differs from it only
         in case or blanks.
         """
 
+        # Names that are compared: all, or a window around the place of each spelling.
         if len(self.array) <= _COMPARED_NAMES:
             names = self.array.to_pylist()
         else:
@@ -265,7 +297,10 @@ class VertexIds:
         return [folded[name] for name in alike]
 
     def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
-        """Return the position in the ids of each integer, int64, or -1."""
+        """Return the position in ``array`` of each of some integers, int64, or -1 if it is no id.
+
+        ``requested`` is a list of integers of Python, which may have any size, or an integer array.
+        """
         ids = self._on_host
 
         # In the type of the ids, in which ids are compared without rounding; 0 stands for what that
@@ -282,7 +317,8 @@ class VertexIds:
 
         last = max(ids.size - 1, 0)
         has_gaps = not ids.size or int(ids[-1]) - int(ids[0]) > last
-        # Without gaps a number is a difference. One that wraps around is none of the ids.
+        # Without gaps a position is the difference to the first id. One that wraps around belongs
+        # to no id, which the comparison below finds.
         if has_gaps:
             places = np.searchsorted(ids, in_range)
         else:
@@ -295,7 +331,10 @@ class VertexIds:
         return np.where(is_known, places, -1).astype(np.int64)
 
     def _string_numbers(self, requested: Any) -> np.ndarray:
-        """Return the position in the ids of each string, int64, or -1."""
+        """Return the position in ``array`` of each of some strings, int64, or -1 if it is no id.
+
+        Few are found by binary search, many by a hash table of all ids.
+        """
         try:
             "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
@@ -329,14 +368,18 @@ class VertexIds:
         )
 
     def at(self, numbers: Array) -> Any:
-        """Translate vertex numbers to ids; see ``Graph.ids_at``."""
+        """Translate vertex numbers to ids: an integer array, or an array of pyarrow strings.
+
+        UnknownVertexError for numbers that are none; those in GPU memory are not checked.
+        """
         if get_device(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, len(self.all))
         return self._take(numbers)
 
     def hash_strings(self, digest: Any) -> None:
-        """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are
-        unambiguous.
+        """Update ``digest``, an object of hashlib, with the ids, which are strings.
+
+        The lengths of some ids come before their bytes, so that the boundaries are unambiguous.
         """
         for begin in range(0, len(self.all), _HASHED_AT_ONCE):
             piece = self.all.slice(begin, _HASHED_AT_ONCE)

@@ -12,11 +12,11 @@ from ..errors import InputError
 from . import Graph
 from .new_weights import with_weights
 
-_MAX_DECIMALS = 9
-# Counts that float64 has exactly, with room for the sums of a path
+_MAX_DECIMALS = 9  # the smallest unit that is tried is 1e-9
+# Counts must be below it: float64 has all integers up to it exactly.
 _MAX_COUNT = 2.0**53
 _SAMPLED = 1 << 12  # weights that are looked at before all of them
-_FEW = 1000.0  # counts of the mean weight, so that rounding changes it by less than a thousandth
+_FEW = 1000.0  # units in the mean weight, so that rounding changes it by less than a thousandth
 
 
 class IntegerWeights(NamedTuple):
@@ -94,8 +94,11 @@ def integer_weights(graph: Graph, unit: float | None = None) -> IntegerWeights:
 
 
 def find_decimal_unit(graph: Graph) -> float | None:
-    """Return the largest power of ten, from 1 to 1e-9, that all weights are multiples of, as far as
-    their type has decimal fractions; None if there is none.
+    """Return the largest power of ten, from 1 to 1e-9, that all weights are multiples of; None if
+    there is none.
+
+    A float counts as a multiple if it is the number of its type that is nearest to one: 0.1 is not
+    exact.
     """
     weights: Any = graph.weights
     # A power that does not fit is mostly seen at the first weights, so that all are rarely read.
@@ -109,7 +112,9 @@ def find_decimal_unit(graph: Graph) -> float | None:
 
 
 def describe_rounding(graph: Graph) -> str:
-    """Say which unit would round the weights of a graph little, and by how much."""
+    """Return the part of a message that says which unit would round the weights of a graph little,
+    and by how much at most.
+    """
     unit = suggest_unit(graph)
     return (
         f"unit={unit:g} rounds them by at most {unit / 2:g} each: integer_weights(graph, {unit:g})"
@@ -126,7 +131,7 @@ def suggest_unit(graph: Graph) -> float:
     xp = namespace(weights)
     nonzero = abs(weights[weights != 0])
     if not nonzero.size:
-        return 1.0
+        return 1.0  # any unit does
     smallest = float(nonzero.min())
     mean = float(xp.mean(nonzero, dtype=np.float64))
     power = np.floor(np.log10(min(mean / _FEW, smallest)))
@@ -136,21 +141,22 @@ def suggest_unit(graph: Graph) -> float:
 
 
 def _are_multiples(weights: Any, scale: float) -> bool:
-    """Whether each weight is the number of its type that is nearest to a count divided by
-    ``scale``, a power of ten.
+    """Return whether each weight is the number of its type that is nearest to an integer divided by
+    ``scale``, a power of ten: whether all count units of ``1 / scale``.
     """
     xp = namespace(weights)
     for _, part in iter_slices(weights):
         counts = xp.rint(part.astype(np.float64) * scale)
         if not bool((abs(counts) < _MAX_COUNT).all()):
             return False
+        # The division rounds to the nearest number, as the weight was rounded.
         if not bool(((counts / scale).astype(part.dtype) == part).all()):
             return False
     return True
 
 
 def _count(graph: Graph, unit: float) -> IntegerWeights:
-    """Return a graph with the weights as counts of a unit.
+    """Return a graph with the weights as counts of a unit, which is above 0, rounded to integers.
 
     InputError if a count leaves the integers that float64 has, or becomes 0 where the weight is
     not.
@@ -158,7 +164,8 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
     weights: Any = graph.weights
     xp = namespace(weights)
     wide = weights.astype(np.float64)
-    # Dividing by ten is exact where multiplying by 0.1 is not.
+    # A unit such as 0.1 is not exact, but the 10 that it divides 1 into is: counts are then the
+    # weights times 10, and weights are counts divided by 10.
     divisor = np.rint(1 / unit)
     divides = divisor > 0 and unit == 1 / divisor
     if divides:

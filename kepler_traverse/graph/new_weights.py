@@ -126,6 +126,7 @@ def with_weights(
             negative_zeros=edge_weights.negative_zeros,
         ),
     )
+    # With all edges left, degrees and hierarchies of hops are those of the graph.
     if edge_weights.is_open is None or bool(edge_weights.is_open.all()):
         changed_graph.derived.take_topology(graph)
     else:
@@ -136,17 +137,21 @@ def with_weights(
 
 
 class _WeightColumn(NamedTuple):
-    """A column of weights per row, or per stored edge, of shape (n,)."""
+    """A column of new weights, one per row of the edge list or per stored edge; n is their number."""
 
-    weights: Array  # as they were given: those that close something have no meaning
-    is_open: Array | None  # bool (n,): True where a weight closes nothing; None: none closes
+    # numbers (n,) in the type that they were given in; those that close something have no meaning
+    weights: Array
+    # bool (n,): True where a weight closes nothing; None: all are True
+    is_open: Array | None
 
 
 class _EdgeWeights(NamedTuple):
-    """Weights of the stored edges, their rows, and facts about them.
+    """New weights of the stored edges, their rows, and facts about them.
 
-    A slot is an array of shape (rows,) with a stored edge of each row, by the numbers of
-    ``Graph.edges_of_rows``: the first slot has the edges there, and a second one those back.
+    A slot is an integer array of shape (rows,) with one stored edge per row of the edge list, by
+    the numbers of ``Graph.edges_of_rows``: positions in ``targets``, ``-1 - v`` for a self-loop of
+    vertex v, ``no_edge`` for none. The first slot has the edges from src to dst, and a second one
+    those from dst to src.
     """
 
     weights: Array  # of shape (n_edges,), checked; of no meaning where an edge is closed
@@ -156,17 +161,21 @@ class _EdgeWeights(NamedTuple):
     loops: dict[int, Any]  # the smallest negative weight per vertex of its self-loops
     # bool of shape (n_edges,): False for a closed edge; None: all are open
     is_open: Array | None = None
-    # one or two, with ``no_edge`` where a weight closes the edge; None: rows were not looked at
+    # one slot or two, with ``no_edge`` where a weight closes the edge; None: weights were given per
+    # stored edge, or each row is one open edge, so that no slots were made
     slots: list[Array] | None = None
 
 
 def _checked_column(
     graph: Graph, name: str, values: Any, per: str, has_two_weights: bool
 ) -> _WeightColumn:
-    """Return a column of weights on the device of the graph, and which of them close nothing.
+    """Return the weights that the user gave as an array on the device of the graph, and which of
+    them close nothing. NaN, infinity and null close.
 
-    With ``has_two_weights`` a weight below 0 closes its direction, too. Errors are raised for
-    labels of other rows, another device, and another number of weights than ``per`` says.
+    ``name`` is the argument, for errors. ``values`` are one weight per row of the edge list or per
+    stored edge, as ``per`` says. ``has_two_weights``: the graph was built with a weight per
+    direction, so that a weight below 0 closes its direction, too. Errors are raised for labels of
+    other rows, another device, and another number of weights.
     """
     require_edge_labels(name, values, graph.report.row_labels if per == "row" else "")
     weights, is_null = as_weights(name, values)
@@ -197,7 +206,10 @@ def _checked_column(
 
 def _with_ties(graph: Graph, edge_weights: _EdgeWeights) -> _EdgeWeights:
     """Return weights in which the edges from closed vertices to themselves have the weight 0 and no
-    row, and are open, whatever was given for them. Loops of closed vertices are left out.
+    row, and are open, whatever was given for them.
+
+    The arrays of ``edge_weights`` are changed in place. Its negative loops of closed vertices are
+    left out, as they are on no path.
     """
     closed: Any = graph.closed
     ties = find_ties(closed, graph.offsets, graph.targets)
@@ -214,8 +226,13 @@ def _with_ties(graph: Graph, edge_weights: _EdgeWeights) -> _EdgeWeights:
 def _weights_of_rows(
     graph: Graph, weight_columns: list[_WeightColumn], weight_type: str
 ) -> _EdgeWeights:
-    """Return the weights of the stored edges, and their rows, from one or two weights per row."""
+    """Return the weights of the stored edges, and their rows, from one or two weights per row.
+
+    ``weight_columns`` has the weights from src to dst, or of both directions, and then perhaps
+    those from dst to src.
+    """
     edge_rows: Any = graph.edge_rows
+    # Without ``edges_of_rows`` no row was merged with another one, so weights only change places.
     has_row_per_edge = graph.edges_of_rows is None and len(weight_columns) == 1
     if has_row_per_edge and weight_columns[0].is_open is None:
         weights, negative_zeros, integers = checked_weights(weight_columns[0].weights, weight_type)
@@ -229,21 +246,24 @@ def _weights_of_rows(
     first_slot: Any = slots[0]
 
     def is_negative_loop(edge: Array, value: Array) -> Array:
+        # ``no_edge`` is below 0, too, but no row that has it in this slot has a negative weight.
         return is_negative(value) & (edge < 0)
 
+    # Of two columns of weights, the first is that of the first slot.
     places = positions_where(is_negative_loop, first_slot, weights[: first_slot.size])
     loops = smallest_weights(-1 - first_slot[places], weights[places], integers)
 
     # Of the rows of an edge the one of the smallest weight counts.
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
-    # The edges of a row are side by side, so that the first of equal weight is of the smallest row
+    # The edges of a row are side by side, so that the first of equal weight is of the smallest row.
+    # With two slots, those of row r are at 2 r and 2 r + 1.
     edges = xp.stack(slots, axis=1).ravel()
     # One weight per row counts for the edge there and for that back.
     columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
     rows = backend.rows_that_count([edges], values, lowest, graph.n_edges, np.dtype(np.int64))
-    # An edge is open if a row is left that became it.
+    # An edge is open if a row that became it is open. Others have weights of no meaning.
     is_open = xp.zeros(graph.n_edges, bool)
     is_open[edges[edges >= 0]] = True
     edge_rows = xp.where(is_open, rows // len(slots), NO_ROW).astype(edge_rows.dtype)
@@ -251,10 +271,11 @@ def _weights_of_rows(
 
 
 def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array]:
-    """Return the edges of each row, there and perhaps back, as ``Graph.edges_of_rows`` has them;
-    those that a weight closes are left out.
+    """Return one slot or two, see ``_EdgeWeights``, with ``no_edge`` in place of the edges that a
+    weight closes.
     """
     slots = _slots_of_rows(graph)
+    # One column of weights counts for both slots.
     columns = weight_columns * (len(slots) // len(weight_columns))
     none = no_edge(graph.n_vertices)
     return [
@@ -264,9 +285,9 @@ def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array
 
 
 def _slots_of_rows(graph: Graph) -> list[Array]:
-    """Return the edges of each row, there and perhaps back: one or two slots, see ``_EdgeWeights``.
+    """Return the stored edges of each row of the edge list: one slot or two, see ``_EdgeWeights``.
 
-    Where the graph has no ``edges_of_rows``, they follow from ``edge_rows``.
+    The graph knows its ``edge_rows``. Where it has no ``edges_of_rows``, these follow from them.
     """
     if graph.edges_of_rows is not None:
         return list(graph.edges_of_rows)
@@ -283,6 +304,8 @@ def _slots_of_rows(graph: Graph) -> list[Array]:
     is_second = xp.zeros(rows.size, bool)
     is_second[1:] = rows[1:] == rows[:-1]
 
+    # The first edge of each row goes to one slot, and the second, if any row has one, to another.
+    # A row with two edges has one weight here, so it does not matter which is from src to dst.
     slots = []
     masks = [~is_second]
     if bool(is_second.any()):
@@ -297,11 +320,10 @@ def _slots_of_rows(graph: Graph) -> list[Array]:
 def _weights_of_slots(
     graph: Graph, slots: list[Array], weight_columns: list[_WeightColumn], weight_type: str
 ) -> tuple[Array, int, bool]:
-    """Return checked weights of all rows, one column after the other, how many were -0.0, and
-    whether they are integers.
+    """Return checked weights of all rows, how many were -0.0, and whether they are integers.
 
-    The weights of rows without an edge are 0: they have no effect, so they are not refused,
-    whatever they are.
+    Two columns are one array of shape (2 rows,), the second after the first. The weights of rows
+    without an edge are 0: they have no effect, so they are not refused, whatever they are.
     """
     # A weight is used by the edge of its row, or by both where there is one weight for them.
     none = no_edge(graph.n_vertices)
@@ -324,14 +346,17 @@ def _weights_of_slots(
 
 
 def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
-    """Return a graph without the edges that are closed, with rows and edges renumbered to match.
+    """Return a graph without the edges that are closed, in which ``edge_rows`` and
+    ``edges_of_rows`` are those of the edges that are left.
 
-    ``graph`` still has all edges, with the new weights.
+    ``graph`` still has all edges, with the new weights. ``edge_weights.is_open`` says which of them
+    are left.
     """
     is_open: Any = edge_weights.is_open
     weights: Any = graph.weights
     xp = namespace(is_open)
-    # of each edge: the number of open ones before it, which is its new position
+    # Of each edge the number of open ones before it: its new position, if it is open. The last of
+    # the n_edges + 1 elements is the number of all open edges, to which the last offset points.
     places = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(is_open, dtype=np.int64)])
     offsets = places[graph.offsets]
     targets = graph.targets[is_open]
@@ -341,6 +366,7 @@ def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
         slots = xp.stack(
             _slots_of_rows(graph) if edge_weights.slots is None else edge_weights.slots
         )
+        # Rows get the new positions of their edges. Self-loops and rows without an edge stay.
         is_edge = slots >= 0
         edges = xp.where(is_edge, slots, 0)  # 0 stands for what is no edge, and is not used
         new_edges = xp.where(is_open[edges], places[edges], no_edge(graph.n_vertices))
@@ -361,7 +387,8 @@ def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
 def _weights_of_edges(
     graph: Graph, weight_columns: list[_WeightColumn], weight_type: str
 ) -> _EdgeWeights:
-    """Return the weights of the stored edges, from one weight per stored edge; their rows stay.
+    """Return the weights of the stored edges, from one weight per stored edge, which is the only
+    one of ``weight_columns``. Their rows stay.
 
     InputError: the graph has self-loops of negative weight, or the two directions of an undirected
     edge differ.
@@ -375,7 +402,7 @@ def _weights_of_edges(
     if is_open is not None:
         xp = namespace(weight)
         if not graph.directed:
-            # an edge is closed in both directions, or in none
+            # An edge is closed in both directions, or in none: closed ones compare as infinite.
             _refuse_two_weights(graph, xp.where(is_open, weight.astype(np.float64), np.inf))
         # 0 for those of closed edges, which the check of weights would refuse.
         weight = xp.where(is_open, weight, weight.dtype.type(0))
@@ -403,6 +430,7 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
         places = namespace(bits_there).flatnonzero(bits_there != bits_back)
         if not places.size:
             continue
+        # The first such edge, whose tail is the vertex that has its position in its adjacency list.
         edge = first + int(places[0])
         u = int(np.searchsorted(to_host(graph.offsets), edge, "right")) - 1
         ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[edge]))]

@@ -33,15 +33,19 @@ _MPH = 1.609344  # km per mile
 _WALKING_PACE = 7.0  # km/h: what maxspeed=walk allows
 _FASTEST = 300  # km/h that a limit can be; others are slips, such as the time of a sign
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
+# Values of tags of access that close a street to the mode, and those that open one.
 _DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
 _GRANTED = {"yes", "designated", "permissive", "official"}
+# Values of tags of direction: open only in the order of the street's nodes, only against it, or in
+# both directions.
 _ALONG = {"yes", "true", "1"}
 _BACK = {"-1", "reverse"}
 _BOTH = {"no", "false", "0"}
-# cycleways of a side, of which a tag ``:oneway`` says the direction
+# tags of the cycleways of a side; a tag with ``:oneway`` behind the name says the direction
 _SIDES = ("cycleway:left", "cycleway:right", "cycleway:both")
-# where values begin with opposite
+# tags whose value begins with "opposite" where a cycleway leads against a one-way street
 _CONTRAFLOW = ("cycleway", *_SIDES)
+# values of ``highway`` that no one can use
 _CLOSED = (
     "construction",
     "proposed",
@@ -61,9 +65,13 @@ class _Mode(NamedTuple):
     speeds: dict[str, float]  # km/h by the value of ``highway``
     access: tuple[str, ...]  # tags of access, the most specific first
     oneway: tuple[str, ...]  # tags of direction, the most specific first
-    limited: bool  # whether ``maxspeed`` is a speed that is driven
+    # whether one goes at the speed of ``maxspeed``: only cars do, to which private service ways are
+    # closed, too
+    limited: bool
     contraflow: bool = False  # whether a cycleway may lead against a one-way street
-    opened: float = 0.0  # km/h where the most specific tag of access opens another street
+    # km/h on a street that ``speeds`` lacks, if the most specific tag of access opens it; 0: none
+    # is opened so
+    opened: float = 0.0
 
 
 _SLOW_STREETS = (
@@ -250,14 +258,19 @@ def from_osm(
 
 
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
-    """Whether a street is open along its nodes, and against them."""
+    """Return whether a street is open in the order of its nodes, and whether it is open against it.
+
+    ``tags`` are those of the street. The most specific tag of direction decides; without one, some
+    kinds of streets are one-way.
+    """
     for key in mode.oneway:
         value = tags.get(key, "")
         if value in _ALONG | _BACK | _BOTH:
-            # a tag of the mode itself already says what cycleways would
+            # The first tag is of the mode itself, and already says what cycleways would.
             if key != mode.oneway[0] and _has_contraflow(tags, mode):
                 return True, True
             return value not in _BACK, value not in _ALONG
+    # Without such a tag. One walks in both directions everywhere.
     if "oneway" not in mode.oneway or _has_contraflow(tags, mode):
         return True, True
     is_oneway_without_tag = tags.get("junction") in ("roundabout", "circular") or tags[
@@ -267,9 +280,12 @@ def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
 
 
 def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
-    """Whether a cycleway leads against the direction of the street."""
+    """Return whether a cycleway leads against the direction of a one-way street; False in a mode
+    that takes no cycleways.
+    """
     if not mode.contraflow:
         return False
+    # A value such as "opposite_lane"; or a cycleway of a side that leads back, or both ways.
     is_opposite = any(tags.get(key, "").startswith("opposite") for key in _CONTRAFLOW)
     return is_opposite or any(tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _SIDES)
 
@@ -289,7 +305,9 @@ def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:
 
 
 def _parse_limit(text: str) -> float:
-    """Return a limit of speed in km/h, 0 if a text is none, or a slip."""
+    """Return a limit of speed in km/h from the value of a tag, such as "50", "30 mph" or "walk"; 0
+    if it is no limit, or one that cannot be meant.
+    """
     text = text.strip()
     if text == "walk":
         return _WALKING_PACE
@@ -301,7 +319,9 @@ def _parse_limit(text: str) -> float:
 
 
 def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
-    """Speed on a street in km/h without a limit, 0 where it is closed."""
+    """Return the speed on a street in km/h by its kind, without limits of speed; 0 if it is closed
+    to the mode.
+    """
     highway = tags["highway"]
     if highway in _CLOSED or tags.get("area") == "yes":
         return 0.0
@@ -313,6 +333,8 @@ def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
     ):
         return 0.0
     speed = mode.speeds.get(highway, 0.0)
+    # The most specific tag of access decides. Only one of the mode itself opens a street that is
+    # closed by its kind.
     access_tag = next((key for key in mode.access if key in tags), None)
     if access_tag is not None:
         if tags[access_tag] in _DENIED:
@@ -323,12 +345,15 @@ def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
 
 
 class _WayFacts(NamedTuple):
-    """What the tags of a street say; speeds in km/h. ``along`` is the order of its nodes."""
+    """What the tags of a street say. Along a street is in the order of its nodes.
 
-    way: int  # the id
+    ``_Ways.tables`` also makes one whose fields are arrays, with an element per street.
+    """
+
+    way: int  # id of the way of OpenStreetMap
     highway: str  # the kind of street: the value of this tag
     name: str  # ``""`` without one
-    speed_along: float
+    speed_along: float  # km/h, above 0 in both directions
     speed_against: float
     is_open_along: bool  # whether one may go in this direction
     is_open_against: bool
@@ -337,20 +362,22 @@ class _WayFacts(NamedTuple):
 class _Ways:
     """Streets as lists: what their tags say, and the nodes of all, one after the other.
 
-    Streets that are closed to the mode are left out.
+    ``ways`` yields ways of osmium that have a tag ``highway``, and whose nodes have places. Streets
+    that are closed to the mode are left out.
     """
 
     def __init__(self, ways: Iterable[Any], mode: _Mode):
         self.facts: list[_WayFacts] = []  # per street
         self.sizes: list[int] = []  # number of nodes per street
-        self.nodes: list[int] = []  # ids
-        # longitudes and latitudes of the nodes, in units of 1e-7 degrees
+        self.nodes: list[int] = []  # ids of the nodes of all streets
+        # longitudes and latitudes of these nodes, in units of 1e-7 degrees; ``_NOWHERE`` for a node
+        # that the file lacks
         self.x: list[int] = []
         self.y: list[int] = []
         for way in ways:
             tags = dict(way.tags)
             along, against = _speeds(tags, mode)
-            if along:  # then both are
+            if along:  # Above 0, as the other one then is: only then the street is open.
                 name = tags.get("name", "")
                 directions = _direction(tags, mode)
                 self.facts.append(
@@ -363,8 +390,10 @@ class _Ways:
                 self.sizes.append(len(nodes))
 
     def check(self, file: Path) -> np.ndarray:
-        """Return the ids of nodes whose places were not found, and refuse what would give wrong
-        streets.
+        """Return the ids of nodes whose places were not found, int64, ascending, each once.
+
+        EdgeListError for what would give wrong streets: a way twice, a negative id, or a place
+        outside the earth. ``file`` is the name in the message.
         """
         way, repeats = np.unique([facts.way for facts in self.facts], return_counts=True)
         if (repeats > 1).any():
@@ -391,8 +420,8 @@ class _Ways:
         return sort_distinct(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return roads, each between two junctions in one direction, and junctions; see
-        ``Streets``.
+        """Return the tables of roads, each between two junctions in one direction, and of junctions,
+        with the columns that ``Streets`` lists.
 
         Both are empty if there is no street. Roads lack their ``weight``.
         """
@@ -407,14 +436,16 @@ class _Ways:
         if not is_there.any():
             return pd.DataFrame(), pd.DataFrame()
 
-        # Missing nodes cut a street into pieces: each has another number, which ascends.
+        # Missing nodes cut a street into pieces. Of each node that is left, ``piece`` has a number
+        # that grows by one or more from each piece to the next one.
         piece = (street + np.cumsum(~is_there))[is_there]
         nodes = nodes[is_there]
         street = street[is_there]
         x = x[is_there] / 1e7
         y = np.array(self.y)[is_there] / 1e7
 
-        # Junctions are the nodes that occur more than once, and the ends of pieces.
+        # Junctions are the nodes that occur more than once, and the ends of pieces. ``is_joined``:
+        # whether a node and the next one are of one piece.
         is_joined = piece[:-1] == piece[1:]
         is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
         # ``place``: where each distinct node occurs first. ``number``: which distinct node each one
@@ -425,17 +456,18 @@ class _Ways:
         is_junction = count > 1
         is_junction[number[is_end]] = True
 
-        # A road leads from one junction of a piece to the next; all are places in ``nodes``.
+        # A road leads from one junction of a piece to the next: ``begin`` and ``end`` are places in
+        # ``nodes``. Its length is a difference of the metres along all pieces.
         steps = np.where(is_joined, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0)
         metres_so_far = np.r_[0, np.cumsum(steps)]
         stops = np.flatnonzero(is_junction[number])
         begin = stops[:-1]
         end = stops[1:]
-        is_inside = piece[begin] == piece[end]
+        is_inside = piece[begin] == piece[end]  # else one piece ends, and the next one begins
         begin = begin[is_inside]
         end = end[is_inside]
 
-        # Each direction that is open is a row.
+        # Each direction that is open is a row. The facts of the streets become one array per field.
         columns = zip(
             zip(*self.facts, strict=True),
             (np.int64, object, object, float, float, bool, bool),
@@ -467,7 +499,10 @@ class _Ways:
 
 
 def _metres(x: np.ndarray, y: np.ndarray, to_x: np.ndarray, to_y: np.ndarray) -> np.ndarray:
-    """Lengths of arcs of great circles between places in degrees, by haversines."""
+    """Return the lengths in metres of arcs of great circles from the places (``x``, ``y``) to
+    (``to_x``, ``to_y``), longitudes and latitudes in degrees, by the haversine formula.
+    """
     x, y, to_x, to_y = map(np.radians, (x, y, to_x, to_y))
     half = np.sin((to_y - y) / 2) ** 2 + np.cos(y) * np.cos(to_y) * np.sin((to_x - x) / 2) ** 2
+    # Rounding can make the square of a sine greater than 1.
     return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1)))

@@ -230,7 +230,7 @@ def read_graph(
         in_files = edges[0].scratch is not None
         # A graph in files is built by the CPU, and moved to the device at the end.
         device = "cpu" if in_files else options.device
-        # pop: make_graph can then free the edges early
+        # The only reference to the edges is popped, so that make_graph can free them early.
         graph = make_graph(edges.pop(), device, vertices, rules)
     seconds = {"read": end_of_reading - start, "build": time.perf_counter() - end_of_reading}
 
@@ -244,7 +244,9 @@ def read_graph(
 def _make_scratch(folder: Any, memory: int | None) -> Scratch | None:
     """Return where a graph is built that does not fit in memory, or None without a folder.
 
-    Raises InputError: there is no such folder, or a bound of the memory has no effect.
+    ``folder`` and ``memory``, in bytes, are the options ``scratch`` and ``build_memory`` of
+    ``read_graph``, None if they were not given. Raises InputError: there is no such folder, or a
+    bound of the memory has no effect without one.
     """
     if memory is not None:
         memory = arguments.whole("build_memory", memory, least=1)
@@ -264,8 +266,8 @@ def _make_scratch(folder: Any, memory: int | None) -> Scratch | None:
 
 
 def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> None:
-    """Raise InputError if there is scratch space, and options or a table that need all rows in
-    memory.
+    """Raise InputError if there is scratch space, and an option is given for which all rows must be
+    in memory, or the edges are a table in memory.
     """
     if options.scratch is None:
         return
@@ -291,7 +293,9 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
 
 
 def _find_device(device: str) -> str:
-    """Return the device that a graph is built on: ``"auto"`` is the GPU if there is one."""
+    """Return the device that a graph is built on, "cpu" or "cuda"; ``"auto"`` is the GPU if there is
+    one. Raises DeviceError for "cuda" without a GPU.
+    """
     arguments.device(device, ("auto", "cpu", "cuda"))
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"

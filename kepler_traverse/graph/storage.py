@@ -37,11 +37,13 @@ from . import BuildReport, Graph
 from .closed import fault_of_closed
 from .csr import NO_ROW, list_distinct_ids, no_edge
 
-# raise it also where building a graph changes what it holds: stored ones are refused then
+# The version of the format, in the metadata. Raise it also where building a graph changes what it
+# holds: stored ones are refused then.
 FORMAT = 4
-META = "meta.json"
-_MAX_META_BYTES = 2**24
-_STRINGS = "ids.arrow"
+META = "meta.json"  # the file of the metadata
+_MAX_META_BYTES = 2**24  # of a file of metadata that is read
+_STRINGS = "ids.arrow"  # the file of ids that are strings; integers are in ``ids.npy``
+# names of the files of a stored graph beside the metadata, hierarchies and labels aside
 _FILES = {
     _STRINGS,
     *(
@@ -92,8 +94,9 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
     """Write a graph to a folder, which appears complete or not at all; what is there is removed.
 
-    It checks nothing of what ``save_graph`` does. ``origin`` describes the input of the graph, and
-    ``stored_origin`` returns it.
+    Unlike ``save_graph`` it does not check whether that is a stored graph. ``origin`` is a text
+    that tells the input of the graph, such as a digest, and ``stored_origin`` returns it. Raises
+    OSError.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -105,8 +108,10 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
 
 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
-    """Write the files of a graph to a folder: its arrays, then what they are, with a digest of
-    each, and then the hierarchies and labels that are known.
+    """Write the files of a graph to an existing folder.
+
+    These are its arrays, then the metadata with a digest of each file, and then the hierarchies and
+    labels that are known, which have metadata of their own.
     """
     names = ("offsets", "targets", "weights", "edge_rows", "edges_of_rows", "closed")
     arrays = {name: getattr(graph, name) for name in names}
@@ -116,6 +121,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
             writer.write_table(table)
     else:
         arrays["ids"] = graph.ids
+    # What the graph does not have, such as weights, has no file.
     arrays = {name: array for name, array in arrays.items() if array is not None}
     for name, array in arrays.items():
         np.save(partial / f"{name}.npy", np.ascontiguousarray(to_host(array)), allow_pickle=False)
@@ -133,6 +139,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     }
     (partial / META).write_bytes(sealed(meta))
 
+    # The fingerprint ties them to this graph.
     for metric in FOLDERS:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
@@ -184,7 +191,9 @@ def load_graph(
             fault = differing_file(folder, meta["files"])
             if fault:
                 raise ValueError(fault)
-        # Names are those of the metadata, which has no others than ``_FILES``.
+
+        # The arrays, as mappings of their files. Names are those of the metadata, which has no
+        # others than ``_FILES``.
         arrays = {
             name.removesuffix(".npy"): open_array(folder / name)
             for name in meta["files"]
@@ -223,6 +232,7 @@ def load_graph(
         if graph.integer_weights and graph.derived.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
 
+        # Loading compares the fingerprint of each with that of the graph.
         for metric in FOLDERS:
             if has_hierarchy(folder, metric):
                 hierarchy = load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric)
@@ -241,7 +251,9 @@ def load_graph(
 
 
 def _fault_of_ids(graph: Graph) -> str:
-    """Describe what is wrong with the ids; ``""`` if they are strictly ascending."""
+    """Describe what is wrong with the ids of a graph; ``""`` if they are integers or strings that
+    ascend, each once.
+    """
     ids = list_distinct_ids(graph)
     if graph.has_string_ids:
         if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
@@ -251,7 +263,8 @@ def _fault_of_ids(graph: Graph) -> str:
     else:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
             return f"its ids are {ids.dtype}, not integers"
-        # slices of the ids, and of those that follow each
+        # Slices of the ids, and of the id that follows each. The last slice of followers is one
+        # shorter, as the last id has none.
         pairs = (
             (ids[begin : begin + _PART], ids[begin + 1 : begin + 1 + _PART])
             for begin in range(0, ids.size - 1, _PART)
@@ -263,7 +276,7 @@ def _fault_of_ids(graph: Graph) -> str:
 
 
 def _fault_of_edge_rows(graph: Graph) -> str:
-    """Describe which row of an edge, or edge of a row, cannot be; ``""`` if all can.
+    """Describe what in ``edge_rows`` or ``edges_of_rows`` is out of range; ``""`` if nothing is.
 
     ``Graph`` has checked the shapes of both arrays.
     """
@@ -277,8 +290,8 @@ def _fault_of_edge_rows(graph: Graph) -> str:
 
 
 def _fault_of_numbers(name: str, array: Any, low: int, end: int) -> str:
-    """Describe what is wrong with integers that are to be in ``low..end - 1``; ``""`` if all are,
-    or if there is no array.
+    """Describe what is wrong with integers that must be in ``low..end - 1``; ``""`` if all are, or
+    if ``array`` is None. ``name`` is what the message calls them.
     """
     if array is None:
         return ""
@@ -291,8 +304,10 @@ def _fault_of_numbers(name: str, array: Any, low: int, end: int) -> str:
 
 
 def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no link
-    is followed.
+    """Return whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no
+    link is followed.
+
+    Only names are compared. What is such a folder may be replaced by another graph.
     """
     folder = Path(folder)
     if folder.is_symlink() or not folder.is_dir():
@@ -303,7 +318,9 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
 
 
 def stored_origin(folder: str | os.PathLike[str]) -> str:
-    """Return the ``origin`` that ``write_graph`` stored, ``""`` if there is no stored graph."""
+    """Return the ``origin`` that ``write_graph`` stored, ``""`` if the folder holds no stored graph,
+    or a damaged one.
+    """
     try:
         return _read_meta(Path(folder))["origin"]
     except InputError:
@@ -311,7 +328,8 @@ def stored_origin(folder: str | os.PathLike[str]) -> str:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Return the checked metadata of a stored graph.
+    """Return the metadata of a stored graph, whose keys are those that ``_write_into`` writes, each
+    of the right type.
 
     Raises InputError: there are none, or they are damaged or of another format.
     """
@@ -329,6 +347,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
             f"{folder}: the stored graph has format {meta['format']}, and this version reads format "
             f"{FORMAT}; build it again from its edge list, and save that"
         )
+    # A wrong key says more than a wrong checksum, so it is named first.
     fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")
     if fault:
         raise InputError(
@@ -338,7 +357,10 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 
 def _meta_fault(meta: dict[str, Any]) -> str:
-    """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
+    """Describe what is wrong with the metadata of a stored graph, a dict of JSON; ``""`` if nothing
+    is.
+    """
+    # Files: those of a graph, with exactly one of ids.
     files = meta.get("files")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         return "files must be names and their SHA-256"
@@ -362,6 +384,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
     ):
         return "fingerprint must be a SHA-256"
 
+    # The report: fields of a ``BuildReport``, of the types of their defaults.
     report = meta.get("report")
     defaults = {name: getattr(BuildReport(), name) for name in BuildReport.recorded_names()}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
@@ -373,7 +396,9 @@ def _meta_fault(meta: dict[str, Any]) -> str:
 
 
 def _is_loop(entry: object) -> bool:
-    """Whether an entry is a vertex and the negative weight of an edge to itself."""
+    """Return whether an entry of JSON is a list of a vertex number and the negative weight of an
+    edge from this vertex to itself.
+    """
     if not isinstance(entry, list) or len(entry) != 2:
         return False
     vertex, weight = entry
@@ -383,14 +408,19 @@ def _is_loop(entry: object) -> bool:
 
 
 def _is_like(value: object, default: object) -> bool:
-    """Whether a value from JSON, which has lists alone, may stand where a default stands."""
+    """Return whether a value from JSON may be that of a field of a ``BuildReport`` with some default.
+
+    JSON has lists in place of tuples. Integers are counts, so none is negative.
+    """
     if isinstance(default, tuple):
         return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
     return type(value) is type(default) and not (isinstance(value, int) and value < 0)
 
 
 def _open_strings(path: Path) -> pyarrow.Array:
-    """Return the ids of an Arrow file as one array, which is a view of the file where it can be."""
+    """Return the string ids in an Arrow file as one array. It is a view of the mapped file if the
+    file has one chunk, else a copy.
+    """
     refuse_irregular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
     if column.num_chunks == 1:

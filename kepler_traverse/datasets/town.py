@@ -13,12 +13,13 @@ from .. import arguments
 
 _SIDE = 84  # rows and columns of streets, of which a disc is built on
 _BLOCK = 90.0  # metres between streets, before they bend
-_MAIN = 10  # one street of so many is a main road
+_MAIN = 10  # one of so many streets side by side is a main road
 _SPEED = 6.0  # metres per second
 _MAIN_SPEED = 14.0  # the same on main roads
-_DELAY = 5.0  # seconds per junction
-_SCHOOLS = 12
-_METRES_PER_DEGREE = 111_320.0
+_DELAY = 5.0  # seconds that each street takes besides, for its junction
+_SCHOOLS = 12  # number of schools
+_METRES_PER_DEGREE = 111_320.0  # at the equator, in both directions
+# streets are named after them
 _TREES = (
     "Alder Apple Ash Aspen Beech Birch Box Cedar Cherry Chestnut Cypress Elder Elm Fir "
     "Hawthorn Hazel Hickory Holly Ivy Juniper Larch Laurel Lime Linden Maple Medlar Mulberry "
@@ -78,7 +79,9 @@ def town(seed: int = 1) -> Town:
     """
     draws = np.random.default_rng(arguments.whole("seed", seed))
 
-    # Places on a grid, whose streets bend: the coordinates are metres from the middle.
+    # Places on a grid of ``_SIDE`` rows and columns, as arrays of shape (n_places,): place number
+    # ``_SIDE * row + column``. Streets bend, as places are moved at random and turned around the
+    # middle. ``x`` and ``y`` are metres from the middle.
     number = np.arange(_SIDE * _SIDE)
     row = number // _SIDE
     column = number % _SIDE
@@ -90,17 +93,19 @@ def town(seed: int = 1) -> Town:
     x, y = x * np.cos(twist) - y * np.sin(twist), x * np.sin(twist) + y * np.cos(twist)
     radius = np.hypot(x, y)
 
-    # Land is in the town, and in no park or river.
+    # Land is where a junction may be: in the town, and in no park or river. The border of the town
+    # and the river are waves.
     angle = np.arctan2(y, x)
     edge_of_town = (
         _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
     )
-    beyond_river = y - (420 * np.sin(x / 1300) - 900)
+    beyond_river = y - (420 * np.sin(x / 1300) - 900)  # metres north of the middle of the river
     is_in_park = np.hypot(x + 1500, y - 900) < 480
     is_land = (radius < edge_of_town) & ~is_in_park & (np.abs(beyond_river) > 45)
     grid = _Grid(row, column, radius, is_land, is_in_park, beyond_river)
 
-    # Streets, as pairs of places, and the directions in which they lead.
+    # Streets, as pairs of places, and the directions in which they lead. One-way streets are side
+    # streets along some rows of the centre.
     src, dst, is_main, name = _lay_streets(grid, draws)
     metres = np.hypot(x[src] - x[dst], y[src] - y[dst])
     speed = np.where(is_main, _MAIN_SPEED, _SPEED)
@@ -111,7 +116,8 @@ def town(seed: int = 1) -> Town:
         & (dst - src == 1)
         & (row[src] % _MAIN % 3 == 1)
     )
-    # One-way streets lead forth in even rows, and back in odd ones.
+    # One-way streets lead forth in even rows, and back in odd ones. A street and direction becomes
+    # an edge: ``street`` has its street, and ``begin`` and ``end`` its places.
     leads_forth = ~is_one_way | (row[src] % 2 == 0)
     leads_back = ~is_one_way | (row[src] % 2 == 1)
     street = np.concatenate([np.flatnonzero(leads_forth), np.flatnonzero(leads_back)])
@@ -119,7 +125,8 @@ def town(seed: int = 1) -> Town:
     begin = np.where(is_back, dst[street], src[street])
     end = np.where(is_back, src[street], dst[street])
 
-    # The junctions from which the station can be reached, and back.
+    # Junctions are the places from which the station can be reached, and back. They are numbered in
+    # the order of places.
     station = int(np.argmin(np.where(is_land, radius, np.inf)))
     is_junction = _find_reached(begin, end, station, number.size)
     is_junction &= _find_reached(end, begin, station, number.size)
@@ -139,6 +146,7 @@ def town(seed: int = 1) -> Town:
     y = y[is_junction]
     junctions = _make_junctions(x, y, radius[is_junction], draws)
 
+    # A school is called after the first street of its junction.
     school_vertices = _far_apart(x, y, _SCHOOLS)
     first_street = roads.groupby("src")["street"].first()
     names = [f"School of {first_street[school]}" for school in school_vertices.tolist()]
@@ -147,21 +155,24 @@ def town(seed: int = 1) -> Town:
 
 
 class _Grid(NamedTuple):
-    """The places of the grid, as arrays of shape (n,)."""
+    """The places of the grid, as arrays of shape (n_places,)."""
 
-    row: np.ndarray  # from 0 on, as ``column``
+    row: np.ndarray  # int64, from 0 on, as ``column``
     column: np.ndarray
-    radius: np.ndarray  # metres from the middle
-    is_land: np.ndarray  # whether a junction may be there
-    is_in_park: np.ndarray  # where no street leads, not even a main road
-    beyond_river: np.ndarray  # metres from the middle of the river, below 0 on the other bank
+    radius: np.ndarray  # float64, metres from the middle of the town
+    is_land: np.ndarray  # bool: whether a junction may be there
+    is_in_park: np.ndarray  # bool: where no street leads, not even a main road
+    # float64, metres from the middle of the river, below 0 on the other bank
+    beyond_river: np.ndarray
 
 
 def _lay_streets(
     grid: _Grid, draws: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return four arrays over the streets: the places of both ends, whether each is a main road,
-    and its name. A street is a block long, or two over the river.
+    """Return four arrays of shape (n_streets,): the places of both ends, int64; whether each street
+    is a main road; and its name.
+
+    A street is a block long, or two over the river. ``draws`` says which side streets are missing.
     """
     number = np.arange(grid.row.size)
     streets = []
@@ -171,10 +182,11 @@ def _lay_streets(
         (1, grid.row, grid.column, ("Street", "Lane")),
         (_SIDE, grid.column, grid.row, ("Road", "Avenue")),
     ):
-        begin = number[place < _SIDE - 1]
+        begin = number[place < _SIDE - 1]  # all places but the last one of each street
         end = begin + step
         is_main = line[begin] % _MAIN == _MAIN // 2
-        # A main road goes on where a block of it would end in the river.
+        # A main road goes on where a block of it would end in the river: it ends a step later, on a
+        # bridge. ``is_wet`` says where. Beyond 3 km from the middle there are no bridges.
         is_wet = (
             is_main
             & grid.is_land[begin]
@@ -184,6 +196,7 @@ def _lay_streets(
             & (grid.radius[end] < 3000)
         )
         end = np.where(is_wet, np.minimum(end + step, number.size - 1), end)
+        # Only main roads cross the river, and about every sixth block of a side street is missing.
         crosses = grid.beyond_river[begin] * grid.beyond_river[end] < 0
         is_street = (
             grid.is_land[begin]
@@ -202,7 +215,13 @@ def _lay_streets(
 def _make_junctions(
     x: np.ndarray, y: np.ndarray, radius: np.ndarray, draws: np.random.Generator
 ) -> pd.DataFrame:
-    """Return the table of junctions, which are numbered in order: most jobs are in three centres."""
+    """Return the table of junctions, as ``Town`` has it, in the order of their numbers.
+
+    ``x``, ``y`` and ``radius`` are in metres from the middle. Most jobs are in three centres, and
+    most people live near the middle.
+    """
+    # The nearness of each junction to each centre, from 0 to 1. Centres have a place and a width in
+    # metres.
     centres = [
         np.exp(-((np.hypot(x - centre_x, y - centre_y) / width) ** 2))
         for centre_x, centre_y, width in ((0, 0, 800), (2300, 1400, 500), (-1900, -1700, 400))
@@ -221,11 +240,13 @@ def _make_junctions(
 
 
 def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int) -> np.ndarray:
-    """Return a bool per vertex: whether edges lead to it from one; NumPy is enough here, and
-    compiles nothing.
+    """Return a bool per vertex: whether a path leads to it from ``start``.
+
+    ``src`` and ``dst`` are the ends of the edges. NumPy is enough here, and compiles nothing.
     """
     is_reached = np.zeros(n_vertices, bool)
     is_reached[start] = True
+    # Follow the edges of all reached vertices, until a pass reaches no other.
     n_before = 0
     while n_before < np.count_nonzero(is_reached):
         n_before = int(np.count_nonzero(is_reached))
@@ -234,13 +255,13 @@ def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int)
 
 
 def _far_apart(x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of n places, each as far as possible from those before it, and none of
-    them at the border.
+    """Return the positions of n of the places at ``x`` and ``y`` (metres), ascending. Each is as far
+    as possible from those chosen before it, and none is at the border.
     """
     central = np.flatnonzero(np.hypot(x, y) < 0.75 * np.hypot(x, y).max())
     x = x[central]
     y = y[central]
-    place = int(np.argmin(np.hypot(x - 700, y - 500)))
+    place = int(np.argmin(np.hypot(x - 700, y - 500)))  # the first: near a place in the centre
     places = [place]
     distance = np.full(central.size, np.inf)  # to the nearest of the places so far
     while len(places) < n:

@@ -255,8 +255,8 @@ def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int)
 
 
 def _far_apart(x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    """Return the positions of n of the places at ``x`` and ``y`` (metres), ascending. Each is as far
-    as possible from those chosen before it, and none is at the border.
+    """Return the positions of n of the places at ``x`` and ``y`` (metres), ascending. Each is as
+    far as possible from those chosen before it, and none is at the border.
     """
     central = np.flatnonzero(np.hypot(x, y) < 0.75 * np.hypot(x, y).max())
     x = x[central]

@@ -474,8 +474,8 @@ def rows_of_two_costs(
 
 
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
-    """Return two arrays of shape (rows,): the stored edge of each row from src to dst, and that from
-    dst to src, by the names that the ends have in the edge list.
+    """Return two arrays of shape (rows,): the stored edge of each row from src to dst, and that
+    from dst to src, by the names that the ends have in the edge list.
 
     ``row_edges`` has them as ``_Rows`` has the ends. There the ends of a row that is open from dst
     to src alone were exchanged, so its edge there is the one back here, and it has no other.

@@ -137,8 +137,8 @@ def where_paths_begin(graph: Any) -> np.ndarray:
 
 
 def identifying_numbers(graph: Any, numbers: Array) -> Array:
-    """Return vertex numbers in which both numbers of a closed vertex are replaced by the smaller one,
-    so that checksums do not depend on which of them a result has.
+    """Return vertex numbers in which both numbers of a closed vertex are replaced by the smaller
+    one, so that checksums do not depend on which of them a result has.
     """
     if graph.closed is None:
         return numbers
@@ -150,8 +150,8 @@ def identifying_numbers(graph: Any, numbers: Array) -> Array:
 
 
 def listed_vertices(graph: Any) -> np.ndarray | None:
-    """Return the vertex numbers that results list, one per id, ascending: of a closed vertex the one
-    where paths end. None if no vertex is closed, so that all are listed.
+    """Return the vertex numbers that results list, one per id, ascending: of a closed vertex the
+    one where paths end. None if no vertex is closed, so that all are listed.
     """
     if graph.closed is None:
         return None

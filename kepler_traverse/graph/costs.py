@@ -1,4 +1,4 @@
-"""Two weights per row of an edge list, one per direction, of which either may close its direction."""
+"""Two weights per row of an edge list, one per direction, each of which may close its direction."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
 
 
 def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
-    """Return ``weight`` and ``reverse_weight``, arrays of shape (rows,), in one type that holds each
-    number exactly.
+    """Return ``weight`` and ``reverse_weight``, arrays of shape (rows,), in one type that holds
+    each number exactly.
 
     EdgeListError if there is none, or a column holds other things than numbers.
     """

@@ -248,8 +248,8 @@ class Graph:
             self._cache["fingerprint"] = known_fingerprint
 
     def _refuse(self, name: str) -> NoReturn:
-        """Raise InputError, which describes the attribute ``name``: it is no array of the right kind
-        and shape.
+        """Raise InputError, which describes the attribute ``name``: it is no array of the right
+        kind and shape.
         """
         raise InputError(
             f"{name} must be an array as read_graph makes it, not "
@@ -629,7 +629,8 @@ def list_distinct_ids(graph: Graph) -> Any:
 
 
 def find_vertices(graph: Graph, labels: Any) -> np.ndarray:
-    """Return the vertex numbers of labels, such as those of a data frame's index, as an int64 array.
+    """Return the vertex numbers of labels, such as those of a data frame's index, as an int64
+    array.
 
     A label that is no id of the graph has the number ``labels.NO_NUMBER``, which is -1.
     """

@@ -77,7 +77,7 @@ class Derived:
 
     @_computed_once
     def degrees(self) -> Array:
-        """Out-degree of every vertex, an int64 array of shape (n_vertices,) on the graph's device."""
+        """Out-degree of every vertex, int64 of shape (n_vertices,), on the graph's device."""
         offsets = self._graph.offsets
         if self._graph.device == "cuda":
             return graph_statistics.degrees(offsets)
@@ -301,8 +301,8 @@ class Derived:
     def canonical_paths(
         self, hierarchy: Hierarchy, metric: str, build: bool
     ) -> CanonicalHierarchy | None:
-        """Return a hierarchy whose shortcuts stand for canonical paths, so that other columns of the
-        edges can be summed along these. It is kept.
+        """Return a hierarchy whose shortcuts stand for canonical paths, so that other columns of
+        the edges can be summed along these. It is kept.
 
         The canonical path to a vertex is the one that comes from its smallest predecessor, and so
         on back to the source. The graph is in host memory, and ``hierarchy`` is its hierarchy for
@@ -378,7 +378,8 @@ class Derived:
         return estimate_labels(hierarchy)
 
     def known_labels(self, metric: str) -> HubLabels | None:
-        """Return the hub labels of a metric if they were built or loaded, or None; nothing is built.
+        """Return the hub labels of a metric if they were built or loaded, or None; nothing is
+        built.
 
         Those of the reverse are turned around and kept.
         """
@@ -404,8 +405,8 @@ class Derived:
         return copy
 
     def take_topology(self, graph: Any) -> None:
-        """Keep what another graph, with the same edges and other weights, has derived from its edges
-        alone: degrees, the topological order, and hierarchies and labels of hops.
+        """Keep what another graph, with the same edges and other weights, has derived from its
+        edges alone: degrees, the topological order, and hierarchies and labels of hops.
         """
         known = graph.derived.cache
         self.cache.update({name: known[name] for name in _FACTS_OF_EDGES if name in known})

@@ -55,8 +55,8 @@ class BuildRules:
                 object.__setattr__(self, name, arguments.ids(name, ids))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
-        """Raise InputError if there are directions of rows beside ``directed=False``, which a caller
-        has set: it is not the default.
+        """Raise InputError if there are directions of rows beside ``directed=False``, which a
+        caller has set: it is not the default.
 
         ``oneway`` is the value of the option ``name``, None if it was not given.
         """

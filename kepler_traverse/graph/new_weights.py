@@ -137,7 +137,7 @@ def with_weights(
 
 
 class _WeightColumn(NamedTuple):
-    """A column of new weights, one per row of the edge list or per stored edge; n is their number."""
+    """A column of n new weights, one per row of the edge list or one per stored edge."""
 
     # numbers (n,) in the type that they were given in; those that close something have no meaning
     weights: Array

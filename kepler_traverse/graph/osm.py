@@ -420,8 +420,8 @@ class _Ways:
         return sort_distinct(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the tables of roads, each between two junctions in one direction, and of junctions,
-        with the columns that ``Streets`` lists.
+        """Return the tables of roads, each between two junctions in one direction, and of
+        junctions, with the columns that ``Streets`` lists.
 
         Both are empty if there is no street. Roads lack their ``weight``.
         """

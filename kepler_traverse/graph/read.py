@@ -293,8 +293,8 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
 
 
 def _find_device(device: str) -> str:
-    """Return the device that a graph is built on, "cpu" or "cuda"; ``"auto"`` is the GPU if there is
-    one. Raises DeviceError for "cuda" without a GPU.
+    """Return the device that a graph is built on, "cpu" or "cuda"; ``"auto"`` is the GPU if there
+    is one. Raises DeviceError for "cuda" without a GPU.
     """
     arguments.device(device, ("auto", "cpu", "cuda"))
     if device == "auto":

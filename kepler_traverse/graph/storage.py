@@ -304,8 +304,8 @@ def _fault_of_numbers(name: str, array: Any, low: int, end: int) -> str:
 
 
 def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no
-    link is followed.
+    """Return whether a folder holds a graph of ``write_graph``, of any version, and nothing else;
+    no link is followed.
 
     Only names are compared. What is such a folder may be replaced by another graph.
     """
@@ -318,8 +318,8 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
 
 
 def stored_origin(folder: str | os.PathLike[str]) -> str:
-    """Return the ``origin`` that ``write_graph`` stored, ``""`` if the folder holds no stored graph,
-    or a damaged one.
+    """Return the ``origin`` that ``write_graph`` stored, ``""`` if the folder holds no stored
+    graph, or a damaged one.
     """
     try:
         return _read_meta(Path(folder))["origin"]
@@ -408,7 +408,8 @@ def _is_loop(entry: object) -> bool:
 
 
 def _is_like(value: object, default: object) -> bool:
-    """Return whether a value from JSON may be that of a field of a ``BuildReport`` with some default.
+    """Return whether a value from JSON may be that of a field of a ``BuildReport`` with some
+    default.
 
     JSON has lists in place of tuples. Integers are counts, so none is negative.
     """

@@ -24,27 +24,25 @@ __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOpti
 
 # Measured peaks of reading and building in memory, rounded up: per row of Parquet, twice as much
 # with text; and per byte of other files. Compressed text is unpacked to some times its size.
-_BYTES_PER_ROW = 100
-_BYTES_PER_BYTE = 5
-_UNPACKED = 6
+_BYTES_PER_ROW = 100  # of memory, per row of Parquet without text
+_BYTES_PER_BYTE = 5  # of memory, per byte of text
+_UNPACKED = 6  # bytes of text per byte of a compressed file
 
 
 @dataclass(frozen=True)
 class Format:
     """A file format: its name, the endings that tell it, and the options that are about it.
 
-    ``takes`` are names of options that other formats refuse, such as ``"delimiter"``. A format
-    without endings is that of a folder: a table with a log.
-
     ``read(files, options)`` reads the edges. It raises EdgeListError for columns that are missing,
     repeated, or no ids or weights, for rows that are short, long or null, for counts that differ
     from a header, and for a damaged file.
     """
 
-    name: str
+    name: str  # as the option ``format`` has it
+    # in lower case, with the dot; () for a format of folders: a table with a log
     endings: tuple[str, ...]
     read: Callable[[list[DataFile], ReadOptions], EdgeList]
-    takes: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()  # options that other formats refuse, such as ``"delimiter"``
     # whether ``options.scratch`` is used: columns go to files as they are read
     in_parts: bool = False
 
@@ -76,11 +74,11 @@ FORMATS = (
 
 
 def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeList:
-    """Read an edge list from files, folders, globs or URLs.
+    """Read an edge list from files, folders, globs or URLs, all of which are one list.
 
-    ``format`` is the name of one, or ``"auto"``: then it follows from the endings, also before
-    ``.gz``, ``.bz2`` and ``.zst``. InputError for an unknown format; EdgeListError for files of
-    several formats, nothing to read, or a file that cannot be used.
+    ``format`` is the name of a ``Format``, or ``"auto"``: then it follows from the endings, also
+    before ``.gz``, ``.bz2`` and ``.zst``. InputError for an unknown format; EdgeListError for files
+    of several formats, nothing to read, or a file that cannot be used.
     """
     by_name = {entry.name: entry for entry in FORMATS}
     if format != "auto" and format not in by_name:
@@ -97,6 +95,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         entry = _detect_format(files)
     _refuse_unlike_tables(files, entry)
 
+    # Options that the format does not take, and that have another value than their default.
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             if entry.name == "snap":
@@ -108,7 +107,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
                 f"{entry.name}; leave it out{other}"
             )
 
-    # A graph that fits in memory is built there.
+    # A graph that fits in memory is built there. One in files is built by the CPU.
     if options.scratch is not None:
         needs_files = (
             entry.in_parts
@@ -123,9 +122,10 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
 
 
 def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
-    """Raise EdgeListError for a table with a log that is to be read in another format, and for a
-    file as such a table.
+    """Raise EdgeListError for a table with a log, such as Delta Lake, that shall be read in the
+    format ``entry`` of plain files, and for a plain file that shall be read as such a table.
     """
+    # ``DataFile.table`` of the files that the format reads.
     table = "" if entry.endings else entry.name
     unlike = next((file for file in files if file.table != table), None)
     if unlike is not None:
@@ -137,8 +137,8 @@ def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
 
 
 def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
-    """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the
-    size.
+    """Return an estimate of the bytes of memory that reading files and building a graph of them
+    takes: of Parquet by its rows, of other files by their size.
     """
     total = 0
     for file in files:
@@ -152,7 +152,9 @@ def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
 
 
 def _detect_format(files: list[DataFile]) -> Format:
-    """Tell the one format of all files from their endings."""
+    """Return the one format of all files, by their endings; EdgeListError if an ending is not
+    known, or the files are of several formats.
+    """
     by_ending = {ending: entry for entry in FORMATS for ending in entry.endings}
     for file in files:
         if not file.table and file.ending not in by_ending:

@@ -22,9 +22,10 @@ from ..runtime.scratch import writing_to
 from .files import WEIGHTS, Where
 from .sizes import is_string_type, value_type
 
-CLOSED = -1  # a weight that closes an edge
+CLOSED = -1  # stands for a null among weights that may close an edge, as each below 0 does
 
-# Text that belongs to no id, and text that need not belong to an id whose type was not declared.
+# Patterns of ids that are refused: signs that belong to no id, and blanks at an end, which need not
+# belong to an id whose type was not declared. ``_OTHER_DELIMITERS`` is appended to the second.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
 _DOUBTFUL_PLAIN = _DOUBTFUL + r"|^[\s\p{Z}]|[\s\p{Z}]$"
 _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
@@ -36,7 +37,8 @@ def edge_column(
     """Return a typed column (Parquet, Arrow) as ids or weights; EdgeListError for nulls, or a type
     that is neither.
 
-    With ``closes``, a weight may be null, and is then ``CLOSED``.
+    ``where.role`` says whether it is a column of ids or of weights. Ids become of ``id_type``, one
+    of ``ID_TYPES``. With ``closes``, a weight may be null, and is then ``CLOSED``.
     """
     column = plain_column(column)
     is_weight = where.role in WEIGHTS
@@ -50,7 +52,7 @@ def edge_column(
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         if kinds.is_float16(column.type):
-            return column.cast(pyarrow.float32())
+            return column.cast(pyarrow.float32())  # the narrowest float that a graph has
         return column
     if is_duration_type(column.type):
         return in_seconds(column, where)
@@ -61,7 +63,7 @@ def edge_column(
 
 
 def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
-    """Return weights of which some are null, with ``CLOSED`` in their place."""
+    """Return weights of which some are null, with ``CLOSED`` in their place, in one chunk."""
     # A column of nothing but nulls may have a type of its own, which holds no number.
     if kinds.is_null(column.type):
         column = column.cast(pyarrow.int8())
@@ -79,15 +81,15 @@ def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedA
 
 
 def is_duration_type(kind: pyarrow.DataType) -> bool:
-    """Whether a type holds lengths of time."""
+    """Return whether a type of Arrow holds lengths of time."""
     return bool(kinds.is_duration(kind) or kinds.is_interval(kind))
 
 
 def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
     """Return durations in seconds: as int64 if all are whole, else as the nearest float64.
 
-    A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed
-    length. There are no nulls.
+    The column has no nulls, and holds durations or intervals. A day of an interval has 24 hours.
+    EdgeListError for one with months, which have no fixed length.
     """
     # Whole seconds, and the rest in units, of which a second has ``per``.
     if kinds.is_duration(column.type):
@@ -110,8 +112,8 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
     if not rest.any():
         return pyarrow.chunked_array([pyarrow.array(seconds)])
 
-    # The quotient is the nearest float64 where the units are integers that float64 holds. Elsewhere
-    # Python divides, which rounds the exact quotient once.
+    # The quotient is the nearest float64 where the units are integers that float64 holds, below
+    # 2^53. Elsewhere Python divides, which rounds the exact quotient once.
     is_exact = np.abs(seconds) < 2**52 // per
     floats = (seconds * per + rest) / per
     for row in np.flatnonzero(~is_exact).tolist():
@@ -120,8 +122,9 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
 
 
 def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return months, days and nanoseconds of intervals, int64 of shape (n,) each, from the layout
-    that Arrow has for them.
+    """Return months, days and nanoseconds of intervals, int64 of shape (n,) each.
+
+    They are read from the memory of Arrow, in whose layout an interval is 16 bytes.
     """
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
     chunks = [
@@ -140,8 +143,8 @@ def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.nda
 
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    """Return a chunked array without a dictionary or string views, for which pyarrow lacks
-    functions.
+    """Return a column with the same values and neither a dictionary nor string views, for which
+    pyarrow lacks functions. Other columns are returned as they are.
     """
     if kinds.is_dictionary(column.type):
         kind = column.type.value_type
@@ -157,13 +160,15 @@ def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 
 def is_number_type(kind: pyarrow.DataType) -> bool:
-    """Whether a typed column holds numbers that could be weights."""
+    """Return whether a column of a type of Arrow holds integers or floats, which could be weights;
+    of a dictionary the type of its values counts.
+    """
     kind = value_type(kind)
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
 def check_type(kind: pyarrow.DataType, where: Where) -> None:
-    """Refuse a type that can be no id, before anything is read."""
+    """Raise an error of ``where`` for a type of Arrow that can be no id, before values are read."""
     if not kinds.is_integer(kind) and not is_string_type(kind):
         raise where.error(
             f"has type {kind}; vertex ids must be integers or strings, cast the column first"
@@ -171,8 +176,10 @@ def check_type(kind: pyarrow.DataType, where: Where) -> None:
 
 
 def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0) -> EdgeListError:
-    """The error for a column with nulls, or for a part of it that begins after some rows: how many,
-    and the first.
+    """Return the error for a column with nulls, which says how many they are, and where the first
+    is.
+
+    ``column`` may be a part of the column that begins after ``rows_before`` rows.
     """
     first = compute.index(column.is_null(), True).as_py()
     values = "value" if column.null_count == 1 else "values"
@@ -187,14 +194,14 @@ def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0)
 
 
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
-    """Return a column of ids in the type that is asked for; raise an error of ``where`` for an id
-    that does not fit.
+    """Return a column of ids, integers or strings, in the type ``id_type``, one of ``ID_TYPES``;
+    raise an error of ``where`` for an id that does not fit.
     """
     if id_type == "auto" or (id_type == "string" and not kinds.is_integer(column.type)):
         return column
     if id_type == "string":
         return column.cast(pyarrow.string())
-    if not kinds.is_integer(column.type):
+    if not kinds.is_integer(column.type):  # strings, which are converted as those of a text file
         return IdText(where, id_type).append(column).column()
     try:
         return column.cast(pyarrow.type_for_alias(id_type))
@@ -205,15 +212,17 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
 
 
 def _is_text_type(kind: pyarrow.DataType) -> bool:
-    """Whether a type of ids or weights is not one of numbers."""
+    """Return whether a type of Arrow that ids or weights have is one of strings, and not of
+    numbers.
+    """
     return not (kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
-    """Return the type that holds one column of several files.
+    """Return a type that holds the values of the same column of several files.
 
-    ``pieces`` are the columns of the files, and ``places`` name these in errors. EdgeListError if
-    some hold strings and others numbers, or no integer type holds all.
+    ``pieces`` has that column of each file, and ``places`` what errors call it there. EdgeListError
+    if some hold strings and others numbers, or no integer type holds all.
     """
     types = {piece.type for piece in pieces}
     if len(types) == 1:
@@ -222,7 +231,7 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     if all(is_text):
         return pyarrow.large_string()
     if any(is_text):
-        odd = is_text.index(not is_text[0])
+        odd = is_text.index(not is_text[0])  # the first file that differs from the first one
         raise places[odd].error(
             f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must all hold "
             "integers, or all strings"
@@ -244,9 +253,11 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
 def cast_exactly(
     chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where: Where, into: Any
 ) -> Any:
-    """Add the chunks of a column to a list or a file, with another type, and return that.
+    """Convert the chunks of a column to the type ``kind``, add them to ``into``, a list or a
+    ``ColumnFile``, and return that.
 
-    An integer that a float type cannot hold is refused with its row, not rounded.
+    An integer that a float type cannot hold is refused with its row by an error of ``where``, not
+    rounded.
     """
     first = where.first
     for chunk in chunks:
@@ -256,14 +267,15 @@ def cast_exactly(
 
 
 def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarrow.Array:
-    """Return a column in another type; raise an error of ``where`` for an integer that a float
-    cannot hold exactly.
+    """Return a column in the type ``kind``; raise an error of ``where`` for an integer that a float
+    type cannot hold exactly.
     """
     if not (kinds.is_integer(column.type) and kinds.is_floating(kind)):
         return column.cast(kind)
     cast = column.cast(kind, safe=False)
-    # 2^63 and 2^64 themselves would come back as the largest integer, which is not what was there.
-    # Their place has 0, which no such integer is equal to.
+    # Integers are exact if they come back the same from floats. 2^63 and 2^64 themselves would come
+    # back as the largest integer, which is not what was there. Their place has 0, which no such
+    # integer is equal to.
     highest = float(2 ** (63 if kinds.is_signed_integer(column.type) else 64))
     back = compute.if_else(compute.less(cast, highest), cast, 0).cast(column.type, safe=False)
     row = compute.index(compute.equal(back, column), False).as_py()
@@ -276,7 +288,8 @@ def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarro
 
 
 class ColumnFile:
-    """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read.
+    """Chunks of one column of pyarrow, in a file: ``+=`` adds chunks, as to a list, and iterating
+    yields them.
 
     The file is a temporary one in ``folder``, and is gone with the object. It is an Arrow stream,
     whose schema is that of the first chunk.
@@ -292,6 +305,7 @@ class ColumnFile:
         self._file.close()
 
     def __iadd__(self, chunks: Iterable[pyarrow.Array]) -> Self:
+        """Write chunks to the end of the file; OutputError if the disk is full."""
         for chunk in chunks:
             batch = pyarrow.record_batch([chunk], ["column"])
             if self._writer is None:
@@ -313,18 +327,14 @@ class ColumnFile:
 
 
 class _TextColumn:
-    """A column written as text, which is converted block by block.
+    """A column written as text, which is converted block by block."""
 
-    ``chunks``, a list or a ``ColumnFile``, collects the converted blocks, and ``type`` is the type
-    of their values. ``where`` names the column in errors, and ``rows`` is how many rows were taken
-    so far, so that an error names the row in the file.
-    """
-
-    type: pyarrow.DataType
+    type: pyarrow.DataType  # of the converted values
 
     def __init__(self, where: Where, chunks: Any):
-        self.where = where
-        self.chunks = chunks
+        self.where = where  # names the column in errors
+        self.chunks = chunks  # a list or a ``ColumnFile``, which collects the converted blocks
+        # how many rows were taken so far, so that an error names the row in the file
         self.rows = 0
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
@@ -337,11 +347,11 @@ class _TextColumn:
         return self
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return further rows in the type of the column."""
+        """Return further rows in the type of the column; EdgeListError for one without it."""
         raise NotImplementedError
 
     def column(self) -> pyarrow.ChunkedArray:
-        """Return all rows so far, as a chunked array."""
+        """Return all rows that were taken, as a chunked array."""
         return pyarrow.chunked_array(list(self.chunks), self.type)
 
 
@@ -361,12 +371,10 @@ _AS_DECLARED = IdForm()
 
 
 class IdText(_TextColumn):
-    """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never
-    ``"auto"``. A list or a ColumnFile (``into``) collects the chunks.
+    """Ids written as text, converted block by block to a type of ``ID_TYPES``.
 
-    ``plain``, ``trim`` and ``numbered`` are those of ``IdForm``. ``doubtful`` is a pattern of ids
-    of which it is not sure what belongs to them, and ``signs`` are the ASCII characters that it
-    looks for.
+    ``id_type`` is never ``"auto"``, and ``form`` says how the file writes ids. ``into``, a list or
+    a ``ColumnFile``, collects the chunks; None is a new list.
     """
 
     def __init__(
@@ -383,8 +391,9 @@ class IdText(_TextColumn):
         self.numbered = form.numbered
         self.type = pyarrow.type_for_alias(id_type)
 
-        # A pattern of doubtful ids, and all ASCII characters that it looks for. What is no ASCII is
-        # always looked at.
+        # ``doubtful`` is a pattern of ids of which it is not sure what belongs to them, and
+        # ``signs`` are all ASCII characters that it looks for. What is no ASCII is always looked
+        # at.
         self.doubtful = _DOUBTFUL
         signs = b"\0\n"
         if form.plain:
@@ -395,6 +404,9 @@ class IdText(_TextColumn):
         self.signs = [bytes([sign]) for sign in signs]
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return further ids in their type; EdgeListError for one that is in doubt, or does not
+        fit.
+        """
         if self.id_type == "string":
             return self._check_names(strings)
         return self._parse_integers(strings)
@@ -410,18 +422,18 @@ class IdText(_TextColumn):
         return strings
 
     def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
-        """Whether the bytes of all ids together hold a sign that matters at all, which is much
-        faster than to match each.
+        """Return whether one of some ids may match ``doubtful``: whether the bytes of all together
+        hold one of its signs, or are not ASCII. That is much faster than to match each.
         """
         for chunk in list_chunks(strings):
-            buffer = chunk.buffers()[2]
+            buffer = chunk.buffers()[2]  # the bytes of the texts, behind validity and offsets
             data = b"" if buffer is None else buffer.to_pybytes()
             if not data.isascii() or any(sign in data for sign in self.signs):
                 return True
         return False
 
     def _describe_doubt(self, text: str) -> str:
-        """Say what is wrong with an id that is invalid or ambiguous."""
+        """Return what an error says of an id that matches ``doubtful``."""
         if "\n" in text:
             return "has an id with a line break in it; is a quote left open?"
         if "\0" in text:
@@ -439,7 +451,9 @@ class IdText(_TextColumn):
         )
 
     def _parse_integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return ids as integers of the type; EdgeListError for one that is none, or beyond it."""
+        """Return ids as integers of the type ``id_type``; EdgeListError for one that is no integer,
+        or beyond that type.
+        """
         strings, odd_row = parse_integers(strings, self.plain)
         if odd_row >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
@@ -480,7 +494,8 @@ class WeightText(_TextColumn):
     """Weights written as text: int64 as long as all are integers, else float64.
 
     The first row that is no integer turns those before it into floats, too. ``new_chunks`` returns
-    what collects the chunks. With ``closes``, an empty value is ``CLOSED``.
+    an empty list or ``ColumnFile``, which collects the chunks. With ``closes``, an empty value is
+    ``CLOSED``; without it, it is refused.
     """
 
     def __init__(self, where: Where, new_chunks: Callable[[], Any] = list, closes: bool = False):
@@ -490,6 +505,7 @@ class WeightText(_TextColumn):
         self.type = pyarrow.int64()
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
+        """Take further rows, of which null is an empty value; returns itself."""
         return super().append(strings.fill_null(str(CLOSED)) if self._closes else strings)
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
@@ -528,7 +544,9 @@ class WeightText(_TextColumn):
         return floats
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
-        """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
+        """Raise EdgeListError for an integer that float64 cannot hold exactly, and for a number
+        that is not 0 and has become 0. ``floats`` has what ``strings`` were converted to.
+        """
         is_zero = compute.equal(floats, 0.0)
         if compute.any(is_zero).as_py():
             # a digit other than 0 before the exponent
@@ -554,11 +572,11 @@ class WeightText(_TextColumn):
 
 
 def _is_within(text: str, low: int, high: int) -> bool:
-    """Whether a decimal integer of any length lies between two of 64 bits; Python refuses to
-    convert long ones.
+    """Return whether a decimal integer of any length lies from ``low`` to ``high``, which have at
+    most 64 bits.
     """
     digits = text.lstrip("+-0")
-    if len(digits) > 20:
+    if len(digits) > 20:  # 64 bits have at most 20, and Python refuses to convert very long texts
         return False
     number = int(digits or "0")
     if text.startswith("-"):
@@ -567,7 +585,7 @@ def _is_within(text: str, low: int, high: int) -> bool:
 
 
 def _shorten(value: Any) -> str:
-    """Return a string of pyarrow for a message, in quotes and not longer than a line."""
+    """Return a string scalar of pyarrow for a message, in quotes and cut after 40 characters."""
     text = value.as_py()
     if len(text) <= 40:
         return repr(text)
@@ -575,7 +593,7 @@ def _shorten(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Whether pyarrow reads a text as a float."""
+    """Return whether pyarrow reads a text as a float."""
     try:
         pyarrow.array([text]).cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
@@ -584,18 +602,18 @@ def _is_number(text: str) -> bool:
 
 
 def list_chunks(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
-    """Return the chunks of a column, of which an array is one."""
+    """Return the chunks of a chunked array; of an array it is the only one."""
     if hasattr(column, "chunks"):
         return column.chunks
     return [column]
 
 
 def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.ChunkedArray, int]:
-    """Return the strings without blanks and plus signs, and the first row that is no decimal
-    integer, or -1.
+    """Return strings without the blanks around them and their plus signs, as pyarrow casts them to
+    numbers; and the first row that is no decimal integer, or -1.
 
-    ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7``
-    and ``-0``.
+    ``0x7`` is no decimal integer, although Arrow would read it as 7. With ``plain`` neither are
+    ``007``, ``+7`` and ``-0``, and plus signs stay.
     """
     if plain:
         pattern = r"^(0|-?[1-9][0-9]*)$"

@@ -28,7 +28,7 @@ ID_TYPES = (
     "string",
 )
 
-# options that name a column each
+# names of the options that name a column each
 END_OPTIONS = ("src_column", "dst_column")
 COLUMN_OPTIONS = (*END_OPTIONS, "weight_column", "oneway_column", "reverse_weight_column")
 
@@ -37,22 +37,27 @@ BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What the user wants of an edge list; see ``read_graph`` for the meaning of each."""
+    """What the user wants of an edge list. The fields have the meaning of the arguments of
+    ``read_graph`` with the same names.
+
+    Options that contradict each other are refused here, before a file is opened.
+    """
 
     # src_column, dst_column, weight_column, oneway_column: names of columns, None where none is
     # named; in a file without header ``"0"`` is the first
     src_column: str | None = None
     dst_column: str | None = None
     weight_column: str | None = None
+    # True: there must be a weight. False: none is read. None: one is read if it is named or found.
     weighted: bool | None = None
-    header: str = "auto"  # {"auto", "yes", "no"}
+    header: str = "auto"  # whether the first line holds names: {"auto", "yes", "no"}
     delimiter: str | None = None  # of text; None: it is detected
     id_type: str = "auto"  # one of ``ID_TYPES``
-    device: str = "cpu"  # {"cpu", "cuda"}
-    oneway_column: str | None = None
+    device: str = "cpu"  # where the columns shall be: {"cpu", "cuda"}
+    oneway_column: str | None = None  # the column that says in which directions rows are edges
     # the column of weights of rows from dst to src; with it weights may close an edge
     reverse_weight_column: str | None = None
-    where: Any = None  # the rows to read
+    where: Any = None  # the filter of rows: text, an expression of pyarrow, or None
     scratch: Scratch | None = None  # where columns are put as they are read; None: in memory
     may_be_empty: bool = False  # whether no row at all is fine, as there are vertices
 
@@ -88,7 +93,7 @@ class ReadOptions:
         self._check_distinct_columns()
 
     def _check_distinct_columns(self) -> None:
-        """Refuse a column that two options name."""
+        """Raise InputError if two options name the same column."""
         columns = {name: getattr(self, name) for name in COLUMN_OPTIONS}
         columns = {name: column for name, column in columns.items() if column is not None}
         if len(set(columns.values())) < len(columns):
@@ -97,7 +102,9 @@ class ReadOptions:
             raise InputError(f"{texts} must differ, not {values}")
 
     def _check_two_weights(self) -> None:
-        """Refuse a second weight where there is no first one, or beside directions."""
+        """Raise InputError for a second weight per row beside directions of rows, or if no weight
+        shall be read.
+        """
         if self.reverse_weight_column is None:
             return
         second = option_text("reverse_weight_column")
@@ -119,18 +126,22 @@ class ReadOptions:
 
     @property
     def row_filter(self) -> RowFilter | None:
-        """The filter of ``where``."""
+        """The filter of ``where``; None without one."""
         if self.where is None:
             return None
         return row_filter(self.where)
 
     @property
     def names_columns(self) -> bool:
-        """Whether the filter, if there is one, says which columns it reads."""
+        """Whether it is known which columns the filter reads, as of a text or without a filter, but
+        not of an expression of pyarrow.
+        """
         return self.row_filter is None or self.row_filter.columns is not None
 
     def new_chunks(self) -> Any:
-        """Return what collects the chunks of a column: a list, or a file if there is scratch space."""
+        """Return an empty object that collects the chunks of one column by ``+=`` and yields them
+        again: a list, or a ``ColumnFile`` if there is scratch space.
+        """
         from .columns import ColumnFile
 
         if self.scratch is None:
@@ -139,7 +150,9 @@ class ReadOptions:
 
     @property
     def reads_more(self) -> bool:
-        """Whether columns are read beside those of the edges."""
+        """Whether a filter, directions or second weights are read, which readers on a GPU and in
+        files do not do.
+        """
         return self.where is not None or self.oneway_column is not None or self.closes
 
 
@@ -151,16 +164,16 @@ class EdgeColumns:
 
     src: str
     dst: str
-    weight: str | None = None
-    reverse_weight: str | None = None
+    weight: str | None = None  # from src to dst, or in both directions
+    reverse_weight: str | None = None  # from dst to src
     durations: tuple[str, ...] = ()  # roles of weights that are durations, where columns have types
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
     # those that are called as a weight is and hold dates or times, where none is read
     unused_dates: tuple[str, ...] = ()
     oneway: str | None = None  # the column of directions
-    filters: tuple[str, ...] = ()  # columns that the filter reads
-    where: str = ""  # the filter, ``""`` without one
+    filters: tuple[str, ...] = ()  # columns that the filter reads, or may read
+    where: str = ""  # the filter as text, ``""`` without one
     first_through: int = 1  # where the format says so: no path leads through a vertex below it
 
     @property
@@ -178,14 +191,16 @@ class EdgeColumns:
 
     @property
     def roles(self) -> dict[str, str]:
-        """Role to name, those of weights only if there are some."""
+        """Maps the roles "src" and "dst", and "weight" and "reverse_weight" if such a column is
+        read, to the names of their columns.
+        """
         roles = {"src": self.src, "dst": self.dst}
         weights = {"weight": self.weight, "reverse_weight": self.reverse_weight}
         return roles | {role: name for role, name in weights.items() if name is not None}
 
     def agree_with(self, first: EdgeColumns, file: DataFile, first_file: DataFile) -> None:
-        """Raise EdgeListError unless the edges are in the same columns as in the first of several
-        files.
+        """Raise EdgeListError unless the edges of ``file``, which these columns are of, are in the
+        same columns and units as those of ``first_file``.
         """
         if self.roles != first.roles:
             raise EdgeListError(
@@ -194,6 +209,7 @@ class EdgeColumns:
                 f"{option_text('weight_column')}, or rename them",
                 column="weight" if (self.src, self.dst) == (first.src, first.dst) else "src",
             )
+        # Roles of weights that are durations in one of both files only.
         differing = set(self.durations) ^ set(first.durations)
         if differing:
             role = min(differing)
@@ -220,19 +236,20 @@ class EdgeColumns:
 class EdgeList:
     """Edges as read, before any rule about duplicates or loops."""
 
-    # columns ``src, dst[, weight[, reverse_weight]]`` without nulls: ids are integers or strings, weights integers or
-    # floats
+    # columns ``src, dst[, weight[, reverse_weight]]`` without nulls: ids are integers or strings,
+    # weights integers or floats. It is a table of pyarrow, a frame of cuDF, or a dict of arrays.
     table: Any
     columns: EdgeColumns  # what the columns are called in the files
-    # files in the order read, and rows of each, those that a filter leaves out included
+    # names of the files in the order read, and rows of each, those that a filter leaves out
+    # included
     rows: tuple[tuple[str, int], ...]
-    # where the format says that the vertices are consecutive integers
+    # number of vertices where the format says that they are consecutive integers; None elsewhere
     n_vertices: int | None = None
     first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
     # int64 numbers over all files of the rows in ``table``, ascending; None: all
     row_numbers: np.ndarray | None = None
-    # int8 array, of the rows in ``table``; see ``selection``. None: all are edges from src to dst,
-    # or as the graph is.
+    # int8 array, of the rows in ``table``: the values of ``selection``, or its codes of letters.
+    # None: all are edges from src to dst, or as the graph is.
     directions: np.ndarray | None = None
     # where the columns are, and what is made of them; None: in memory
     scratch: Scratch | None = None
@@ -243,7 +260,9 @@ class EdgeList:
         return sum(rows for _, rows in self.rows)
 
     def place(self, row: int) -> tuple[str, int]:
-        """Return the file and the row in it, from 0, of a row counted over all files."""
+        """Return the name of the file and the row in it, from 0, of a row counted over all files;
+        IndexError if there is no such row.
+        """
         for name, rows in self.rows:
             if row < rows:
                 return name, row
@@ -252,8 +271,8 @@ class EdgeList:
 
 
 def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
-    """Raise EdgeListError if a header claims more vertices than this machine could number, before
-    memory is asked for.
+    """Raise EdgeListError if a header, or the shape of a matrix, claims more vertices than the
+    memory of this machine could number. Nothing has been allocated for them yet.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_vertices * BYTES_PER_VERTEX > memory:
@@ -269,7 +288,7 @@ class NoRowsError(EdgeListError):
     day.
     """
 
-    columns: EdgeColumns | None = None  # where they are known
+    columns: EdgeColumns | None = None  # those that the file has for edges; None: not known
 
 
 def no_rows(
@@ -277,8 +296,8 @@ def no_rows(
     columns: EdgeColumns | None = None,
     problem: str = "the file holds no edges (0 rows)",
 ) -> NoRowsError:
-    """Return the error for a file without a single edge; ``columns`` are those that it has for
-    edges, as far as they are known.
+    """Return the error for a file without a single edge, which says ``problem`` of it. ``columns``
+    are those that the file has for edges, None if that is not known.
     """
     error = NoRowsError(f"{file}: {problem}")
     error.columns = columns
@@ -286,7 +305,9 @@ def no_rows(
 
 
 def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
-    """Return the edges of a file or table without rows; the types of its columns are not known."""
+    """Return the edges of a file or table without rows, whose columns have the type null, as their
+    types are not known. ``name`` is that of the file or table.
+    """
     columns = columns or EdgeColumns(src="", dst="")
     empty_column = pyarrow.chunked_array([], pyarrow.null())
     return EdgeList(
@@ -303,14 +324,14 @@ def read_each(
     options: ReadOptions,
     read_one: Callable[[DataFile, ReadOptions], EdgeList],
 ) -> EdgeList:
-    """Read files one after another; those that have rows must have the columns of the first of
-    them.
+    """Read files one after another, by ``read_one``, and return the edges of all.
 
-    NoRowsError if none has a row, unless that is fine.
+    Files that have rows must have the same columns as the first of these. NoRowsError if none has a
+    row, unless ``options.may_be_empty``.
     """
     parts: list[EdgeList] = []  # of all files
     parts_with_rows: list[EdgeList] = []
-    first_file = files[0]  # of those with rows
+    first_file = files[0]  # the first of those with rows
     first_problem: NoRowsError | None = None
     rows_before = 0
     for file in files:
@@ -333,11 +354,13 @@ def read_each(
         parts.append(part)
         parts_with_rows.append(part)
 
+    # A file without rows is an error only if no other one has a row.
     if first_problem is not None and not parts_with_rows and not options.may_be_empty:
         try:
             raise first_problem
         finally:
-            # an error that its own frame names keeps the callers' frames alive
+            # An error refers to this frame. If the frame refers to the error, too, both keep the
+            # callers' frames alive.
             first_problem = None
     if len(parts) == 1:
         edges = parts[0]
@@ -347,7 +370,9 @@ def read_each(
 
 
 def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
-    """Return the columns of several files that agree: what any of them leaves unused is unused."""
+    """Return the columns of several files that agree, at least one: those of the first. What any
+    file leaves unused is unused.
+    """
     unused = dict.fromkeys(name for of_file in columns for name in of_file.unused)
     numbers = dict.fromkeys(name for of_file in columns for name in of_file.unused_numbers)
     dates = dict.fromkeys(name for of_file in columns for name in of_file.unused_dates)
@@ -359,10 +384,10 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
 def _concatenate(
     parts: list[EdgeList], parts_with_rows: list[EdgeList], options: ReadOptions
 ) -> EdgeList:
-    """Put the edges of several files one below the other, in types that hold them all.
+    """Return the edges of several files one below the other, in types that hold them all.
 
-    ``parts`` are those of all files, in order, and ``parts_with_rows`` those of the files that have
-    rows, a filter aside.
+    ``parts`` are the edges of all files, in order, and ``parts_with_rows`` those of the files that
+    have rows, also if a filter leaves none of them.
     """
     rows = tuple(entry for part in parts for entry in part.rows)
     if not parts_with_rows:
@@ -375,9 +400,9 @@ def _concatenate(
     selected = [part for part in parts_with_rows if part.table.num_rows] or parts_with_rows[:1]
     for role in selected[0].columns.roles:
         pieces = [part.table[role] for part in selected]
-        places = []  # for errors
+        places = []  # for errors: the column in each file
         for part in selected:
-            ((name, _),) = part.rows
+            ((name, _),) = part.rows  # a part is of one file
             column_name = part.columns.roles[role]
             places.append(Where(DataFile.named(name), role, column_name, part.row_numbers))
         kind = type_for_all(pieces, places)

@@ -35,8 +35,8 @@ from .log_tables import (
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _MAX_RATIO = 200  # of unpacked bytes to those of the file
 _UNPACKED_FREELY = 1 << 24  # bytes that any file may unpack to
-_PATTERN_SIGNS = "*?["
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_PATTERN_SIGNS = "*?["  # signs that make a path a glob
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive writes for null in the name of a folder
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class DataFile:
 
     @classmethod
     def named(cls, name: str) -> DataFile:
-        """A file known by name only, to show in errors."""
+        """Return a file known by name only, to show in errors."""
         return cls(None, name, name)
 
     def __str__(self) -> str:
@@ -66,7 +66,9 @@ class DataFile:
         return [name for name, _ in self.partitions]
 
     def partition_column(self, name: str, rows: int) -> pyarrow.ChunkedArray:
-        """Return the one value of a partition's column, for each row of the file."""
+        """Return the column of a partition, whose value is the same in all ``rows`` rows of the
+        file; of type null if the folder states no value.
+        """
         value = dict(self.partitions)[name]
         if value is None:
             return pyarrow.chunked_array([pyarrow.nulls(rows)])
@@ -99,7 +101,9 @@ class DataFile:
         return os.path.splitext(path)[1].lower()
 
     def open_stream(self) -> pyarrow.NativeFile:
-        """Open for reading from start to end, as a pyarrow input stream of the decompressed bytes."""
+        """Open for reading from start to end, as a pyarrow input stream of the decompressed bytes.
+        Reading raises EdgeListError if these are far more than any edge list has.
+        """
         source = self._open_bytes()
         if not self.compression:
             return source
@@ -107,7 +111,11 @@ class DataFile:
         return pyarrow.PythonFile(_Unpacked(stream, self), mode="r")
 
     def open_random(self, memory_map: bool = False) -> pyarrow.NativeFile:
-        """Open for reading at any position; a compressed file is decompressed into memory."""
+        """Open for reading at any position; a compressed file is decompressed into memory.
+
+        ``memory_map``: map a local file that is not compressed, so that buffers of it take no
+        memory of their own.
+        """
         if self.compression:
             unpacked = pyarrow.BufferOutputStream()
             with self.open_stream() as stream:
@@ -119,7 +127,7 @@ class DataFile:
         return self._open_bytes()
 
     def _open_bytes(self) -> pyarrow.NativeFile:
-        """Open as it is, without decompressing it."""
+        """Open the file for reading at any position, without decompressing it."""
         if self.is_local:
             return pyarrow.OSFile(self.path)
         return pyarrow.PythonFile(self.filesystem.open(self.path, "rb"), mode="r")
@@ -138,9 +146,11 @@ class _Unpacked(io.RawIOBase):
         self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
 
     def readable(self) -> bool:
+        """Return True: ``io.RawIOBase`` asks before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with decompressed bytes; return how many, 0 at the end."""
         n_bytes = self._stream.readinto(buffer)
         self._left -= n_bytes
         if self._left < 0:
@@ -157,8 +167,11 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[None]:
-    """Turn whatever the libraries that read a file raise into an EdgeListError that names it;
-    ``kind`` is the format.
+    """Turn whatever the libraries that read a file in the block raise into an EdgeListError that
+    names it.
+
+    ``kind`` is what the message calls the format. A file of 0 bytes is refused before the block,
+    unless ``allow_empty``.
     """
     try:
         if not allow_empty and file.filesystem.size(file.path) == 0:
@@ -183,8 +196,8 @@ def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[No
 
 
 def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
-    """Expand paths, folders, globs and URLs, in the order given and by name within a folder or
-    glob.
+    """Return the files of paths, folders, globs and URLs, in the order given and by name within a
+    folder or glob.
 
     Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are
     those that fsspec knows. From a folder files with one of the ``endings`` are taken; names that
@@ -205,9 +218,10 @@ def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
 
 
 def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
-    """Give each partition column the one type that the values of all files have: integers, floats,
-    else strings.
+    """Return files in which the value of each partition column, a text so far, has the one type
+    that fits the values of all files: int, float, else str.
     """
+    # The texts of each column, of all files.
     values: dict[str, list[str | None]] = {}
     for file in files:
         for name, text in file.partitions:
@@ -218,6 +232,7 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
     }
 
     def convert(name: str, text: str | None) -> Any:
+        """Return the value of a column in its type; None, where a folder states none, stays."""
         if text is None:
             return None
         return types[name](text)
@@ -231,7 +246,9 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
 
 
 def _detect_type(texts: list[str]) -> type:
-    """Return int, float or str: the first that keeps all values. 007 and -0 are strings."""
+    """Return int, float or str: the first type that keeps all of some values of a column as they
+    are written. 007 and -0 are strings, as integers would lose a sign of theirs.
+    """
     if all(
         re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63
         for text in texts
@@ -244,8 +261,11 @@ def _detect_type(texts: list[str]) -> type:
 
 
 def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
-    """Return keys and values of the ``key=value`` folders right above a file, from the outermost."""
+    """Return keys and values of the ``key=value`` folders right above a file, from the outermost.
+    A value is None where the folder states none.
+    """
     partitions: list[tuple[str, str | None]] = []
+    # From the innermost folder outward, up to the first that is no partition.
     for folder in reversed(path.split("/")[:-1]):
         key, sign, value = folder.partition("=")
         if not (key and sign):
@@ -265,6 +285,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     import fsspec.core
 
     try:
+        # Objects of a store: local copies are read, and errors name the URLs.
         if URL.match(path):
             _refuse_table_above(path)
             objects = stored_objects(path, endings)
@@ -290,6 +311,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             raise EdgeListError(f"{path}: no such file or folder")
         files = []
         for match in sorted(filesystem.glob(root)):
+            # Hidden names are taken only if the pattern itself begins like one.
             if _is_hidden(match) and not _is_hidden(root):
                 continue
             if filesystem.isdir(match):
@@ -297,7 +319,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             else:
                 files.append(_require_regular(_named_file(filesystem, match, finder)))
     except (OSError, ImportError, ValueError) as error:
-        if isinstance(error, InputError):
+        if isinstance(error, InputError):  # a ValueError, too, that says what is wrong
             raise
         problem = str(error)
         if URL.match(path):
@@ -321,7 +343,8 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
     if named_object is not None:
         return [named_object]
 
-    # All objects below the part of the URL that has no sign of a pattern.
+    # All objects below the part of the URL that has no sign of a pattern: the folder above the
+    # first sign, or the URL itself.
     begin = re.split(r"[*\[]", url)[0]
     is_pattern = begin != url
     if is_pattern:
@@ -331,7 +354,8 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         pattern = re.compile(re.escape(url.rstrip("/")))
         listing = objects_below(url)
 
-    # The URL names the object, or a folder above it: the first of these that fits.
+    # The URL names the object, or a folder above it: the outermost one that fits. Folders end at
+    # the slashes behind the part without a pattern.
     objects = []
     for stored in listing:
         slashes = [
@@ -341,7 +365,7 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         folder = next((path for path in folders if pattern.fullmatch(path)), None)
         if folder is None:
             is_chosen = pattern.fullmatch(stored.url) is not None
-            names = [stored.url]
+            names = [stored.url]  # of which only the last part may be hidden
         else:
             is_chosen = endings is None or DataFile.named(stored.url).ending in endings
             names = stored.url[len(folder) + 1 :].split("/")
@@ -357,8 +381,11 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
 
 
 def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
-    """Refuse tables whose logs are among the objects of a listing and whose files are chosen;
-    InputError.
+    """Raise InputError if some chosen objects may be files of a table with a log, which says which
+    of its files are live.
+
+    ``urls`` are all objects of a listing, by which such tables are known, and ``chosen`` those that
+    would be read.
     """
     for folder, form in tables_in_listing(urls):
         if any(url.startswith(f"{folder}/") and may_be_data(url) for url in chosen):
@@ -366,7 +393,9 @@ def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
 
 
 def _refuse_table_above(url: str) -> None:
-    """Refuse a table in an object store, and what is inside one; InputError."""
+    """Raise InputError if a URL names a table with a log in an object store, such as one of Delta
+    Lake, or something inside one. Such tables are not read from stores.
+    """
     if not may_be_data(url):
         return
     begin = re.split(r"[*\[]", url)[0]  # before the first sign of a pattern
@@ -378,28 +407,33 @@ def _refuse_table_above(url: str) -> None:
     if table is None:
         return
     root, form = table
-    if path == f"{root}/":
+    if path == f"{root}/":  # the table itself, or all of its files by a pattern
         raise unread_error(root, form, " from an object store")
     raise inside_error(url, root, form)
 
 
 def is_local(filesystem: Any) -> bool:
-    """Whether a file system of fsspec, whose protocol may have several names, is that of this host."""
+    """Return whether a file system of fsspec is that of this host. Its protocol is a text, or a
+    tuple of several names.
+    """
     protocol = filesystem.protocol
     return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
 def _make_log_finder(filesystem: Any) -> LogFinder:
-    """Return what finds the tables with a log on a file system."""
+    """Return an object that finds the tables with a log, such as those of Delta Lake, on a file
+    system.
+    """
     if is_local(filesystem):
         return LogFinder(LocalFolder)
     return LogFinder(functools.partial(OtherFolder, filesystem))
 
 
 def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
-    """Return a file that was named itself; InputError if it is inside a table with a log.
+    """Return the file at a path that the user, or a glob, has named, and not a folder above it.
 
-    A file of metadata of Iceberg stands for its table.
+    InputError if it is inside a table with a log. A local file of metadata of Iceberg stands for
+    its table.
     """
     file = _data_file(filesystem, path)
     if path.endswith(METADATA) and file.is_local:
@@ -411,10 +445,12 @@ def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
 def _files_in_folder(
     filesystem: Any, root: str, path: str, endings: set[str], finder: LogFinder
 ) -> list[DataFile]:
-    """Return the data files of a folder and its partitions; or the folder itself if it is a table
-    with a log.
+    """Return the data files of a folder and of all folders below, by name; or the folder itself if
+    it is a table with a log that is read.
 
-    ``root`` is the folder on its file system, and ``path`` what it was called.
+    ``root`` is the folder on its file system, and ``path`` what the user called it. Files have one
+    of the ``endings``, hidden ones aside. InputError for other tables with a log; EdgeListError if
+    there is no file.
     """
     root = root.rstrip("/")
     table = finder.log_above(f"{root}/")
@@ -422,7 +458,7 @@ def _files_in_folder(
         table_root, form = table
         if table_root != root:
             raise inside_error(path, table_root, form)
-        if form.name not in ("delta", "iceberg"):
+        if form.name not in ("delta", "iceberg"):  # those for which there is a reader
             raise unread_error(path, form)
         folder = _data_file(filesystem, root)
         if not folder.is_local:
@@ -431,7 +467,7 @@ def _files_in_folder(
 
     files = []
     for name in sorted(filesystem.find(root)):
-        names_below = name[len(root) :].strip("/").split("/")
+        names_below = name[len(root) :].strip("/").split("/")  # of the folders, and of the file
         file = _data_file(filesystem, name)
         if file.ending in endings and not any(map(_is_hidden, names_below)):
             finder.refuse_inside(name, str(file))
@@ -444,7 +480,9 @@ def _files_in_folder(
 
 
 def _require_regular(file: DataFile) -> DataFile:
-    """Return a file; EdgeListError if a reader would wait at it or never end."""
+    """Return a file as it is; EdgeListError if it is a FIFO, a device or another thing at which a
+    reader would wait or never end.
+    """
     if file.is_local and os.path.exists(file.path):
         what = irregular(file.path, follow=True)
         if what:
@@ -455,15 +493,15 @@ def _require_regular(file: DataFile) -> DataFile:
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether a name marks what writers leave beside the data, such as ``_SUCCESS`` and unfinished
-    files.
+    """Return whether the last name of a path marks what writers leave beside the data, such as
+    ``_SUCCESS`` and unfinished files.
     """
     return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
 
 
 def _data_file(filesystem: Any, path: str) -> DataFile:
-    """Return the file at a path of a file system, with the partitions in it and the name for
-    errors.
+    """Return the file at a path of a file system, with the values of the ``key=value`` folders in
+    that path, as texts. Errors call it by its path, or by its URL if it is not local.
     """
     file = DataFile(filesystem, path, path, _parse_partitions(path))
     if file.is_local:
@@ -472,14 +510,14 @@ def _data_file(filesystem: Any, path: str) -> DataFile:
 
 
 def shown(name: str) -> str:
-    """Return a column's name for a message, in quotes and not longer than a line."""
+    """Return the name of a column for a message, in quotes and cut after 60 characters."""
     text = repr(name)
     if len(text) <= 60:
         return text
     return f"{text[:60]}..."
 
 
-WEIGHTS = ("weight", "reverse_weight")  # roles of columns
+WEIGHTS = ("weight", "reverse_weight")  # roles of the columns that hold weights
 
 
 @dataclass(frozen=True)
@@ -495,8 +533,10 @@ class Where:
     first: int = 0  # number in the file of the first row, where a part of the file is read
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
-        """Return an error about this column; ``row`` is a position in it, from 0. The error names
-        the row in the file, header and comments aside.
+        """Return an error about this column, which says ``problem`` of it.
+
+        ``row`` is a position in the column, from 0, or None. The error names the row in the file,
+        header and comments aside, and has it as its ``row``.
         """
         if row is not None and self.rows is not None:
             row = int(self.rows[row])

@@ -17,7 +17,7 @@ from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, Where
 
-# directions of a row
+# directions of a row: whether it is an edge from src to dst, in both directions, or from dst to src
 SRC_TO_DST = 1
 BOTH_WAYS = 0
 DST_TO_SRC = -1
@@ -42,7 +42,8 @@ DIRECTIONS = {
 # as well: a B in the same column tells. Until all rows are read, the letters have codes of their
 # own.
 _LETTERS = {"B": 2, "F": 3, "T": 4}
-# The direction of each code; -1 finds the last element.
+# The direction of each code, by which this is indexed: 0 and 1 stand for themselves, 2 to 4 for the
+# letters, and -1 finds the last element.
 _CODES = np.array([BOTH_WAYS, SRC_TO_DST, BOTH_WAYS, SRC_TO_DST, DST_TO_SRC, DST_TO_SRC], np.int8)
 _MEANING = (
     "yes, true, 1, forward or FT (src to dst), no, false, 0 or both (both ways), -1, reverse, backward or TF (dst to src), "
@@ -63,13 +64,15 @@ class RowSelection:
     directions: np.ndarray | None = None
 
     def row(self, position: int) -> int:
-        """Return the number in the edge list of a row that is left."""
+        """Return the number in the edge list of the row at a position among those that are left."""
         if self.row_numbers is None:
             return position
         return int(self.row_numbers[position])
 
     def twice(self) -> RowSelection:
-        """Return the selection of all rows that are left, and then of all once more."""
+        """Return the selection of all rows that are left, and then of all once more, without
+        directions: for two columns of weights, one after the other.
+        """
         if self.row_numbers is None:
             row_numbers = np.arange(self.total)
         else:
@@ -77,7 +80,9 @@ class RowSelection:
         return RowSelection(total=self.total, row_numbers=np.tile(row_numbers, 2))
 
     def take(self, positions: np.ndarray) -> RowSelection:
-        """Return the selection of some of the rows that are left."""
+        """Return the selection of some of the rows that are left, by their int64 positions among
+        these, ascending.
+        """
         return RowSelection(
             total=self.total,
             row_numbers=positions if self.row_numbers is None else self.row_numbers[positions],
@@ -110,8 +115,10 @@ def select_rows(
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
-    """Return the directions of rows in memory, int8; EdgeListError for a value that is no
-    direction, or another number.
+    """Return the directions of the ``n_rows`` rows of an edge list in memory, int8, of a column of
+    them.
+
+    EdgeListError for a value that is no direction, or another number of values.
     """
     if len(column) != n_rows:
         raise EdgeListError(
@@ -122,8 +129,8 @@ def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
 
 
 def settle_letters(directions: np.ndarray) -> np.ndarray:
-    """Return the directions of all rows, of which some may be the letters B, F and T; EdgeListError
-    if none is B.
+    """Return the directions of all rows, int8, with a direction in place of each code of the
+    letters B, F and T. EdgeListError if there are letters, and none is B.
     """
     letters = directions >= min(_LETTERS.values())
     if not letters.any():
@@ -138,8 +145,9 @@ def settle_letters(directions: np.ndarray) -> np.ndarray:
 
 
 def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
-    """Return a mask of the rows with some numbers, as pyarrow takes rows out of columns of any
-    size.
+    """Return a boolean array of pyarrow of length ``n_rows``, true for the rows with some numbers.
+
+    Filtering by it works for columns of any size, where taking rows by their numbers does not.
     """
     mask = np.zeros(n_rows, bool)
     mask[row_numbers] = True
@@ -149,7 +157,7 @@ def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
 def _parse_directions(column: Any, where: Where) -> np.ndarray:
     """Return the directions of a column, int8, with codes of ``_LETTERS`` where it has these.
 
-    EdgeListError for a value that is none.
+    EdgeListError, by ``where``, for a value that is no direction, and for nulls.
     """
     column = plain_column(column)
     kind = column.type
@@ -183,7 +191,7 @@ def _parse_directions(column: Any, where: Where) -> np.ndarray:
     else:
         raise where.error(f"has type {kind}; directions are booleans, 0 and 1, or text: {_MEANING}")
 
-    row = compute.index(is_known, False).as_py()
+    row = compute.index(is_known, False).as_py()  # -1: all are directions
     if row >= 0:
         value = column[row].as_py()
         if len(repr(value)) <= 40:
@@ -195,11 +203,12 @@ def _parse_directions(column: Any, where: Where) -> np.ndarray:
 
 
 def text_column(strings: Any, kind: str, where: Where) -> Any:
-    """Return a column of text, null where a value is empty, as what a filter compares it with.
+    """Return a column of text in the type of what a filter compares it with.
 
-    ``kind`` is "text", "numbers", "booleans", or "": integers if all values are, else floats if all
-    are numbers, else booleans if all are, else text. EdgeListError if a value is no number or no
-    boolean.
+    ``strings`` is a column of pyarrow, null where a value is empty. ``kind`` is "text", "numbers",
+    "booleans", or "", if that is not known: then the result has integers if all values are, else
+    floats if all are numbers, else booleans if all are, else text. EdgeListError, by ``where``, if
+    a value is no number or no boolean as ``kind`` says.
     """
     if kind == "text":
         return strings
@@ -208,6 +217,7 @@ def text_column(strings: Any, kind: str, where: Where) -> Any:
         "booleans": (pyarrow.bool_(),),
         "": (pyarrow.int64(), pyarrow.float64(), pyarrow.bool_()),
     }[kind]
+    # The first type that takes all values.
     for type_of_all in types:
         try:
             return compute.cast(strings, type_of_all)

@@ -23,13 +23,14 @@ from ..runtime.regular_files import open_regular
 from .log_tables import refuse_log_table, refuse_unread_table
 from .sizes import require_parquet_at
 
-# What Arrow takes for an integer, and no other reader here.
+# What Arrow takes for an integer, such as 0x10, and no other reader here.
 HEXADECIMAL = r"^\s*[+-]?0[xX]"
 
 _DELIMITERS = ",\t;"
 _LONGEST = 200  # characters of a message about a value
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")  # as in edge lists, where 007 and +7 are strings
-# Names of the column that holds the ids, where a file has several.
+# By what the ids of a file are for, the names that their column may have where it is one of
+# several. The first is the usual one.
 _COLUMNS = {
     "sources": ("source", "src", "vertex", "node", "id"),
     "targets": ("target", "dst", "destination", "vertex", "node", "id"),
@@ -40,8 +41,8 @@ _COLUMNS = {
 
 
 def integer_id(text: str) -> int | None:
-    """Return the integer that a text is, None if it is none: ``007``, ``+7`` and digits of other
-    scripts are words here.
+    """Return the integer that a text is as a program writes it, blanks around it aside; None for
+    another text. ``007``, ``+7`` and digits of other scripts are no integers here.
     """
     if _INTEGER.fullmatch(text.strip()):
         return int(text)
@@ -52,8 +53,9 @@ def integer_id(text: str) -> int | None:
 class IdFile:
     """Vertex ids as a file holds them, before it is known what ids the graph has."""
 
-    path: str  # ``""`` for ids that an option lists
-    what: str  # {"sources", "targets", "vertices", "only_vertices", "closed"}
+    path: str  # of the file, for errors; ``""`` for ids that an option lists
+    # what the ids are for: {"sources", "targets", "vertices", "only_vertices", "closed"}
+    what: str
     # whole lines of a text, or the values of a column: an integer array, or a list of any others
     values: list[Any] | np.ndarray
     is_text: bool  # whether ``values`` are lines, of which some may be comments
@@ -67,7 +69,9 @@ class IdFile:
 
     @property
     def holds_strings(self) -> bool:
-        """Whether the ids are strings as far as the file tells; a text of integers may hold either."""
+        """Whether an id is no integer, so that the ids must be strings. A text of integers alone
+        may hold either, and is False.
+        """
         values = self.values
         if isinstance(values, np.ndarray):
             return False
@@ -79,12 +83,12 @@ class IdFile:
     def ids(
         self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False
     ) -> list[Any] | np.ndarray:
-        """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet
-        column as an array.
+        """Return the ids in the type of a graph's ids, which are strings or else integers: a list,
+        or an array for a column of integers.
 
         ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in
-        two ways. InputError if a value is no id, is not of the type of the ids, or it is not sure
-        which one; the message names file and line or row.
+        two ways. InputError if a value is no id, is not of the type of the graph's ids, or it is
+        not sure which id it is; the message names file and line or row.
         """
         if isinstance(self.values, np.ndarray) and self.values.size and not strings:
             return self.values
@@ -123,7 +127,7 @@ class IdFile:
         return ids
 
     def _empty_error(self) -> InputError:
-        """Return the error for a file without an id."""
+        """Return the error for a file, or an option, without an id."""
         if self.is_text:
             how = "one vertex id per line"
         else:
@@ -131,9 +135,11 @@ class IdFile:
         return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
     def _name_of_line(self, place: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
-        """Return the id in a line: without the blanks around it; None for a comment.
+        """Return the id, a string, in a line without the blanks around it; None for a comment, and
+        for a blank line.
 
-        A line that is a vertex as it stands is that vertex, or refused where it could mean another.
+        A line that is a vertex as it stands, with its blanks or ``#``, is that vertex. InputError
+        if it could also mean a comment or another vertex. ``place`` is its position, from 0.
         """
         bare = line.strip()
         name = None if bare.startswith("#") or not bare else bare
@@ -151,8 +157,10 @@ class IdFile:
         return line
 
     def _error(self, place: int, problem: str) -> InputError:
-        """Return the error for the value at a position, which is a line or a row."""
-        if not self.path:
+        """Return the error for the value at a position, from 0, which is a line of a text, counted
+        from 1 in the message, or a row of a table, counted from 0.
+        """
+        if not self.path:  # an option lists the ids, so that no place need be named
             return UnknownVertexError(f"{option_text(self.what)}: {problem}.")
         where = f"line {place + 1}" if self.is_text else f"row {place}"
         return InputError(f"{self.path}, {where} of the file of {self.what}: {problem}")
@@ -163,8 +171,8 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     are comments, or Parquet.
 
     It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what``
-    the ids are for names them in errors and finds the column among several. InputError if it is not
-    sure which, or the file cannot be read.
+    says what the ids are for, as ``IdFile.what``; it names them in errors and finds their column
+    among several. InputError if it is not sure which column that is, or the file cannot be read.
     """
     with _errors_of_file(path, what):
         local = local_path(path)
@@ -195,8 +203,8 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
 
 
 def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) -> None:
-    """Refuse a CSV file of ids whose first line may be the header that pandas writes over a column
-    without a name.
+    """Raise InputError for a CSV file of ids whose first line is 0, which may be an id, or the
+    header that pandas writes over a column without a name. ``lines`` are all lines of the file.
     """
     if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
         raise InputError(
@@ -207,7 +215,10 @@ def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) ->
 
 @contextmanager
 def _errors_of_file(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Turn errors of reading a file of ids into InputError, which says so of a table with a log."""
+    """Turn errors of the block, which reads a file of ids, into InputError with its name.
+
+    The message says so if the file is a table with a log, such as one of Delta Lake, or inside one.
+    """
     try:
         yield
     except InputError:
@@ -223,8 +234,10 @@ def _errors_of_file(path: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
-    """Whether a file of ids is CSV with column names; those of vertices hold a name that is known
-    to be that of the ids.
+    """Return whether a file of ids is CSV whose first line holds names of columns.
+
+    A single column must have the usual name of ids. Of several columns of a file of vertices one
+    must have a name that ids have; other files of several columns always have names.
     """
     if Path(path).suffix.lower() != ".csv":
         return False
@@ -248,11 +261,12 @@ def _first_line(path: str | os.PathLike[str]) -> str:
 def read_vertex_table(
     path: str | os.PathLike[str], names: list[str]
 ) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
-    """Read attributes of vertices from a table of a file of vertices.
+    """Return the ids and attributes of vertices in a file: the ids, and columns of numbers or texts
+    by name, a row per vertex.
 
-    It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of
-    attributes. InputError if it cannot be read or is no table, has no such column, or an integer of
-    CSV would be rounded.
+    The file is Parquet, or CSV with column names, and has a column of ids; ``names`` are the
+    columns of attributes. InputError if it cannot be read or is no table, has no such column, or an
+    integer of CSV would be rounded.
     """
     with _errors_of_file(path, "vertices"):
         local = local_path(path)
@@ -271,8 +285,11 @@ def columns_of_vertices(
     names: list[str],
     is_typed: bool = True,
 ) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
-    """Return the ids in a column of a table of vertices, and its columns of attributes, as
-    ``read_vertex_table`` does.
+    """Return the ids in ``column`` of a table of vertices, and its columns ``names`` of attributes
+    by name.
+
+    ``path`` names the file in errors. ``is_typed``: the file says what is an integer and what a
+    string, as Parquet does. InputError if a column of attributes is not there, or there twice.
     """
     for name in names:
         if table.schema.names.count(name) > 1:
@@ -298,10 +315,11 @@ def _is_parquet(local: str) -> bool:
 def _read_table(
     path: str | os.PathLike[str], local: str, attributes: Sequence[str] = ()
 ) -> pyarrow.Table:
-    """Return a table of vertices, Parquet or CSV; ``local`` is where this host has the file.
+    """Return a table of vertices, Parquet or CSV, as one of pyarrow; ``path`` names the file in
+    errors, and ``local`` is where this host has it.
 
-    Columns of CSV that are called as ids are texts, as 007 is not 7. ``attributes`` are columns of
-    which no number is rounded.
+    Columns of CSV that are called as ids are texts, as 007 is not 7. ``attributes`` are columns
+    whose numbers must be decimal and exact in the type that they are read in.
     """
     if _is_parquet(local):
         require_parquet_at(local, str(path))
@@ -322,7 +340,7 @@ def _read_table(
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}
     table = read(column_types=ids)
 
-    # Numbers are compared with the text that they were read from.
+    # Numbers are compared with the text that they were read from, so the file is read once more.
     numbers = [
         name
         for name in attributes
@@ -340,7 +358,9 @@ def _read_table(
 
 
 def _require_decimal(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
-    """Raise InputError for an integer such as 0x10, in the text of a column that is read as int64."""
+    """Raise InputError for an integer such as 0x10, in ``column``, the text of the column ``name``,
+    which pyarrow reads as int64.
+    """
     row = compute.match_substring_regex(column, HEXADECIMAL).index(True).as_py()
     if row >= 0:
         text = column[row].as_py()
@@ -348,8 +368,8 @@ def _require_decimal(path: str | os.PathLike[str], name: str, column: pyarrow.Ch
 
 
 def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
-    """Raise InputError for an integer that float64 does not hold, in the text of a column that is
-    read as float64.
+    """Raise InputError for an integer that float64 does not hold exactly, in ``column``, the text
+    of the column ``name``, which pyarrow reads as float64.
     """
     # up to 15 digits each integer has a float of its own
     is_long = compute.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
@@ -361,9 +381,10 @@ def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.Chun
 
 
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
-    """Return the column that holds the ids of sources, targets or vertices; raise InputError unless
-    there is one.
+    """Return the one of some columns that holds the ids: the only one, or the only one that is
+    called so. ``what`` says what the ids are for. InputError unless there is exactly one.
     """
+    # An index that pandas has written without a name is no column that anyone gave.
     names = [name for name in names if not name.startswith("__index_level_")]
     if len(names) == 1:
         chosen = names
@@ -385,7 +406,7 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
 def _ids_of_column(
     path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool
 ) -> IdFile:
-    """Return the ids in a column of a table; InputError if one is missing."""
+    """Return the ids in a column of a table, integers as an array; InputError if one is missing."""
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(
@@ -399,5 +420,5 @@ def _ids_of_column(
 
 
 def _is_known(what: str, name: str) -> bool:
-    """Whether a column is called as one of ids of ``what``."""
+    """Return whether the name of a column is one that ids of ``what`` have."""
     return is_called(name, _COLUMNS[what])

@@ -35,20 +35,21 @@ TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
     "mapping of columns, a SciPy sparse matrix, a list of (src, dst[, weight]) or an edge_index of shape (2, n_edges)"
 )
-_ROLES = ("src", "dst", "weight")
-_STREAM = "__arrow_c_stream__"
+_ROLES = ("src", "dst", "weight")  # of the elements of a tuple that is an edge
+_STREAM = "__arrow_c_stream__"  # of tables with an Arrow interface
 _LONG_UNITS = ("m", "h", "D", "W")  # of durations of NumPy, which pyarrow does not take
-_TIME_UNITS = (*_LONG_UNITS, "s", "ms", "us", "ns")
+_TIME_UNITS = (*_LONG_UNITS, "s", "ms", "us", "ns")  # units of durations that are read
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value holds whole edges, not one column of them."""
+    """Return whether a value holds whole edges, and not one column of them."""
     if isinstance(value, Mapping):
         return True
     if value is None or isinstance(value, (str, bytes, bytearray)):
         return False
     if is_sparse(value) or _has_any(value, "columns", "schema", "__dataframe__"):
         return True
+    # A column of Arrow or polars may be a stream, too.
     is_column = _has_any(value, "to_pylist", "dtype")
     if not is_column and _has_any(value, _STREAM, "__arrow_c_array__"):
         return True
@@ -60,8 +61,8 @@ def is_table(value: Any) -> bool:
 
 
 def as_rows(value: Any) -> Any:
-    """Return rows that are given one by one as a list: those of an iterator, a set, or another
-    package's list.
+    """Return a value that gives edges one by one, such as an iterator, a set, or another package's
+    list, as a list of them.
 
     Structured arrays become mappings of their columns. Any other value is returned as it is.
     """
@@ -88,12 +89,12 @@ def as_rows(value: Any) -> Any:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is a sparse matrix or array of SciPy or CuPy, in any format."""
+    """Return whether a value is a sparse matrix or array of SciPy or CuPy, in any format."""
     return _has(value, "tocoo") and _has(value, "nnz") and _has(value, "shape")
 
 
 def is_edge_index(value: Any) -> bool:
-    """Whether a value is an array of shape (2, n_edges), as PyTorch Geometric has edges."""
+    """Return whether a value is an array of shape (2, n_edges), as PyTorch Geometric has edges."""
     return (
         getattr(value, "ndim", 1) == 2
         and not _has(value, "columns")
@@ -103,8 +104,9 @@ def is_edge_index(value: Any) -> bool:
 
 
 def column_tuple(value: Any) -> tuple[Any, ...] | None:
-    """Return a tuple of two or three if it holds columns, else None: a tuple of tuples holds edges
-    or pairs.
+    """Return a value if it is a tuple of two or three columns, else None.
+
+    A tuple of tuples is None, as it holds edges or pairs.
     """
     if type(value) is not tuple or len(value) not in (2, 3):
         return None
@@ -114,8 +116,8 @@ def column_tuple(value: Any) -> tuple[Any, ...] | None:
 
 
 def holds_rows(value: Any) -> bool:
-    """Whether a value gives edges or pairs one by one: a list, an iterator or an index of tuples,
-    and no columns.
+    """Return whether a value gives edges or pairs one by one, and no columns: whether it is a list
+    of tuples or lists, an iterator, or an index of pandas with several levels.
     """
     if isinstance(value, (list, tuple)):
         return column_tuple(value) is None and any(
@@ -129,13 +131,14 @@ def holds_rows(value: Any) -> bool:
 
 
 def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[Any]:
-    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list.
+    """Return edges or pairs as a list, in which each is a tuple or a list.
 
-    ``forms`` are what a row may be, such as ``"(src, dst)"``. InputError if a row is none, or has
-    another length than the first; or if lists could be columns.
+    For errors, ``name`` is what the rows are called, and ``what`` says what each is: "edges" or
+    "pairs". ``forms`` are what a row may be, such as ``"(src, dst)"``. EdgeListError if a row has
+    none of these forms, or another length than the first; or if lists could be columns.
     """
     entries = list(rows)
-    widths = [form.count(",") + 1 for form in forms]
+    widths = [form.count(",") + 1 for form in forms]  # how many elements a row may have
     if entries and isinstance(entries[0], (list, tuple)):
         width = len(entries[0])
     else:
@@ -147,7 +150,7 @@ def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[
                 f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row
             )
     has_lists = any(isinstance(entry, list) for entry in entries)
-    # for any number of them a tuple has columns
+    # Lists as many as a row has elements may be columns. A tuple may hold any number of columns.
     if has_lists and (len(entries) in widths or isinstance(rows, tuple)):
         raise EdgeListError(
             f"{name}: {len(entries)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
@@ -157,45 +160,47 @@ def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[
 
 
 def _has(value: Any, name: str) -> bool:
-    """Whether the type has an attribute: to read it off the value could compute a lazy frame's
-    schema, or warn.
+    """Return whether the type of a value has an attribute. To ask the value itself could compute
+    the schema of a lazy frame, or warn.
     """
     return hasattr(type(value), name)
 
 
 def _has_any(value: Any, *names: str) -> bool:
-    """Whether the type has one of some attributes; see ``_has``."""
+    """Return whether the type of a value has one of some attributes."""
     return any(_has(value, name) for name in names)
 
 
 def _has_edge_index(value: Any) -> bool:
-    """Whether a value is a graph of PyTorch Geometric, or alike."""
+    """Return whether a value is a graph of PyTorch Geometric, or has the same attributes."""
     return _has(value, "is_edge_attr") and getattr(value, "edge_index", None) is not None
 
 
 def _library(value: Any) -> str:
-    """Return cudf, pandas, polars or torch if a value's type, or one that it is derived from, is of
-    that library; else ``""``.
+    """Return "cudf", "pandas", "polars" or "torch" if a value's type, or a type that it is derived
+    from, is of that library; else ``""``.
     """
     packages = [base.__module__.partition(".")[0] for base in type(value).__mro__]
     return next((name for name in packages if name in ("cudf", "pandas", "polars", "torch")), "")
 
 
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
-    """Return the edges of a table of those of ``TABLES``; only their columns are converted.
+    """Return the edges of a table in memory, one of ``TABLES``; only the columns of the edges are
+    converted.
 
-    Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the
-    table. That of the edges is a pyarrow table, a dict of arrays, or a cuDF frame if the value is
-    one with integer ids. EdgeListError if columns are missing, or cannot be ids or weights, for
-    nulls, or without rows; InputError if the value is no table.
+    Levels of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the
+    table. ``EdgeList.table`` of the result is a pyarrow table, a dict of arrays, or a cuDF frame if
+    the value is one with integer ids. EdgeListError if columns are missing, or cannot be ids or
+    weights, for nulls, or without rows; InputError if the value is no table.
     """
     name = f"the {_name_type(value)}"
     try:
+        # The last adapter fits any value.
         read = next(read for fits, read in _ADAPTERS if fits(value))
         return read(value, DataFile.named(name), options)
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # of the library that owns the table
+    except Exception as error:  # of the library that owns the table, which may raise anything
         raise EdgeListError(
             f"{name} cannot be read as a table ({type(error).__name__}: {one_line(error)})"
         ) from error
@@ -217,7 +222,9 @@ def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 
 def _make_reader(value: Any, source: DataFile) -> Any:
-    """Return a reader of record batches of whatever has an Arrow or a data frame interface."""
+    """Return a pyarrow.RecordBatchReader of whatever has an Arrow or a data frame interface;
+    InputError for other values.
+    """
     if isinstance(value, pyarrow.RecordBatchReader):
         return value
     if hasattr(value, _STREAM):
@@ -237,9 +244,10 @@ def _edges_of_batches(
     options: ReadOptions,
     is_reader: bool = False,
 ) -> EdgeList:
-    """Return the edges of record batches.
+    """Return the edges of record batches, whose ``columns`` are known.
 
-    As these are taken one by one, what they hold beside the edges is never in memory at once.
+    As batches are taken one by one, what they hold beside the edges is never in memory at once.
+    ``is_reader``: the user gave a reader, which is empty if it was read before.
     """
     selected = [batch.select(columns.read_names) for batch in batches]
     if not any(batch.num_rows for batch in selected):
@@ -253,6 +261,7 @@ def _edges_of_batches(
     return check_edges(table, options, source, columns)
 
 
+# what the error for a table without rows advises
 _IF_NONE = "; for a graph without edges give its vertices, as vertices=ids"
 
 
@@ -262,8 +271,8 @@ def _without_rows(
     columns: EdgeColumns | None = None,
     advice: str = _IF_NONE,
 ) -> EdgeList:
-    """Return the edges of a table without rows, or raise EdgeListError if there are no vertices
-    either.
+    """Return the empty edge list of a table without rows; EdgeListError, which ends in ``advice``,
+    unless ``options.may_be_empty``: a graph with neither edges nor vertices is refused.
     """
     if options.may_be_empty:
         return no_edges(source.name, columns)
@@ -272,14 +281,14 @@ def _without_rows(
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Return the edges of a lazy frame of polars, of which only their columns are collected."""
-    # The schema of no row says which columns these are.
+    # The schema of the first 0 rows says which columns hold the edges.
     columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
     collected = frame.select(columns.read_names).collect()
     return _edges_of_batches(_make_reader(collected, source), columns, source, options)
 
 
 def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
-    """Return names and values of the index's levels that have names, and of the columns."""
+    """Return (name, values) of each level of the index that has a name, and then of each column."""
     levels = [
         (str(name), frame.index.get_level_values(i))
         for i, name in enumerate(frame.index.names)
@@ -312,9 +321,10 @@ def _schema_of_pandas(frame: Any) -> Any:
 def _edges_of_pandas(
     parts: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
 ) -> EdgeList:
-    """Return the edges of a frame of pandas, or of a list of them, which is emptied.
+    """Return the edges of a frame of pandas, or of a list of frames, which is emptied.
 
-    They are converted column by column: a stream would convert all, geometries too.
+    Columns are converted one by one: a stream would convert all, geometries too. ``columns`` are
+    those of the edges, if they are known already.
     """
     if not isinstance(parts, list):
         parts = [parts]
@@ -323,7 +333,7 @@ def _edges_of_pandas(
         return _without_rows(source, options, columns)
 
     # Each part becomes a table, and is released.
-    optional = _optional_columns(columns, options)
+    optional = _optional_columns(columns, options)  # that a filter may read or not
     lacking = set[str]()  # those of them that pyarrow cannot convert
     tables = []
     is_one = len(parts) == 1
@@ -357,6 +367,7 @@ def _edges_of_pandas(
         tables.append(pyarrow.table(arrays))
         del values, arrays, array
 
+    # A column that is lacking in one part is left out of all.
     columns = replace(
         columns, filters=tuple(name for name in columns.filters if name not in lacking)
     )
@@ -371,7 +382,9 @@ def _edges_of_pandas(
 
 
 def _role_of_column(columns: EdgeColumns, name: str) -> str:
-    """Return what a column that is read is for, as errors call it."""
+    """Return what a column that is read is for, as errors call it: "src", "dst", "weight",
+    "reverse_weight", "oneway" or "where".
+    """
     for role, chosen in columns.roles.items():
         if chosen == name:
             return role
@@ -379,8 +392,8 @@ def _role_of_column(columns: EdgeColumns, name: str) -> str:
 
 
 def _optional_columns(columns: EdgeColumns, options: ReadOptions) -> set[str]:
-    """Return the columns that are read only because a filter does not say which it needs; of those
-    that Arrow cannot hold it needs none.
+    """Return the names of the columns that are read only because an expression of pyarrow does not
+    say which columns it needs. It needs none that Arrow cannot hold, so these may be left out.
     """
     if options.names_columns:
         return set()
@@ -389,7 +402,7 @@ def _optional_columns(columns: EdgeColumns, options: ReadOptions) -> set[str]:
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Return the edges of a frame of Dask, of which only their columns are computed."""
-    meta = frame._meta
+    meta = frame._meta  # an empty frame with the columns and types of the partitions
     is_cudf = _library(meta) == "cudf"
     if is_cudf:
         schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema
@@ -430,7 +443,9 @@ def _with_levels(frame: Any, source: DataFile) -> Any:
 def _edges_of_cudf(
     frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
 ) -> EdgeList:
-    """Return the edges of a frame of cuDF, which stay in GPU memory where ids are integers."""
+    """Return the edges of a frame of cuDF, which stay in GPU memory where ids are integers.
+    ``columns`` are those of the edges, if they are known already.
+    """
     frame = _with_levels(frame, source)
     columns = columns or typed_columns(
         frame.head(0).to_arrow(preserve_index=False).schema, options, source
@@ -445,6 +460,7 @@ def _edges_of_cudf(
         are_numbers = are_numbers and frame[columns.weight].dtype.kind in "iuf"
     if are_numbers and options.id_type == "auto":
         row_numbers = directions = None
+        # Filter and directions are evaluated by pyarrow, on the host.
         if columns.selection_names:
             row_numbers, directions = select_rows(
                 frame[columns.selection_names].to_arrow(preserve_index=False),
@@ -472,8 +488,10 @@ def _edges_of_cudf(
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a sparse matrix: the stored entries, explicit zeros included, from their
-    row to their column. 0..n-1 are the vertices.
+    """Return the edges of a sparse matrix: an edge per stored entry, explicit zeros included, from
+    the row of the entry to its column. 0..n-1 are the vertices.
+
+    EdgeListError if the matrix is not square, or it is not sure what its entries mean.
     """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise EdgeListError(
@@ -502,8 +520,8 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
 
 
 def _refuse_zeros_in_blocks(matrix: Any, source: DataFile) -> None:
-    """Refuse a matrix of blocks that holds zeros: a block is stored whole, so that a zero may be an
-    edge of weight 0 or no edge.
+    """Raise EdgeListError for a matrix of blocks (BSR) that holds zeros: a block is stored whole,
+    so that a zero may be an edge of weight 0 or no edge.
     """
     if matrix.format == "bsr" and tuple(matrix.blocksize) != (1, 1) and not matrix.data.all():
         raise EdgeListError(
@@ -514,7 +532,10 @@ def _refuse_zeros_in_blocks(matrix: Any, source: DataFile) -> None:
 
 
 def _refuse_repeated_entries(matrix: Any, coo: Any, source: DataFile) -> None:
-    """Refuse weights stored twice for one edge: SciPy adds them up, and a graph keeps the least."""
+    """Raise EdgeListError for weights stored twice for one edge: SciPy adds them up, and a graph
+    keeps the least. ``coo`` is the matrix in coordinate form.
+    """
+    # Converted to rows, entries of one place are added up, so that there are fewer.
     is_canonical = getattr(matrix, "has_canonical_format", False)
     if not is_canonical and coo.tocsr().nnz < coo.nnz:
         raise EdgeListError(
@@ -527,8 +548,10 @@ def _refuse_repeated_entries(matrix: Any, coo: Any, source: DataFile) -> None:
 def _refuse_names(
     source: DataFile, options: ReadOptions, *, only_ends: bool = False, is_numbered: bool = False
 ) -> None:
-    """Refuse names of columns for a table that has no named ones, or no named ends; with
-    ``is_numbered`` also other ids than its 0..n-1.
+    """Raise InputError for options that name columns, for a table whose columns have no names.
+
+    With ``only_ends`` just the two ends have none. With ``is_numbered`` a type of ids is refused,
+    too, since the table numbers its vertices 0..n-1.
     """
     for option in END_OPTIONS if only_ends else (*COLUMN_OPTIONS, "where"):
         if getattr(options, option) is not None:
@@ -560,8 +583,8 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 
 def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one
-    number per edge as the weight.
+    """Return the edges of a graph of PyTorch Geometric: the ends of its ``edge_index``, and as the
+    weight the attribute of edges that is known by its name, or that the options name.
     """
     _refuse_names(source, options, only_ends=True, is_numbered=True)
     index = data.edge_index
@@ -598,7 +621,9 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
 
 
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a list of tuples, as NetworkX and igraph take them."""
+    """Return the edges of a list of tuples ``(src, dst)`` or ``(src, dst, weight)``, as NetworkX
+    and igraph take them.
+    """
     _refuse_names(source, options)
     listed_rows(str(source), pairs, "edges", "(src, dst)", "(src, dst, weight)")
     width = len(pairs[0])
@@ -669,8 +694,10 @@ def _select_from_columns(
 def _as_arrow_columns(
     table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
 ) -> tuple[dict[str, Any], EdgeColumns]:
-    """Return columns of a mapping as chunked arrays of pyarrow, all of one length; and ``columns``
-    with those filters alone that Arrow can hold.
+    """Return columns of a mapping by name, as chunked arrays of pyarrow of one length.
+
+    ``names`` are those of the columns that are converted. Also return ``columns``, of whose
+    ``filters`` those are left out that Arrow cannot hold and that need not be read.
     """
     arrow_columns = {}
     optional = _optional_columns(columns, options)
@@ -687,10 +714,11 @@ def _as_arrow_columns(
 
 
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
-    """Return the edges of ``src``, ``dst`` and perhaps ``weight``, as ``as_column`` returns them.
+    """Return the edges of columns by role: ``src``, ``dst``, and perhaps ``weight`` and
+    ``reverse_weight``, as ``as_column`` returns them.
 
     ``source`` names the columns in errors. The table of the edges is a dict of arrays, or a pyarrow
-    table if the ids are strings.
+    table if ids are strings, or shall have a type of their own.
     """
     if options.weighted is False:
         columns = {role: column for role, column in columns.items() if role != "weight"}
@@ -724,8 +752,9 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
 def as_column(role: str, value: Any) -> Any:
     """Return a column as an array of numbers, or, if it holds strings, as a pyarrow chunked array.
 
-    It is an array, tensor, list, range, Series or pyarrow array. EdgeListError for nulls, mixed
-    types, or no column.
+    ``value`` is an array, tensor, list, range, Series or pyarrow array. Arrays in GPU memory stay
+    there. ``role`` is what errors call it; a column of the roles of weights may hold durations,
+    which become seconds. EdgeListError or InputError for nulls, mixed types, or no column.
     """
     if arguments.is_dask(value):
         value = value.compute()
@@ -746,8 +775,9 @@ def as_column(role: str, value: Any) -> Any:
 def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
     """Return weights that may close an edge, and a bool per row: whether its weight is null.
 
-    The weights are an array of numbers, with ``CLOSED`` in place of nulls; NaN may stay as it is.
-    The second is None if no weight is known to be null. EdgeListError for what is no number.
+    ``role`` is what errors call the column ``value``. The weights are an array of numbers, with
+    ``CLOSED``, which is -1, in place of nulls; NaN may stay as it is. The bools are None if no
+    weight is known to be null. EdgeListError for what is no number.
     """
     # ``as_column`` refuses a column with nulls: only then they are looked for.
     try:
@@ -762,7 +792,9 @@ def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def _column_with_nulls(role: str, value: Any) -> Any:
-    """Return a column of host memory that has nulls as a pyarrow chunked array; None for others."""
+    """Return a column as a pyarrow chunked array if it is in host memory and has nulls; None for
+    any other value.
+    """
     if get_device(value) == "cuda":
         return None
     try:
@@ -773,8 +805,8 @@ def _column_with_nulls(role: str, value: Any) -> Any:
 
 
 def as_costs(role: str, value: Any) -> Any:
-    """Return weights that may close an edge as an array of numbers, with ``CLOSED`` in place of
-    nulls. EdgeListError for what is no number.
+    """Return weights that may close an edge as an array of numbers, with ``CLOSED``, which is -1,
+    in place of nulls. EdgeListError for what is no number.
     """
     return as_weights(role, value)[0]
 
@@ -804,8 +836,11 @@ def as_arrow_column(name: str, value: Any) -> Any:
 
 
 def _chunked(value: Any) -> pyarrow.ChunkedArray:
-    """Return a column of host memory as a chunked array of pyarrow, also from types of NumPy that
-    pyarrow does not take.
+    """Return a column of host memory as a chunked array of pyarrow; NaN of NumPy and pandas is
+    null.
+
+    Two types of NumPy that pyarrow does not take are converted before: strings of variable width
+    (kind "T"), and numbers in the other byte order.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind == "T":
         value = value.astype(object)
@@ -821,8 +856,8 @@ def _chunked(value: Any) -> pyarrow.ChunkedArray:
 
 
 def _holds_durations(value: Any) -> bool:
-    """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of
-    Python.
+    """Return whether a column holds lengths of time: of NumPy, pandas or Arrow, or
+    ``datetime.timedelta`` of Python.
     """
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, datetime.timedelta) for item in value)
@@ -839,9 +874,10 @@ def _holds_durations(value: Any) -> bool:
 
 
 def _durations_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
-    """Return durations as a chunked array of pyarrow, those of NumPy in long units in seconds.
+    """Return durations as a chunked array of pyarrow without nulls.
 
-    EdgeListError for nulls, other values, and what seconds do not hold.
+    Those of NumPy in minutes, hours, days or weeks become seconds, as pyarrow does not take these
+    units. EdgeListError for nulls, other values, and what int64 does not hold in seconds.
     """
     dtype = getattr(value, "dtype", None)
     if (
@@ -850,6 +886,7 @@ def _durations_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
         and np.datetime_data(dtype)[0] in _LONG_UNITS
     ):
         seconds = np.asarray(value).astype("timedelta64[s]")
+        # An overflow does not come back as the same duration.
         if not np.array_equal(seconds.astype(dtype), np.asarray(value), equal_nan=True):
             raise EdgeListError(f"{role} holds durations beyond int64 in seconds", column=role)
         value = seconds
@@ -865,7 +902,9 @@ def _durations_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
 
 
 def _strings_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
-    """Return a column of strings; EdgeListError for nulls, and for what is no string."""
+    """Return a column of strings as a chunked array of pyarrow without a dictionary; EdgeListError
+    for nulls, and for what is no string.
+    """
     try:
         column = _chunked(arguments.arrow(role, value))
     except (pyarrow.ArrowException, TypeError) as error:
@@ -886,7 +925,9 @@ def _strings_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
 
 
 def _holds_strings(value: Any) -> bool:
-    """Whether a column holds strings: of pandas, NumPy or Arrow, or a list with one of Python."""
+    """Return whether a column holds strings: one of pandas, polars, NumPy or Arrow with a type of
+    strings, or one of Python objects, such as a list, with at least one string.
+    """
     if isinstance(value, (list, tuple)):
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
@@ -901,16 +942,19 @@ def _holds_strings(value: Any) -> bool:
             hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value)
         )
         return is_text or dtype.kind in "UT"
+    # A type of pandas, polars or cuDF, of which the name tells; of categories that of their values.
     name = str(getattr(getattr(dtype, "categories", None), "dtype", dtype)).lower()
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 
 
 def _array_of_tensor(role: str, value: Any) -> Any:
-    """Return a tensor of torch as an array of the same memory, and anything else as it is."""
+    """Return a tensor of torch as an array of NumPy or CuPy on the same memory, and anything else
+    as it is.
+    """
     if _library(value) != "torch":
         return value
     try:
-        value = value.detach()
+        value = value.detach()  # a tensor with gradients gives no array
         if value.device.type != "cuda":
             return value.numpy()
         from ..cuda import cp, require
@@ -929,7 +973,8 @@ def _edges_of_arrays(
 ) -> EdgeList:
     """Return the edges of arrays of numbers, by role; ``names`` is what the columns are called.
 
-    With ``n_vertices`` each end must be one of 0..n-1, as building checks no bounds.
+    With ``n_vertices`` the vertices are 0..n_vertices-1. Each end must then be one of them, as
+    building checks no bounds; EdgeListError if one is not.
     """
     require_same_lengths(columns)
     if n_vertices is not None:
@@ -972,7 +1017,8 @@ def require_same_lengths(columns: dict[str, Any]) -> None:
         raise EdgeListError(f"{what} must be one-dimensional and of one length: {counts} rows")
 
 
-# Which values each function reads; the first that fits does.
+# Pairs of a function that says whether a value is of some kind, and the one that reads its edges.
+# The first kind that fits is read, so that the order matters.
 _ADAPTERS: tuple[
     tuple[Callable[[Any], bool], Callable[[Any, DataFile, ReadOptions], EdgeList]], ...
 ] = (

@@ -16,18 +16,20 @@ from .files import WEIGHTS, DataFile, Where, reading
 from .selection import row_mask, select_rows
 from .sizes import require_arrow, require_plain, value_type
 
+# the bytes that a file begins with, and those that a stream ends with
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Arrow IPC files or streams, distinguished by their first bytes."""
+    """Return the edges of Arrow IPC files or streams, distinguished by their first bytes."""
     return read_each(files, options, _read_one)
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row.
+    """Return the edges of one file or stream; NoRowsError if it has no row. With
+    ``options.scratch`` it is read batch by batch, and columns are put into files.
 
     A file without rows may lack columns. Then the error says that it is empty, and not which column
     is missing, since other files may have the edges.
@@ -49,7 +51,9 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def _iter_batches(batches: Any) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the batches of a reader: of a file by their numbers, of a stream one after another."""
+    """Yield the record batches of a reader as ``_open`` returns it: of a file by their numbers, of
+    a stream one after another.
+    """
     if hasattr(batches, "num_record_batches"):
         yield from map(batches.get_batch, range(batches.num_record_batches))
     else:
@@ -57,8 +61,8 @@ def _iter_batches(batches: Any) -> Iterator[pyarrow.RecordBatch]:
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
-    """Choose the columns of a file whose schema has types; columns of its partitions are among
-    them.
+    """Return the columns of the edges of a file whose schema has types. Columns of its partitions,
+    which its folders hold, may be among them.
 
     The types say which columns hold numbers, dates or durations, which names alone do not.
     """
@@ -87,7 +91,8 @@ def edges_of_batches(
     file: DataFile,
     columns: EdgeColumns,
 ) -> EdgeList:
-    """Check the columns of the batches of one file and bring them to the types of an edge list.
+    """Return the edges of the batches of one file, whose columns are checked and brought to the
+    types of an edge list.
 
     One batch is in memory at a time: what is made of it goes to files, if there is scratch space.
     There are no columns beside those of the edges, so no filter and no directions. NoRowsError if
@@ -114,9 +119,12 @@ def edges_of_batches(
 def check_edges(
     table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns, first: int = 0
 ) -> EdgeList:
-    """Check the columns of a typed table and bring them to the types of an edge list.
+    """Return the edges of a table of pyarrow, whose columns are checked and brought to the types of
+    an edge list.
 
-    ``first`` is the number in the file of its first row.
+    ``columns`` says which columns these are, by the names that the table or the partitions of the
+    file have. ``first`` is the number in the file of the first row. NoRowsError without a row;
+    EdgeListError for a value that is no id or weight.
     """
     table.validate(full=True)
     for column in table.columns:
@@ -125,6 +133,7 @@ def check_edges(
         raise no_rows(file, columns)
 
     def make_column(name: str) -> pyarrow.ChunkedArray:
+        """Return a column of the table, or of the partitions of the file, with all rows."""
         is_partition = name in file.partition_names
         if is_partition:
             return file.partition_column(name, table.num_rows)
@@ -158,7 +167,9 @@ def check_edges(
 
 
 def _open(file: DataFile) -> Any:
-    """Return a reader of the record batches of a file or stream; EdgeListError if it is cut short."""
+    """Return a reader of the record batches of a file or stream of pyarrow; EdgeListError if it is
+    cut short, or asks for too much memory.
+    """
     source = file.open_random(memory_map=True)
     start = source.read(8)
     size = source.size()
@@ -169,6 +180,7 @@ def _open(file: DataFile) -> Any:
     if start.startswith(FILE_MAGIC):
         source.seek(0)
         batches = pyarrow.ipc.open_file(source)
+        # The first 8 bytes are the magic, filled up.
         require_arrow(file, source, batches.num_record_batches, begin=8)
         return batches
     # A stream cut between two batches reads as a shorter stream without an error, so its end must

@@ -40,11 +40,13 @@ END_NAMES = (
 # What both names of a pair may end in: from_node, source_id, FromNodeId. Not after one letter:
 # "uid" is a user's id.
 _ENDINGS = ("", "id", "node", "nodeid", "vertex", "vertexid")
+# all pairs of names of src and dst, as they are compared
 _PAIRS = frozenset(
     (start + ending, end + ending)
     for start, end in END_NAMES
     for ending in (_ENDINGS if len(start) > 1 else ("",))
 )
+# names of weights, as they are compared
 _WEIGHT = re.compile(
     "w|wt|weights?|edgeweight|impedance|minutes|mins|seconds|secs|hours|meters|metres|kilometers|kilometres|km|miles"
     "|(len|length|costs?|time|traveltime|duration|distance|dist)"
@@ -59,12 +61,13 @@ def plain_name(name: str) -> str:
 
 
 def is_weight_name(name: str) -> bool:
-    """Whether a column is taken for the weight by its name."""
+    """Return whether a column is taken for the weight by its name."""
     return _WEIGHT.fullmatch(plain_name(name)) is not None
 
 
 def end_pairs(names: list[str]) -> list[tuple[str, str]]:
-    """Return all pairs of columns that are the ends of an edge by their names."""
+    """Return all pairs of columns, src and dst, that are the ends of an edge by their names."""
+    # Each distinct name, and the same as names are compared.
     plain = [(name, plain_name(name)) for name in dict.fromkeys(names)]
     return [(u, v) for u, as_start in plain for v, as_end in plain if (as_start, as_end) in _PAIRS]
 
@@ -78,8 +81,8 @@ def choose_columns(
     numeric: frozenset[str] = frozenset(),
     dates: frozenset[str] = frozenset(),
 ) -> EdgeColumns:
-    """Pick the edge columns: those asked for, else those known by name, else in a text without
-    names by position.
+    """Return the columns of the edges: those that the options name, else those known by name, else
+    in a text without names by position.
 
     ``names`` are all columns, those of the file's partitions last. ``positions`` columns at the
     beginning have no name but ``"0"``, ``"1"`` and so on. ``numeric`` and ``dates`` are the columns
@@ -146,9 +149,14 @@ def choose_columns(
 def _with_unused(
     columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]
 ) -> EdgeColumns:
-    """Add the columns that are not used."""
+    """Return ``columns`` with the names of the columns that are not used, and of those of them that
+    hold numbers.
+
+    ``names`` are all columns of the file, and ``numeric`` those that are known to hold numbers.
+    """
     used = {*columns.roles.values(), columns.oneway}
-    if options.names_columns:  # else the filter has all
+    # A filter that does not say which columns it reads has all of them, and uses none for certain.
+    if options.names_columns:
         used.update(columns.selection_names)
     unused = [name for name in dict.fromkeys(names) if name not in used]
     # A data frame's index is no column that anyone gave.
@@ -157,8 +165,11 @@ def _with_unused(
 
 
 def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> None:
-    """Refuse columns of dates or times of day that are called as a length or duration is; a time
-    may be a point in time.
+    """Raise EdgeListError for columns of dates or times of day that are called as a length or
+    duration is, unless the options say what the weight is.
+
+    ``dated`` are the columns with names of weights that hold dates or times. One that is called a
+    time may be a point in time, and is passed over.
     """
     lengths = [name for name in dated if not plain_name(name).startswith("time")]
     if lengths and options.weight_column is None and options.weighted is not False:
@@ -173,7 +184,9 @@ def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> Non
 def _require_once(
     name: str, names: list[str], file: DataFile, option: str, role: str | None = None
 ) -> None:
-    """Raise EdgeListError unless a column that an option names is among the names, once."""
+    """Raise EdgeListError unless the column ``name``, which ``option`` names, is exactly once among
+    ``names``, those of the file. ``role`` is what the column is for, as the error has it.
+    """
     if name not in names:
         problem = (
             f"no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
@@ -187,12 +200,17 @@ def _require_once(
 def _selection_columns(
     names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns
 ) -> dict[str, Any]:
-    """Return the columns of directions and of the filter, as fields of ``EdgeColumns``."""
+    """Return the fields ``oneway``, ``filters`` and ``where`` of ``EdgeColumns``: the columns of
+    directions and of the filter, and its text.
+
+    ``names`` are all columns of the file, and ``columns`` those of the edges. EdgeListError if one
+    is not there, or the column of directions is also one of the edges.
+    """
     condition = options.row_filter
     oneway = options.oneway_column
     filters: tuple[str, ...] = ()
     if condition is not None:
-        if condition.columns is None:
+        if condition.columns is None:  # it may read any column
             filters = tuple(dict.fromkeys(names))
         else:
             filters = condition.columns
@@ -215,7 +233,11 @@ def _selection_columns(
 def _choose_ends(
     names: list[str], options: ReadOptions, file: DataFile, positions: int
 ) -> tuple[str, str]:
-    """Return the columns of src and dst; see ``choose_columns``."""
+    """Return the columns of src and dst: those that the options name; the first two if the columns
+    have no names but positions; else the one pair that is known by its names.
+
+    EdgeListError if there is no such pair, or more than one.
+    """
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     if len(names) < 2 or positions == 1:
@@ -243,13 +265,15 @@ def _choose_ends(
 def _choose_weight(
     names: list[str], options: ReadOptions, file: DataFile, positions: int, known: list[str]
 ) -> str | None:
-    """Return the column of the weight, None without one; ``known`` are those that are called so.
+    """Return the column of the weight, None if none is read: the one that the options name, the
+    third of columns without names, or the only one of ``known``, those with the name of a weight.
 
     EdgeListError if several could be it.
     """
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:
+        # Where the ends are named, they may be any columns, so the third need not be the weight.
         if options.src_column is None and positions > 2:
             known = [names[2]]
         else:
@@ -270,11 +294,13 @@ def _choose_weight(
 
 
 def listed(names: list[str]) -> str:
-    """Return names of columns for a message, as many as fit into some lines."""
+    """Return names of columns for a message, such as "columns 'a', 'b'", as many as fit into some
+    lines, and then "...".
+    """
     if not names:
         return "no columns"
     texts = []
-    remaining = _SHOWN
+    remaining = _SHOWN  # characters
     for name in names:
         texts.append(shown(name))
         remaining -= len(texts[-1]) + 2

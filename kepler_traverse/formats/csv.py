@@ -26,9 +26,11 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
 
 def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device. Doubt about the
-    header is an error.
+    """Return the edges of CSV files. If the device is a GPU, cuDF reads uncompressed ones there.
+
+    EdgeListError if it is in doubt whether the first line is a header.
     """
+    # Strings, and all that cuDF does not read for certain, are left to the reader of the host.
     if (
         options.device == "cuda"
         and not options.reads_more
@@ -40,12 +42,17 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
             edges = _read_on_gpu(files, options, id_type)
         if edges is not None:
             return edges
-    # pyarrow splits the lines as they are
+    # pyarrow splits the lines as they are, so the stream of them is the source itself.
     return read_texts(files, options, "CSV", detect_layout, lambda _, source: source)
 
 
 def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
-    """Find delimiter, header, columns and the type of the ids in the first lines."""
+    """Return delimiter, header, columns and the type of the ids of a CSV file, by its first lines.
+
+    ``id_type`` is the type of the ids if it is known already, else ``"auto"``. NoRowsError for a
+    file without lines, HeaderDoubtError if the first line may be names or an edge, EdgeListError
+    for columns that cannot be told.
+    """
     with file.open_stream() as source:
         lines = first_lines(file, source, SAMPLE_LINES)
     if not lines:
@@ -88,7 +95,9 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
 
 
 def _split_sample(lines: list[str], delimiter: str) -> list[list[str]]:
-    """Return the values of the first lines, without the last one where it may be half of a row."""
+    """Return the values of each row of the first lines, without the last row where it may be half
+    of one.
+    """
     rows = list(csv.reader(lines, delimiter=delimiter))
     # The last line of many may be the first half of a quoted value.
     if len(lines) < SAMPLE_LINES or len(rows) == 1:
@@ -97,12 +106,14 @@ def _split_sample(lines: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
-    """Return the delimiter: the only one that cuts all lines alike, or the only one that makes
-    edges of them.
+    """Return the delimiter of the first lines of a file: the only one that cuts all lines into
+    equally many values; of several that do, the only one by which the first line has the names of
+    an edge's ends, or two integers.
 
-    If none cuts all alike, that of the file's ending is taken; the reader then says which lines are
-    short or long.
+    If none cuts all alike, that of the file's ending may be taken; the reader then says which lines
+    are short or long. EdgeListError if no delimiter, or more than one, is left.
     """
+    # Delimiters that cut the first line, and those that cut all lines alike.
     rows_of = {sign: _split_sample(lines, sign) for sign in ",\t;|"}
     cutting = [sign for sign, rows in rows_of.items() if len(rows[0]) > 1]
     cutting_alike = [sign for sign in cutting if len(set(map(len, rows_of[sign]))) == 1]
@@ -131,8 +142,8 @@ def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) ->
 
 
 def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:
-    """Whether the first line, cut like this, holds the names of an edge's ends, or two integers to
-    begin with.
+    """Return whether the first of some rows, as a delimiter cuts them, holds the names of an edge's
+    ends, or begins with two integers.
     """
     # By the values alone: what the caller says of the header is true of any delimiter.
     return bool(holds_names(rows, replace(options, header="auto"), file.partition_names)) or all(
@@ -141,12 +152,12 @@ def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> b
 
 
 def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> EdgeList | None:
-    """Read with cuDF as text and check it there; None when anything is unclean, so that the host
-    reader decides.
+    """Return the edges of files, which cuDF reads as text and which are checked on the GPU; None if
+    anything is unclean, so that the reader of the host decides.
 
-    cuDF's own conversions take any garbage for a number, and it does not round every decimal right,
-    so weights that are no integers are left to the host too: the same file gives the same bits on
-    both devices.
+    ``id_type`` is an integer type. cuDF's own conversions take any garbage for a number, and it
+    does not round every decimal right, so weights that are no integers are left to the host too:
+    the same file gives the same bits on both devices.
     """
     import cudf
 
@@ -159,6 +170,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
                 layout = detect_layout(file, options, id_type)
         except (NoRowsError, HeaderDoubtError):  # the host reader looks at the other files
             return None
+        # All files must have the same columns.
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
         # The values of such a column are in the names of folders, not in the file.
@@ -183,9 +195,10 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
 def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     """Return the columns of the edges as strings, a frame of cuDF with a column per role; None if a
-    row is short, long or has a gap.
+    row is short, long or lacks a value, if there is no row, or if the header is not as expected.
 
-    The last column of the file is read, too: it is missing where a row is short.
+    ``cudf`` is the module. The last column of the file is read, too: it is missing where a row is
+    short.
     """
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
@@ -205,7 +218,7 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
             na_values=[""],
         )
 
-    # The header is a row of text, too.
+    # The header was read as a row of text, which must be the names that the host has found.
     if layout.header:
         if frame[edge_names[0]].iloc[0] != layout.written(layout.columns.src):
             return None
@@ -219,10 +232,11 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
 
 
 def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, plain: bool) -> Any:
-    """Return the strings of ``_text_on_gpu`` as integers; None unless all are clean ones that fit
-    for certain.
+    """Return the strings of ``_text_on_gpu`` as integers, a frame of cuDF with a column per role;
+    None unless all are integers that fit their type for certain.
 
-    ``plain``: 007 and +7 are strings.
+    Ids are of ``id_type``, weights int64. ``plain``: 007 and -0 are no integers, as no type of ids
+    was asked for.
     """
     if plain:
         pattern = r"^(0|-?[1-9][0-9]*)$"

@@ -27,6 +27,7 @@ _MINUTES = {
     ("km", "mph"): 60.0 / 1.609344,
     ("mi", "kph"): 60.0 * 1.609344,
 }
+# other spellings of units
 _NAMES = {
     "mile": "mi",
     "miles": "mi",
@@ -43,8 +44,10 @@ _NAMES = {
     "mi/h": "mph",
 }
 _NODES = {"node.csv": ["node_id"], "link.csv": ["from_node_id", "to_node_id"]}  # columns of nodes
-_ROW = "row of the file"  # a column of each table that is read, as rows may be left out
-_ALL = "all"  # of allowed_uses: each use
+# A column of each table that is read: the number of the row in the file, from 0, for errors, as
+# rows may be left out.
+_ROW = "row of the file"
+_ALL = "all"  # in allowed_uses: the link is open to each use
 _YES = {"true", "1", "t", "yes"}
 _NO = {"false", "0", "f", "no"}
 
@@ -121,7 +124,9 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
 
 
 def read_trip_table(path: Any) -> dict[str, Any]:
-    """Return the trips of ``demand.csv``: ``origin``, ``destination``, ``volume``.
+    """Return the trips of ``demand.csv`` in the folder of a network: ``origin`` and
+    ``destination``, vertices as in ``read_link_table``, and ``volume``, float64, the number of
+    trips. Each has shape (rows,).
 
     Zones become the vertices that ``node.csv`` gives them; InputError for a zone that has none, or
     several.
@@ -141,10 +146,11 @@ def read_trip_table(path: Any) -> dict[str, Any]:
 
 
 def _select_use(path: Path, table: Any, use: str | None) -> Any:
-    """Return the links that a use may take; all without one, with a warning if links have uses.
+    """Return the rows of a table of links that ``use``, such as "auto", may take. If it is None
+    these are all, with a warning if links are limited to some uses.
 
-    A link without ``allowed_uses`` is open to all. ``use_group.csv`` may name several uses by one
-    word.
+    A link without ``allowed_uses`` is open to all. ``use_group.csv``, beside the file at ``path``,
+    may name several uses by one word. InputError if no link has the use.
     """
     has_uses = "allowed_uses" in table.column_names
     if not has_uses and use is None:
@@ -154,6 +160,7 @@ def _select_use(path: Path, table: Any, use: str | None) -> Any:
             f"{path}: no column 'allowed_uses', and {option_text('use', use)} is asked for"
         )
 
+    # ``allowed``: the uses of each link. ``is_limited``: whether only some uses may take the link.
     groups = _read_use_groups(path.parent / "use_group.csv")
     allowed = [_parse_uses(text, groups) for text in table["allowed_uses"].to_pylist()]
     is_limited = np.array([bool(uses) and _ALL not in uses for uses in allowed], np.bool_)
@@ -195,11 +202,14 @@ def _read_use_groups(path: Path) -> dict[str, str]:
 
 
 def _parse_uses(text: str | None, groups: dict[str, str]) -> set[str]:
-    """Return the uses of a list such as ``"auto,bike"``, with those of each group in it.
+    """Return the uses in a text such as ``"auto,bike"``, in lower case: its words, and those of
+    each group that a word names.
 
-    A group may hold another one, or itself.
+    ``groups`` are as ``_read_use_groups`` returns them. A group may hold another one, or itself.
     """
     uses: set[str] = set()
+    # Texts whose words are still to be taken. A word that is known already is not followed again,
+    # so that a group which holds itself ends.
     lists = [text or ""]
     while lists:
         words = {word.strip().lower() for word in re.split("[,;]", lists.pop())}
@@ -218,9 +228,11 @@ def _find_folder(path: Any) -> Path:
 
 
 def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) -> Any:
-    """Return a table of GMNS with a column ``_ROW``; columns of ids are texts, as 007 is not 7.
+    """Return a file of GMNS as a table of pyarrow, with a column ``_ROW`` besides.
 
-    EdgeListError if a column that is needed is missing, or the file has no row.
+    ``needed`` are the columns that it must have. Those of ``ids`` are texts, as 007 is not 7; the
+    types of others are detected. EdgeListError if the file or a needed column is missing, or there
+    is no row.
     """
     from pyarrow import csv
 
@@ -243,6 +255,9 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
 
 
 def _parse(path: Path, convert: Any) -> Any:
+    """Return a CSV file as a table of pyarrow, by ``ConvertOptions``; EdgeListError if it cannot be
+    read.
+    """
     from pyarrow import csv
 
     try:
@@ -252,7 +267,8 @@ def _parse(path: Path, convert: Any) -> Any:
 
 
 def _refuse_hexadecimals(path: Path, table: Any) -> None:
-    """Raise EdgeListError for an integer in another form than decimal, such as 0x10.
+    """Raise EdgeListError for an integer in another form than decimal, such as 0x10, in the file
+    that ``table`` was read from.
 
     pyarrow reads it as 16, so the columns of integers are read once more, as texts.
     """
@@ -277,10 +293,11 @@ def _refuse_hexadecimals(path: Path, table: Any) -> None:
 def _numbers(
     path: Path, table: Any, name: str, above: float | None = None, empty: float | None = None
 ) -> np.ndarray:
-    """Return a column of numbers, float64, of 0 or more, or of more than ``above``; ``empty`` is
-    what a missing value stands for.
+    """Return a column of numbers, float64 of shape (rows,), which are finite and 0 or more, or
+    greater than ``above`` if that is given.
 
-    EdgeListError for another number, and for a missing one without ``empty``.
+    ``empty`` is what a missing value stands for. EdgeListError for another number, and for a
+    missing one if ``empty`` is None.
     """
     column = table[name].combine_chunks()
     if pyarrow.types.is_boolean(column.type):
@@ -305,7 +322,7 @@ def _numbers(
 
 
 def _texts(path: Path, table: Any, name: str) -> list[str]:
-    """Return a column of texts; EdgeListError if one is missing."""
+    """Return a column of texts as a list; EdgeListError if one is missing."""
     column = table[name]
     if column.null_count:
         row = table[_ROW][column.is_null().combine_chunks().index(True).as_py()]
@@ -314,7 +331,8 @@ def _texts(path: Path, table: Any, name: str) -> list[str]:
 
 
 def _nodes(path: Path, table: Any, *names: str) -> list[np.ndarray]:
-    """Return columns of nodes, as integers if all nodes of the folder are.
+    """Return columns of ids of nodes of a table, int64 if all nodes of the folder are integers,
+    else texts as objects.
 
     A node is in several files, and not all files name all nodes. So one rule is for all of them.
     """
@@ -323,7 +341,7 @@ def _nodes(path: Path, table: Any, *names: str) -> list[np.ndarray]:
 
 
 def _all_nodes(folder: Path) -> Iterator[list[str]]:
-    """Yield the ids of nodes, as texts, of each column of the folder's files that names nodes."""
+    """Yield the ids of nodes, as texts, of each column of nodes in the files of a folder."""
     from pyarrow import csv
 
     for file, names in _NODES.items():
@@ -340,20 +358,24 @@ def _all_nodes(folder: Path) -> Iterator[list[str]]:
 
 
 def _are_numbers(texts: list[str]) -> bool:
-    """Whether all ids are integers of int64, written as in other files of text."""
+    """Return whether all ids are integers of int64 as a program writes them; 007 is none."""
     numbers = [integer_id(text) for text in texts]
     return all(number is not None and -(2**63) <= number < 2**63 for number in numbers)
 
 
 def _ids(columns: list[list[str]], *, are_numbers: bool) -> list[np.ndarray]:
-    """Return columns of ids as integers, or as they are written."""
+    """Return columns of ids as int64 arrays if ``are_numbers``, else as arrays of objects, the
+    texts as they are written.
+    """
     if are_numbers:
         return [np.array(list(map(int, column)), np.int64) for column in columns]
     return [np.array(column, object) for column in columns]
 
 
 def _flags(path: Path, table: Any, name: str) -> np.ndarray:
-    """Return a column of true and false, in any usual spelling, as bool; EdgeListError for another."""
+    """Return a column of true and false as bools of shape (rows,); EdgeListError for a value that
+    is none of ``_YES`` and ``_NO`` in any case.
+    """
     texts = [str(value).strip().lower() for value in table[name].to_pylist()]
     for place, text in enumerate(texts):
         if text not in _YES | _NO:
@@ -363,7 +385,9 @@ def _flags(path: Path, table: Any, name: str) -> np.ndarray:
 
 
 def _minutes_per_length(folder: Path) -> float:
-    """Return the minutes per unit of length at one unit of speed, by the units in ``config.csv``."""
+    """Return the minutes that a unit of length takes at a speed of one unit, by the units in
+    ``config.csv``. InputError if the file is not there, or has other units than ``_MINUTES``.
+    """
     config = folder / "config.csv"
     if not config.exists():
         raise InputError(
@@ -385,7 +409,9 @@ def _minutes_per_length(folder: Path) -> float:
 
 
 def _vertices_of_zones(path: Path) -> dict[Any, Any]:
-    """Map each zone to the one vertex that ``node.csv`` gives it; InputError if it gives several."""
+    """Map each zone, a text, to the one vertex that ``node.csv`` at ``path`` gives it; InputError
+    if it gives several.
+    """
     table = _read_csv(path, ("node_id", "zone_id"), ids=("node_id", "zone_id"))
     vertex: dict[Any, Any] = {}
     nodes = _nodes(path, table, "node_id")[0].tolist()

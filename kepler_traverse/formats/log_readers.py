@@ -15,22 +15,25 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
 from .files import DataFile
 from .log_tables import LOG_FORMATS, METADATA, LocalFolder, metadata_in, unread_error
 
-_HINT = "version-hint.text"
+_HINT = "version-hint.text"  # the file that some writers of Iceberg leave beside the metadata
 
 
 def read_delta(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read the live rows of tables of Delta Lake, in their newest version."""
+    """Return the edges of the live rows of tables of Delta Lake, in their newest version. ``files``
+    are the folders of the tables.
+    """
     return read_each(files, options, _read_delta)
 
 
 def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one table, of which only the columns of the edges are read."""
+    """Return the edges of one table of Delta Lake, of which only their columns are read."""
     with _reading_table(file, "delta", "deltalake"):
         from deltalake import DeltaTable
 
         table = DeltaTable(file.path)
         schema = pyarrow.schema(table.schema().to_arrow())
         columns = typed_columns(schema, options, file)
+        # What readers of the first version read, a dataset of pyarrow knows, too.
         if table.protocol().min_reader_version == 1:
             batches: Any = (
                 table.to_pyarrow_dataset().scanner(columns=columns.read_names).to_reader()
@@ -42,12 +45,14 @@ def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def read_iceberg(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read the live rows of tables of Apache Iceberg, in their current version."""
+    """Return the edges of the live rows of tables of Apache Iceberg, in their current version.
+    ``files`` are the folders of the tables, or their files of metadata.
+    """
     return read_each(files, options, _read_iceberg)
 
 
 def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one table, of which only the columns of the edges are read."""
+    """Return the edges of one table of Iceberg, of which only their columns are read."""
     with _reading_table(file, "iceberg", "pyiceberg"):
         from pyiceberg.table import StaticTable
 
@@ -58,18 +63,18 @@ def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def _current_metadata(file: DataFile) -> str:
-    """Return the path of the current metadata: the file that was given, the only one, or the one
-    that a hint names.
+    """Return the path of the file with the current metadata of a table of Iceberg: the file that
+    the user has named, the one that a hint beside the metadata names, or the only one.
 
-    Which is current is what the table's catalog knows. EdgeListError if there are several and no
-    hint.
+    Only the catalog of a table knows for certain which is current. EdgeListError if there are
+    several files and no hint, or the hint names none of them.
     """
     if file.path.endswith(METADATA):
         return file.path
     folder = LocalFolder(file.path)
     below, names = metadata_in(folder)
     if folder.has(f"{below}/{_HINT}"):
-        # a name, or a version
+        # The hint is the name of the file, with its ending or without, or a number of a version.
         hint = folder.head(f"{below}/{_HINT}").decode().strip()
         named = {hint, f"{hint}{METADATA}", f"v{hint}{METADATA}"}.intersection(names)
         if len(named) != 1:
@@ -88,7 +93,9 @@ def _current_metadata(file: DataFile) -> str:
 def _edges_of_table(
     batches: Iterable[Any], columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> EdgeList:
-    """Return the edges of record batches, checked as those of a typed file."""
+    """Return the edges of record batches of a table, checked as those of a file whose columns have
+    types. NoRowsError if there is no row.
+    """
     selected = [batch.select(columns.read_names) for batch in batches]
     if not any(batch.num_rows for batch in selected):
         raise no_rows(file, columns)
@@ -97,7 +104,12 @@ def _edges_of_table(
 
 @contextmanager
 def _reading_table(file: DataFile, name: str, package: str) -> Iterator[None]:
-    """Turn whatever goes wrong into an error that names the table and the package that reads it."""
+    """Turn whatever goes wrong in the block into an error that names the table and the package that
+    reads it.
+
+    ``name`` is the format of the table in ``LOG_FORMATS``. If ``package`` is not installed, the
+    error says how to install it.
+    """
     form = LOG_FORMATS[name]
     try:
         yield

@@ -25,7 +25,8 @@ MAX_BYTES_OF_A_LINE = 1 << 26  # of the rows that one line gives, which repeat i
 
 
 def read_sif(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read SIF files. Their columns are called ``source``, ``interaction`` and ``target``.
+    """Return the edges of SIF files, whose columns are called ``source``, ``interaction`` and
+    ``target``.
 
     Values are apart by tabs in a file that has a tab, else by blanks. A line with one name becomes
     a row from that vertex to itself, without an interaction.
@@ -34,8 +35,10 @@ def read_sif(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _open_rows(file: DataFile, source: Any) -> Any:
-    """Open the rows of a file for pyarrow, whose first lines say whether it has tabs; see
-    ``read_texts``.
+    """Return a stream of rows with one edge each, with tabs between values, for pyarrow to split.
+
+    ``source`` has the decompressed bytes of ``file``. The file is opened once more for its first
+    lines, which say whether it has tabs.
     """
     with file.open_stream() as sample:
         lines = first_lines(file, sample, SAMPLE_LINES)
@@ -44,8 +47,8 @@ def _open_rows(file: DataFile, source: Any) -> Any:
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
-    """Return the layout of a file, whose columns the format states; the first row says what ids
-    are.
+    """Return the layout of a file, whose columns the format states. If ``id_type`` is "auto", the
+    first row says whether ids are integers or strings.
     """
     with file.open_stream() as source:
         rows = [line.split("\t") for line in first_lines(file, _open_rows(file, source), 1)]
@@ -60,7 +63,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
 
 
 class _SifRows(CleanedLines):
-    """A row with one source and one target per edge of a SIF file.
+    """The rows of a SIF file: one per edge, with one source, an interaction and one target.
 
     ``has_tabs``: whether values are apart by tabs, as the first lines say, so that names may hold
     blanks.
@@ -81,7 +84,9 @@ class _SifRows(CleanedLines):
         return b"".join(rows)
 
     def _edges(self, line: bytes) -> list[bytes]:
-        """Return the rows of a line, one per target."""
+        """Return the rows of a line that is not blank, one per target; EdgeListError if it is no
+        line of SIF.
+        """
         if self._has_tabs:
             values = [value.strip() for value in line.split(b"\t")]
             if len(values) == 1 and len(line.split()) > 2:
@@ -94,16 +99,16 @@ class _SifRows(CleanedLines):
             raise self._error(line, "has a tab, and the first lines have blanks between values")
         else:
             values = line.split()
-        if len(values) == 1:
+        if len(values) == 1:  # a vertex without an edge: a self-loop, which building drops
             return [values[0] + b"\t\t" + values[0] + b"\n"]
         if len(values) == 2 or b"" in values:
             raise self._error(line, "is neither one name nor a source, an interaction and targets")
-        begin = values[0] + b"\t" + values[1] + b"\t"
+        begin = values[0] + b"\t" + values[1] + b"\t"  # of each row of this line
         if len(begin) * len(values) > MAX_BYTES_OF_A_LINE:
             raise self._error(line, "has too many targets for so long a source; cut it into lines")
         return [begin + target + b"\n" for target in values[2:]]
 
     def _error(self, line: bytes, what: str) -> EdgeListError:
-        """Return the error for the line that is read."""
+        """Return the error for the line that is being read, which says ``what`` of it."""
         shown = line[:80].decode("utf-8", errors="replace")
         return EdgeListError(f"{self._file}: line {self._line} {shown!r} {what}")

@@ -37,12 +37,17 @@ _WIDTHS = {
     "BYTE_ARRAY": 4,
     "FIXED_LEN_BYTE_ARRAY": 16,
 }
-_ROWS_AT_ONCE = 1 << 16
-_TEXT_AT_ONCE = 1 << 20  # bytes
+_ROWS_AT_ONCE = 1 << 16  # whose texts are counted at a time
+_TEXT_AT_ONCE = 1 << 20  # bytes that are read at a time
 
 
 def find_limit(file: DataFile | None) -> int:
-    """Return the bytes that a file may unpack to; for a table in memory, the memory that is left."""
+    """Return the bytes that a file may unpack to: the memory that is left, or less for a small
+    file.
+
+    For None, or a file that is known by name only as a table in memory is, it is the memory that is
+    left.
+    """
     limit = available_memory("cpu")
     # A limit of the process (``ulimit -v``) counts all of its addresses.
     soft_limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -57,8 +62,8 @@ def find_limit(file: DataFile | None) -> int:
 
 
 def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
-    """Raise EdgeListError if a file unpacks to more than it may, or CapacityError if there is not
-    so much memory.
+    """Raise an error if ``nbytes``, to which a file unpacks, is more than ``limit`` of
+    ``find_limit``: EdgeListError if the file is too small for so much, else CapacityError.
     """
     if nbytes <= limit:
         return
@@ -80,8 +85,8 @@ def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
 def require_parquet(
     file: DataFile, source: Any, names: Sequence[str], *, whole: bool = True
 ) -> None:
-    """Refuse a Parquet file whose columns ask for an absurd amount of memory; leave the source at
-    its beginning.
+    """Raise an error of ``require_memory`` for a Parquet file whose columns ask for more memory
+    than it may; leave ``source``, the open file, at its beginning.
 
     ``names``: the columns that are read. ``whole``: whether all row groups are in memory at once,
     so that their sum counts; else each row group counts alone.
@@ -93,7 +98,7 @@ def require_parquet(
     names_of_texts = {chunk.name for chunk in text_chunks}
     names_of_texts -= {chunk.name for chunk in text_chunks if chunk.is_delta}
     limit = find_limit(file)
-    needed = 0
+    needed = 0  # bytes in memory so far
     source.seek(0)
     with pyarrow.parquet.ParquetFile(
         source, read_dictionary=sorted(names_of_texts), pre_buffer=False
@@ -111,7 +116,8 @@ def require_parquet(
 
 
 def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = None) -> None:
-    """Refuse a Parquet file of this host whose columns ask for an absurd amount of memory.
+    """Raise an error of ``require_memory`` for a Parquet file of this host whose columns ask for
+    more memory than it may.
 
     ``name`` is what errors call it. ``columns`` are those that are read, by default all.
     """
@@ -125,8 +131,8 @@ def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = Non
 
 
 def require_text_at(path: str, name: str) -> None:
-    """Refuse a compressed text of this host that unpacks to an absurd size, which
-    ``DataFile.open_stream`` bounds.
+    """Raise EdgeListError for a compressed text of this host that unpacks to an absurd size, which
+    ``DataFile.open_stream`` bounds. ``name`` is what errors call the file.
     """
     import fsspec
 
@@ -139,10 +145,12 @@ def require_text_at(path: str, name: str) -> None:
 
 
 def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
-    """Return a bound of the bytes of the texts of a column in a row group.
+    """Return an upper bound of the bytes of the texts of a column in a row group.
 
-    Where a text may stand for more bytes than it has in the pages, each counts as the longest one.
-    If that passes the limit, the texts are read, and their bytes counted.
+    ``parquet`` is the open file, ``group`` the number of the row group, and ``chunk`` describes the
+    column. Where a text may stand for more bytes than it has in the pages, each counts as the
+    longest one. If that passes ``limit``, the texts are read, and their bytes counted until they
+    pass it.
     """
     unpacked = chunk.n_bytes
     n_rows = _ROWS_AT_ONCE
@@ -173,7 +181,9 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
 
 
 def size_of_texts(column: Any) -> int:
-    """Return the bytes of the texts of a column as they are without a dictionary and without views."""
+    """Return the bytes that the texts of a column of pyarrow take without a dictionary and without
+    views.
+    """
     total = 0
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
         if kinds.is_dictionary(chunk.type):
@@ -187,7 +197,7 @@ def size_of_texts(column: Any) -> int:
 
 
 def _lengths(texts: Any) -> np.ndarray:
-    """Return the bytes of each text of an array, int64."""
+    """Return the bytes of each text of an array of pyarrow, int64; 0 for null."""
     if not kinds.is_string_view(texts.type):
         lengths = compute.binary_length(texts).fill_null(0)
         return np.asarray(lengths).astype(np.int64)
@@ -199,27 +209,32 @@ def _lengths(texts: Any) -> np.ndarray:
 
 
 def value_type(kind: Any) -> Any:
-    """Return the Arrow type of the values of a column, which may be those of a dictionary."""
+    """Return the Arrow type of the values of a column of the type ``kind``: of a dictionary the
+    type of its values, else ``kind``.
+    """
     return kind.value_type if kinds.is_dictionary(kind) else kind
 
 
 def is_string_type(kind: Any) -> bool:
-    """Whether an Arrow type is one of strings, in any layout but a dictionary."""
+    """Return whether an Arrow type is one of strings, in any layout but a dictionary."""
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
 
 
 def require_plain(file: DataFile, column: Any) -> None:
-    """Refuse a column of a dictionary or of views that is absurdly large without them."""
+    """Raise an error of ``require_memory`` for a column of a dictionary or of views that takes more
+    memory without them than its file may. Both let many values share the bytes of one text.
+    """
     kind = value_type(column.type)
     if is_string_type(kind) and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
         require_memory(file, size_of_texts(column), find_limit(file))
 
 
 def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int) -> None:
-    """Refuse an Arrow file whose buffers are absurdly large when decompressed, or whose footer
-    lists a batch often.
+    """Raise an error for an Arrow file or stream whose buffers take more memory decompressed than
+    they may, or whose footer lists a batch more than once.
 
-    ``n_batches``: of a file, as its footer says. ``begin``: where its messages do.
+    ``source`` is open. ``n_batches`` is how many batches the footer of a file lists; None for a
+    stream, which has no footer. ``begin`` is the position of the first message.
     """
     limit = find_limit(file)
     needed = 0
@@ -232,7 +247,7 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
         except StopIteration:
             break
         if message.type in ("record batch", "dictionary"):
-            n_read += message.type == "record batch"
+            n_read += message.type == "record batch"  # 1 if it is one, else 0
             try:
                 needed += _unpacked_size(message)
             except struct.error:
@@ -245,14 +260,15 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
 
 
 def _unpacked_size(message: Any) -> int:
-    """Return the bytes of the buffers of a batch when they are decompressed; 0 if they are not
-    compressed.
+    """Return the bytes of the buffers of a message, a batch or a dictionary, when they are
+    decompressed; 0 if they are not compressed.
 
     The metadata are flatbuffers, whose fields have the numbers that they have in Arrow's
     ``Message.fbs``: ``Message.header``, ``DictionaryBatch.data``, ``RecordBatch.buffers`` and
     ``RecordBatch.compression``.
     """
     data = message.metadata.to_pybytes()
+    # Positions in ``data``. The first 4 bytes are that of the table ``Message``.
     batch = _find_field(data, _unpack_integer("<I", data, 0), 2)
     if message.type == "dictionary":
         batch = _find_field(data, batch, 1)
@@ -272,20 +288,21 @@ def _unpacked_size(message: Any) -> int:
 
 
 def _unpack_integer(form: str, data: Any, offset: int) -> int:
-    """Return the one integer of a form of ``struct`` at an offset; struct.error outside of the
-    data.
+    """Return the integer at an offset of ``data``, which ``form`` describes as the module
+    ``struct`` does; struct.error if it is outside of the data.
     """
     (number,) = struct.unpack_from(form, data, offset)
     return int(number)
 
 
 def _find_field(data: bytes, table: int, number: int) -> int:
-    """Return where a field of a table of flatbuffers, which is a table or a vector, begins; 0 if it
-    is not there.
+    """Return the position in ``data`` at which a field of a table of flatbuffers begins, which is a
+    table or a vector itself; 0 if it is not there.
 
-    A table begins with the distance back to its list of fields. That has its size and the size of
-    the table, 2 bytes each, and then the offset of each field in the table, 0 for none. At the
-    field stands the distance to the table or vector.
+    ``table`` is the position of the table, and ``number`` that of the field, from 0. A table begins
+    with the distance back to its list of fields. That has its size and the size of the table, 2
+    bytes each, and then the offset of each field in the table, 0 for none. At the field stands the
+    distance to the table or vector.
     """
     fields = table - _unpack_integer("<i", data, table)
     place = 4 + 2 * number

@@ -24,8 +24,8 @@ from .text import (
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read SNAP text files; without a header columns are called ``"0"``, ``"1"``, ``"2"`` by
-    position.
+    """Return the edges of SNAP text files, whose columns are called ``"0"``, ``"1"``, ``"2"`` by
+    position if there is no header.
 
     A first line that may be a header is an error.
     """
@@ -33,12 +33,18 @@ def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _open_rows(file: DataFile, source: Any) -> Any:
-    """Open the lines that are no comments for pyarrow; see ``read_texts``."""
+    """Return a stream of the lines that are no comments, with tabs between values, for pyarrow to
+    split. ``source`` has the decompressed bytes of ``file``.
+    """
     return io.BufferedReader(BlankSeparated(file, source, b"#%"))
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
-    """Find header, columns and the type of the ids in the first lines."""
+    """Return header, columns and the type of the ids of a file, by its first lines.
+
+    ``id_type`` is the type of the ids if it is known already, else ``"auto"``. NoRowsError for a
+    file without edges, HeaderDoubtError if the first line may be names or an edge.
+    """
     with file.open_stream() as source:
         below_comments = source.read(4).removeprefix(codecs.BOM_UTF8)[:1] in (b"#", b"%")
     with file.open_stream() as source:
@@ -62,10 +68,11 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
 def _has_header(
     file: DataFile, rows: list[list[str]], options: ReadOptions, below_comments: bool
 ) -> bool:
-    """Return whether the first line is a header that the caller's options state.
+    """Return whether the first of some rows is a header, as the options state; HeaderDoubtError if
+    it may be one, and no option decides.
 
-    SNAP text has none, but some is written with one. What may be a header is refused, unless an
-    option decides: it is never taken for an edge, nor an edge for it.
+    SNAP text has no header, but some is written with one. Names are never taken for an edge, nor an
+    edge for names. ``below_comments``: whether comments stand above the rows.
     """
     header = holds_names(
         rows, options, file.partition_names, in_snap=True, below_comments=below_comments

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+# the numbers of the types; a boolean field has its value in its type
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
-_MAX_SHIFT = 63
+_MAX_SHIFT = 63  # bits below the last 7 that an integer of 64 bits may have
 _UNEXPECTED = "type {} is not expected in a Parquet footer"
 
+# A struct: by the number of each field its type and its value. Values of ``BINARY`` and ``DOUBLE``
+# are bytes, those of ``LIST`` and ``SET`` are ``Items``, those of ``STRUCT`` such dicts.
 Struct = dict[int, tuple[int, Any]]
 
 
@@ -26,7 +29,11 @@ class Items(NamedTuple):
 
 
 class Reader:
-    """Reads values one after another from bytes."""
+    """Reads values one after another from bytes, from position ``at`` on.
+
+    All methods raise IndexError where the bytes end within a value, and ValueError for a type that
+    Parquet footers do not use.
+    """
 
     def __init__(self, data: bytes, at: int = 0):
         self._data = data
@@ -41,8 +48,8 @@ class Reader:
         return {number: (kind, self.value(kind)) for number, kind in self.fields()}
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Yield number and type of each field of a struct; its value is read, or skipped, before
-        the next one.
+        """Yield number and type of each field of a struct. The caller reads or skips the value of a
+        field before it takes the next one.
         """
         number = 0
         # The upper half of a byte is the step from the number before, or 0 where the number stands
@@ -56,27 +63,27 @@ class Reader:
             yield number, head & 15
 
     def value(self, kind: int) -> Any:
-        """Read the value of a field."""
+        """Read the value of a field of the type ``kind``."""
         if kind in (TRUE, FALSE):
             return kind == TRUE
         return self.item(kind)
 
     def skip(self, kind: int) -> None:
-        """Pass over the value of a field."""
+        """Pass over the value of a field of the type ``kind``."""
         if kind not in (TRUE, FALSE):
             self.at = _skip(self._data, self.at, kind)
 
     def items(self) -> tuple[int, int]:
-        """Read the head of a list: the type of its items, and how many there are."""
-        head = self._byte()
+        """Read the head of a list or set; return the type of its items, and how many there are."""
+        head = self._byte()  # the upper half is the size, the lower half the type
         size = head >> 4
         if size == 15:  # the size stands by itself
             size = self._varint()
         return head & 15, size
 
     def structs(self) -> Iterator[int]:
-        """Read the head of a list of structs, and yield their type for each; it is read, or
-        skipped, before the next one.
+        """Read the head of a list of structs, and yield ``STRUCT`` for each of them. The caller
+        reads or skips a struct before it takes the next one.
         """
         kind, size = self.items()
         if size and kind != STRUCT:
@@ -85,7 +92,7 @@ class Reader:
             yield kind
 
     def item(self, kind: int) -> Any:
-        """Read an item of a list."""
+        """Read an item of a list, or a value of a field but a boolean, of the type ``kind``."""
         if kind in _INTEGERS:
             return self._zigzag()
         if kind == BINARY:
@@ -108,6 +115,7 @@ class Reader:
         raise ValueError(_UNEXPECTED.format(kind))
 
     def _byte(self) -> int:
+        """Read one byte."""
         self.at += 1
         return self._data[self.at - 1]
 
@@ -133,15 +141,16 @@ class Reader:
 
 
 def _skip(data: bytes, at: int, kind: int) -> int:
-    """Return where the value at a position ends; nothing is made of it, as wide tables have many
-    columns that are not read.
+    """Return the position behind the value of the type ``kind`` at a position of ``data``.
+
+    No objects are made of the value, as wide tables have many columns that are not read.
     """
     if kind in _INTEGERS:
         while data[at] > 127:  # all bytes of a number but the last
             at += 1
         return at + 1
     if kind == STRUCT:
-        while head := data[at]:
+        while head := data[at]:  # see ``Reader.fields``
             at += 1
             if head < 16:  # the number of the field stands by itself
                 at = _skip(data, at, I16)
@@ -167,8 +176,10 @@ def encoded(fields: Struct) -> bytes:
 
 
 def _put_struct(out: bytearray, fields: Struct) -> None:
-    """Append a struct; the methods of ``Reader`` say how each thing is written."""
-    last = 0
+    """Append the bytes of a struct to ``out``; the methods of ``Reader`` say how each thing is
+    written.
+    """
+    last = 0  # the number of the field before
     for number, (kind, value) in fields.items():
         if kind in (TRUE, FALSE):
             written = TRUE if value else FALSE
@@ -187,7 +198,7 @@ def _put_struct(out: bytearray, fields: Struct) -> None:
 
 
 def _put(out: bytearray, kind: int, value: Any) -> None:
-    """Append the value of a field, or an item of a list."""
+    """Append the value of a field, or an item of a list, of the type ``kind`` to ``out``."""
     if kind in _INTEGERS:
         _put_zigzag(out, value)
     elif kind == BINARY:
@@ -209,7 +220,7 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
 
 
 def _put_varint(out: bytearray, value: int) -> None:
-    """Append an integer of 0 or more."""
+    """Append an integer of 0 or more to ``out``, 7 bits per byte, as ``Reader`` reads it."""
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7
@@ -217,7 +228,7 @@ def _put_varint(out: bytearray, value: int) -> None:
 
 
 def _put_zigzag(out: bytearray, value: int) -> None:
-    """Append an integer of any sign."""
+    """Append an integer of any sign to ``out``: 0, -1, 1, -2, ... as 0, 1, 2, 3, ..."""
     if value >= 0:
         _put_varint(out, value << 1)
     else:

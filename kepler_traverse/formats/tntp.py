@@ -34,18 +34,20 @@ LINK_COLUMNS = (
     "toll",
     "link_type",
 )
+# names of lines of the header: the first vertex that paths may lead through, and the last line
 FIRST_THROUGH = "FIRST THRU NODE"
 _END = "END OF METADATA"
+# lines of which several must say the same
 _NUMBERS_OF_HEADER = (FIRST_THROUGH, "NUMBER OF LINKS", "TOTAL OD FLOW")
 # Words of the comment above the rows: columns that could be taken for each other.
 _HEADINGS = ("init", "term", "capacity", "length", "freeflow", "power", "speed", "toll", "type")
 _HEADER = re.compile(r"\s*<([^>]*)>(.*)")
-_PIECE = 2**20  # bytes
+_PIECE = 2**20  # bytes that are read at a time
 _MAX_ENDING = 80  # characters of a line in a message
 
 
 class LinkTable(NamedTuple):
-    """The links of a network."""
+    """The links of a network of a TNTP file."""
 
     first_through: int  # the first vertex that paths may lead through, 1 if the file does not say
     # by the names of ``LINK_COLUMNS``, of shape (n_links,): int64 for vertices and types, else
@@ -54,8 +56,9 @@ class LinkTable(NamedTuple):
 
 
 def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read networks as edge lists; the columns are ``LINK_COLUMNS``."""
+    """Return the links of networks as an edge list, whose columns are called ``LINK_COLUMNS``."""
     edges = read_texts(files, options, "TNTP", _detect_layout, _open_rows)
+    # The largest first vertex of all files, below which no path of one of them leads through.
     first_through = []
     for file in files:
         header, _ = _parse_header(file, _read_text(file))
@@ -64,12 +67,17 @@ def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _open_rows(file: DataFile, source: Any) -> Any:
-    """Open the rows of a network for pyarrow; see ``read_texts``."""
+    """Return a stream of the rows of a network, with tabs between values, for pyarrow to split.
+
+    ``source`` has the decompressed bytes of ``file``.
+    """
     return io.BufferedReader(_LinkRows(file, source))
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
-    """Return the layout of a network, whose columns the format states."""
+    """Return the layout of a network, whose columns the format states. Ids are int64, unless
+    ``id_type`` is another type than "auto".
+    """
     columns = choose_columns([*LINK_COLUMNS, *file.partition_names], options, file)
     return TextLayout(
         names=LINK_COLUMNS,
@@ -81,7 +89,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
 
 
 class _LinkRows(CleanedLines):
-    """The rows of a network, with tabs between the values."""
+    """The rows of a network, with tabs between the values; the header and comments are left out."""
 
     def __init__(self, file: DataFile, source: Any):
         super().__init__(file, source)
@@ -89,7 +97,11 @@ class _LinkRows(CleanedLines):
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return the rows of whole lines, which lie below the header; comments are left out."""
+        """Return the rows of whole lines, of those below the header, without comments.
+
+        EdgeListError for a line before the end of the header that is neither a comment nor of it,
+        and for a row with another number of values.
+        """
         rows = []
         if not self._line:
             lines = lines.removeprefix(codecs.BOM_UTF8)
@@ -115,7 +127,9 @@ class _LinkRows(CleanedLines):
 
 
 def _check_order(file: DataFile, line: int, text: str) -> None:
-    """Refuse a comment that names the columns in another order than that of the format."""
+    """Raise EdgeListError for a comment that names all columns, in another order than that of the
+    format. ``line`` is its number, counted from 1, and ``text`` the comment.
+    """
     letters = "".join(filter(str.isalpha, text.lower()))
     places = [letters.find(name) for name in _HEADINGS]
     if min(places) >= 0 and places != sorted(places):
@@ -128,7 +142,9 @@ _NO_ROW = f"has not {len(LINK_COLUMNS)} values: {', '.join(LINK_COLUMNS)}"
 
 
 def _error(file: DataFile, line: int, text: str, what: str) -> EdgeListError:
-    """Return the error for a line, counted from 1; ``what`` is said of its text."""
+    """Return the error for the line number ``line``, counted from 1, of a file. The message has its
+    ``text``, cut, and says ``what`` of it.
+    """
     return EdgeListError(f"{file}: line {line} {text.strip()[:_MAX_ENDING]!r} {what}")
 
 
@@ -141,7 +157,7 @@ def _one_file(path: Any) -> DataFile:
 
 
 def _read_text(file: DataFile) -> str:
-    """Return the whole text of a file; what is no UTF-8 has signs in its place."""
+    """Return the whole text of a file; bytes that are no UTF-8 become replacement characters."""
     with file.open_stream() as stream:
         # a compressed stream cannot say how much is left
         pieces = iter(lambda: bytes(stream.read(_PIECE)), b"")
@@ -149,17 +165,23 @@ def _read_text(file: DataFile) -> str:
 
 
 def _header_name(match: re.Match[str]) -> str:
-    """Return the name of a line of the header in the usual spelling."""
+    """Return the name of a line of the header, a match of ``_HEADER``, in the usual spelling."""
     return " ".join(match[1].upper().replace("THROUGH", "THRU").split())
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a file: a comment may hold other marks, at which ``splitlines`` breaks."""
+    """Return the lines of a text, without their ends. ``str.splitlines`` would also break at other
+    marks, which a comment may hold.
+    """
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
-    """Return what the header says, by the names of its lines, and the number of these."""
+    """Return the values of the lines of the header, texts by the names of the lines, and how many
+    lines the header has, its last one included.
+
+    EdgeListError if it does not end, or two lines of ``_NUMBERS_OF_HEADER`` contradict each other.
+    """
     header: dict[str, str] = {}
     for number, line in enumerate(_lines(text), 1):
         match = _HEADER.match(line)
@@ -180,7 +202,9 @@ def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
 
 
 def _first_through(file: DataFile, header: dict[str, str]) -> int:
-    """Return the first vertex that paths may lead through, 1 if the header does not say."""
+    """Return the first vertex that paths may lead through, 1 if the header does not say; InputError
+    if it is no integer.
+    """
     text = header.get(FIRST_THROUGH, "1")
     first = integer_id(text)
     if first is None:
@@ -189,7 +213,9 @@ def _first_through(file: DataFile, header: dict[str, str]) -> int:
 
 
 def _number_in_header(file: DataFile, header: dict[str, str], name: str) -> float | None:
-    """Return a number of the header, None if it says none."""
+    """Return the number of the line ``name`` of the header, None if there is no such line, or no
+    value in it; EdgeListError if the value is no number.
+    """
     text = header.get(name, "")
     if not text:
         return None
@@ -201,7 +227,7 @@ def _number_in_header(file: DataFile, header: dict[str, str], name: str) -> floa
 
 
 def read_link_table(path: Any) -> LinkTable:
-    """Return the links of a network with all their columns.
+    """Return the links of the network in a TNTP file, with all their columns.
 
     Raises
     ------
@@ -230,6 +256,7 @@ def read_link_table(path: Any) -> LinkTable:
         stated = header["NUMBER OF LINKS"]
         raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {stated}")
 
+    # Each column as numbers. If one is wrong, the first such row is named.
     columns = {}
     for place, name in enumerate(LINK_COLUMNS):
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
@@ -249,7 +276,7 @@ def read_link_table(path: Any) -> LinkTable:
 
 
 def _is_number(kind: Any, text: str) -> bool:
-    """Whether a text is a finite number of a type."""
+    """Return whether a text is a finite number of the type ``kind``, int64 or float64."""
     try:
         return bool(np.isfinite(np.array(_parse_number(kind, text), kind)))
     except (ValueError, OverflowError):
@@ -257,8 +284,8 @@ def _is_number(kind: Any, text: str) -> bool:
 
 
 def _parse_number(kind: Any, text: str) -> int | float:
-    """Return a number, int for ``numpy.int64``; ValueError for words that Python takes for one,
-    such as ``1_0``.
+    """Return the number that a text is: int if ``kind`` is ``numpy.int64``, else float. ValueError
+    for another text, also for one that Python takes for a number, such as ``1_0``.
     """
     if kind is np.int64:
         number = integer_id(text)
@@ -274,7 +301,8 @@ _ORIGIN = re.compile(r"^\s*Origin\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 def read_trip_table(path: Any) -> dict[str, np.ndarray]:
-    """Return the trips of a file: ``origin``, ``destination`` and ``volume``, of all its entries.
+    """Return the trips of a TNTP file: ``origin`` and ``destination``, int64, and ``volume``,
+    float64, each of shape (entries,), of all its entries.
 
     Raises
     ------
@@ -308,13 +336,14 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
 
 
 def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the destinations, int64, and the volumes, float64, of the entries of an origin.
+    """Return the destinations, int64, and the volumes, float64, in the text of the entries of an
+    origin: ``destination : volume;`` each.
 
     EdgeListError if one of these, or the origin, is no number.
     """
     pairs = [entry.split(":") for entry in entries.split(";") if entry.strip()]
     try:
-        np.int64(_parse_number(np.int64, origin))
+        np.int64(_parse_number(np.int64, origin))  # only checked: OverflowError beyond int64
         # another number of parts than two is a ValueError, too
         numbers = [
             (_parse_number(np.int64, end.strip()), _parse_number(np.float64, trips.strip()))
@@ -332,9 +361,12 @@ def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarra
 
 
 def _check_total(file: DataFile, total: float | None, volume: np.ndarray) -> None:
-    """Raise EdgeListError if the volumes do not add up to what the header says, but for rounding."""
+    """Raise EdgeListError if the volumes do not add up to ``total``, which the header says; None if
+    it says none.
+    """
     if total is None:
         return
+    # Both are rounded: a thousandth may be missing.
     if abs(volume.sum() - total) > 1e-3 * max(total, 1.0):
         raise EdgeListError(
             f"{file}: the volumes add up to {volume.sum():.1f}, and the header says {total:.1f}; "

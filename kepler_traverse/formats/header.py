@@ -11,7 +11,7 @@ from .edge_list import ReadOptions, no_rows
 from .files import DataFile
 from .text import TextLayout, detect_id_type, is_number, is_plain_integer
 
-_YEARS = (1900, 2100)  # integers that could name columns of years
+_YEARS = (1900, 2100)  # the first and the last integer that could name a column of a year
 # What stands in a column of numbers where there is none.
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
 
@@ -24,11 +24,12 @@ def holds_names(
     in_snap: bool = False,
     below_comments: bool = False,
 ) -> bool | None:
-    """Say whether the first of some rows holds names: True, False, or None where it could be
+    """Return whether the first of some rows holds names: True, False, or None where it could be
     either.
 
-    ``others`` are names of columns that are not in the lines: those of partitions. ``in_snap``: the
-    rows are of SNAP text, and ``below_comments`` says whether comments stand above them.
+    ``rows`` have the values of the first lines of a file, as texts. ``others`` are names of columns
+    that are not in the lines: those of partitions. ``in_snap``: the rows are of SNAP text, and
+    ``below_comments`` says whether comments stand above them.
     """
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":
@@ -59,20 +60,20 @@ def holds_names(
 
 
 def could_be_numbered(first: list[str]) -> bool:
-    """Whether a first line is the header that pandas writes for columns without names, below an
-    index without one.
+    """Return whether the values of a first line are the header that pandas writes for columns
+    without names behind an index without a name: "", "0", "1" and so on.
     """
     return len(first) > 2 and first == ["", *map(str, range(len(first) - 1))]
 
 
 def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bool) -> bool:
-    """Whether a first line of integers could be names: 0, 1, 2, ... as pandas numbers columns,
-    other runs, or years.
+    """Return whether the first of some rows, if it holds integers, could be names: 0, 1, 2, ... as
+    pandas numbers columns, other runs of integers, or years.
 
-    An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it
-    where comments stand above, as no program writes them over a header, or where the next line has
-    one of the two vertices and no line below is the same edge. Another run, and years, are an edge
-    if one of the two vertices occurs below, unless the column of the weights holds fractions
+    An edge of 0 and 1 begins many lists of SNAP text. There "0 1" is taken for an edge where
+    comments stand above, as no program writes them over a header, or where the next line has one of
+    the two vertices and no line below is the same edge. Another run, and years, are an edge if one
+    of the two vertices occurs below, unless the third column, that of the weights, holds fractions
     everywhere else.
     """
     first, *below = [[value.strip() for value in row] for row in rows]
@@ -96,22 +97,26 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
 
 
 def _is_count(value: str) -> bool:
-    """Whether a value is an integer of 0 or more that int64 holds."""
+    """Return whether a value is an integer of 0 or more as a program writes it, of int64."""
     return len(value) <= 18 and value.isdecimal() and is_plain_integer(value)
 
 
 def _are_years(numbers: list[int]) -> bool:
-    """Whether numbers are different years in ascending order."""
+    """Return whether numbers are different years in ascending order."""
     return numbers[0] >= _YEARS[0] and numbers[-1] <= _YEARS[1] and numbers == sorted(set(numbers))
 
 
 def _share_vertex(row: list[str], other: list[str]) -> bool:
-    """Whether two rows have an end in common."""
+    """Return whether two rows, whose first two values are the ends of an edge, have an end in
+    common.
+    """
     return not set(row[:2]).isdisjoint(other[:2])
 
 
 def has_words_over_numbers(rows: list[list[str]]) -> bool:
-    """Whether a column has a word in the first row and nothing but numbers below."""
+    """Return whether a column has a word in the first row and nothing but numbers below. Signs of a
+    missing number, such as "NaN", are no words.
+    """
     first, *below = rows
     for place, value in enumerate(first):
         column = [row[place] for row in below if place < len(row)]
@@ -133,11 +138,12 @@ def layout_of_rows(
     header: bool,
     id_type: str,
 ) -> TextLayout:
-    """Return the layout of a file by its first rows, of which the first holds the names if there is
-    a ``header``.
+    """Return the layout of a file by its first rows, as lists of values.
 
-    EdgeListError if the first row is shorter than the others, and may count vertices and edges;
-    NoRowsError if there are no rows.
+    With ``header`` the first row holds the ``names`` of the columns, else these are positions.
+    ``id_type`` is the type of the ids, or "auto" if the first row of data tells it. EdgeListError
+    if the first row is shorter than the others, and may count vertices and edges; NoRowsError if
+    there are no rows of data.
     """
     data = rows[1:] if header else rows
     widths = [len(row) for row in rows]
@@ -148,7 +154,7 @@ def layout_of_rows(
             f"has {widths[1]}; if it counts vertices and edges, delete it"
         )
 
-    # The columns. Numbers name nothing.
+    # The columns. If all names are numbers, they are taken for positions.
     if header and not all(map(is_number, names)):
         positions = 0
     else:
@@ -168,6 +174,7 @@ def layout_of_rows(
 
     if id_type == "auto":
         id_type = detect_id_type(file, columns, names, data[0])
+    # The reader looks whether this row could count vertices and edges, once it knows all rows.
     first: tuple[str, ...] = ()
     if options.header == "auto" and not header:
         first = tuple(value.strip() for value in data[0])

@@ -19,13 +19,14 @@ from ..runtime.regular_files import open_regular
 
 METADATA = ".metadata.json"  # ending of the metadata of a table of Iceberg
 _HEAD = 1 << 16  # bytes of metadata in which the first keys stand
-_EXTRA = how_to_install("tables")
+_EXTRA = how_to_install("tables")  # the command that installs the readers of such tables
 # Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may
 # be.
 _NO_DATA = re.compile(
     r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$"
 )
-# Objects by which a listing of a store shows the root of a table.
+# URLs of objects by which a listing of a store shows the root of a table, which is the first group;
+# the second is a key of ``formats`` in ``tables_in_listing``.
 _MARKS = re.compile(
     r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+"
 )
@@ -37,35 +38,31 @@ class Folder(Protocol):
     path: str  # on that file system, or the URL
 
     def has(self, name: str) -> bool:
-        """Whether there is a file or folder of this name."""
+        """Return whether there is a file or folder of this name, which may have slashes."""
 
     def names(self, below: str) -> list[str]:
-        """Return the names in a folder below, sorted; ``[]`` if there is none."""
+        """Return the names in the folder ``below`` of this one, sorted; ``[]`` if there is none."""
 
     def head(self, name: str) -> bytes:
-        """Return the beginning of a file."""
+        """Return the first ``_HEAD`` bytes of a file, or all if it has fewer."""
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """A format of tables whose live files a log names.
+    """A format of tables whose live files a log names."""
 
-    ``name`` is its key in ``LOG_FORMATS``, and ``title`` what errors call it. ``is_in`` says
-    whether a folder is the root of such a table. ``advice``: how to get its rows.
-    """
-
-    name: str
-    title: str
-    is_in: Callable[[Folder], bool]
-    advice: str
+    name: str  # its key in ``LOG_FORMATS``
+    title: str  # what errors call it
+    is_in: Callable[[Folder], bool]  # returns whether a folder is the root of such a table
+    advice: str  # how to get the rows of a table, for errors
 
 
 def metadata_in(folder: Folder) -> tuple[str, list[str]]:
-    """Return the folder with the metadata of a table of Iceberg and their names; ``[]`` if the
-    folder is none.
+    """Return the name of the folder with the metadata of a table of Iceberg, and the names of its
+    files of metadata, sorted; ``""`` and ``[]`` if ``folder`` is no such table.
 
-    It is the table's own, or the one that ``finish --table iceberg`` puts beside the parts of a
-    run.
+    The folder is ``metadata`` of the table, or the one that ``finish --table iceberg`` puts beside
+    the parts of a run.
     """
     for below in ("metadata", "_iceberg/metadata"):
         if folder.has(below):
@@ -79,7 +76,9 @@ def metadata_in(folder: Folder) -> tuple[str, list[str]]:
 
 
 def _advise_spark(name: str) -> str:
-    """Say how Spark writes the rows of a table as plain files."""
+    """Return the advice how Spark writes the rows of a table as plain files; ``name`` is what Spark
+    calls the format.
+    """
     return (
         "write its rows as plain Parquet with Spark: "
         f"spark.read.format({name!r}).load(FOLDER).write.parquet(NEW)"
@@ -130,20 +129,23 @@ def log_format_in(folder: Folder) -> LogFormat | None:
 class LogFinder:
     """Finds the tables that files and folders of one file system are in; looks at each folder once.
 
-    ``folder_at`` opens the folder at a path. ``_known`` maps paths of folders to the format of the
-    table that each is the root of, None for a plain folder.
+    ``folder_at`` returns the folder at a path.
     """
 
     def __init__(self, folder_at: Callable[[str], Folder]):
         self._folder_at = folder_at
+        # by the paths of folders, the format of the table that each is the root of; None for a
+        # plain folder
         self._known: dict[str, LogFormat | None] = {}
 
     def log_above(self, path: str) -> tuple[str, LogFormat] | None:
-        """Return the innermost folder above a file that is the root of a table, and its format.
+        """Return the path of the innermost folder above a file that is the root of a table, and the
+        format of that table; None if there is no such folder.
 
         For a folder the path ends in a slash, and the folder itself may be the root.
         """
         folder = path.rpartition("/")[0]
+        # Up to the root of the file system, or the "s3:/" of a URL.
         while folder and not folder.endswith(("/", ":")):
             if folder not in self._known:
                 self._known[folder] = log_format_in(self._folder_at(folder))
@@ -154,8 +156,8 @@ class LogFinder:
         return None
 
     def refuse_inside(self, path: str, name: str) -> None:
-        """Raise InputError for a file, or a folder with a slash, inside a table; ``name`` is what
-        it was called.
+        """Raise InputError if a file is inside a table with a log; ``name`` is what the error calls
+        it. For a folder the path ends in a slash.
         """
         table = self.log_above(path) if may_be_data(path) else None
         if table is not None:
@@ -164,7 +166,7 @@ class LogFinder:
 
 
 def inside_error(name: str, root: str, form: LogFormat) -> InputError:
-    """Return the error for a file or folder inside a table."""
+    """Return the error for a file or folder, called ``name``, inside the table at ``root``."""
     return InputError(
         f"{name}: it is inside {root}, a table of {form.title}, whose log says which files and rows are live; "
         "give that folder"
@@ -172,7 +174,9 @@ def inside_error(name: str, root: str, form: LogFormat) -> InputError:
 
 
 def unread_error(name: str, form: LogFormat, where: str = "") -> InputError:
-    """Return the error for a table that is not read here."""
+    """Return the error for a table, called ``name``, that is not read here; ``where`` says from
+    which place it is not read, such as " from an object store", or nothing.
+    """
     return InputError(
         f"{name}: it is a table of {form.title}, whose log says which files and rows are live, and is not read{where}; "
         f"{form.advice}"
@@ -180,18 +184,18 @@ def unread_error(name: str, form: LogFormat, where: str = "") -> InputError:
 
 
 def may_be_data(path: str) -> bool:
-    """Whether a file could be one of a table: those are Parquet, or have no ending that tells
-    something else.
+    """Return whether a file could belong to a table with a log, by its ending: Parquet, ORC or
+    Avro, or any ending but those of text, Arrow and other edge lists.
     """
     return _NO_DATA.search(path.lower()) is None
 
 
 def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
     """Raise InputError for a table with a log, or a file inside one, where one plain file of
-    ``what`` is wanted.
+    ``what``, such as "sources", is wanted.
 
-    In an object store it takes several requests. So readers ask only of what is Parquet, or cannot
-    be read: text is no part of a table.
+    In an object store this takes several requests. So readers call it only for a file that is
+    Parquet, or cannot be read: text is no part of a table.
     """
     text = os.fspath(path)
     if URL.match(text):
@@ -210,7 +214,7 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
     if table is None:
         return
     root, form = table
-    place = "" if name == f"{root}/" else f"inside {root}, "
+    place = "" if name == f"{root}/" else f"inside {root}, "  # "": it is the table itself
     raise InputError(
         f"{text}: it is {place}a table of {form.title}, whose log says which files and rows are live; the {what} are "
         f"read from one plain file: write its live rows to a Parquet file of their own ({form.advice})"
@@ -220,7 +224,8 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
 def refuse_unread_table(
     path: str | os.PathLike[str], what: str, error: OSError | ValueError
 ) -> None:
-    """Raise InputError if a file that could not be read is a table with a log, or inside one.
+    """Raise InputError if a file of ``what``, such as "sources", that could not be read is a table
+    with a log, or inside one.
 
     ``error`` is that of reading it. A store that did not answer is not asked again.
     """
@@ -230,7 +235,9 @@ def refuse_unread_table(
 
 
 def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:
-    """Return the roots of the tables that a listing of objects shows, and their formats."""
+    """Return the URLs of the roots of the tables that a listing of objects shows, sorted, and the
+    format of each. ``urls`` are those of the objects.
+    """
     formats = {
         "_delta_log": "delta",
         "metadata": "iceberg",
@@ -247,7 +254,7 @@ def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:
 
 
 class LocalFolder:
-    """A folder of this host."""
+    """A folder of this host; its methods are those of ``Folder``."""
 
     def __init__(self, path: str):
         self.path = path
@@ -267,7 +274,7 @@ class LocalFolder:
 
 
 class OtherFolder:
-    """A folder of a file system of fsspec."""
+    """A folder of a file system of fsspec; its methods are those of ``Folder``."""
 
     def __init__(self, filesystem: Any, path: str):
         self._filesystem = filesystem
@@ -288,14 +295,14 @@ class OtherFolder:
 
 
 class StoredFolder:
-    """The objects below a URL of an object store."""
+    """The objects below a URL of an object store; its methods are those of ``Folder``."""
 
     def __init__(self, path: str):
         self.path = path
-        self._store: Any = None
+        self._store: Any = None  # opened when it is first used
 
     def _objects(self, name: str) -> Iterator[Any]:
-        """Yield the objects of this name, and those in a folder of it."""
+        """Yield the object of this name, if there is one, and those in a folder of this name."""
         self._store = self._store or open_store(self.path)
         return listed(self._store, self.path, name)
 

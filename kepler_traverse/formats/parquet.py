@@ -22,14 +22,15 @@ from .sizes import require_parquet, value_type
 # almost all of the latter is its import. The bound is where the first, extrapolated, meets the
 # second.
 _ROWS_FOR_CUDF = 60_000_000
-# rows, and bytes of a column, in memory where columns are put into files
+# rows, and bytes of the pages of a column, that are in memory at a time where columns are put into
+# files
 _ROWS_AT_ONCE = 1 << 14
 _PAGES_AT_ONCE = 1 << 20
 
 
 def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are
-    many.
+    """Return the edges of Parquet files. If the device is a GPU, cuDF reads them there where ids
+    and weights are plain numbers and rows are many.
     """
     # Strings, filters, directions and weights that close an edge are left to the reader of the
     # host.
@@ -41,8 +42,8 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def rows_in(file: DataFile) -> tuple[int, bool]:
-    """Return the rows of a file, by its footer, and whether it holds text; raises EdgeListError if
-    it is damaged.
+    """Return the number of rows of a file, by its footer, and whether one of its columns holds
+    text; raises EdgeListError if the file is damaged.
     """
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
@@ -52,7 +53,8 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Read one file, batch by batch if columns are put into files; NoRowsError if it has no row.
+    """Return the edges of one file; NoRowsError if it has no row. With ``options.scratch`` it is
+    read batch by batch, and columns are put into files.
 
     A file without rows may lack columns. Then the error says that it is empty, and not which column
     is missing, since other files may have the edges.
@@ -96,14 +98,18 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
-    """Refuse what does not begin as a Parquet file does: readers go by the end alone."""
+    """Raise EdgeListError for a file that does not begin as a Parquet file does; leave ``source``
+    at its beginning. Readers of Parquet go by the end of a file alone.
+    """
     if source.read(4) != b"PAR1":
         raise EdgeListError(f"{file}: it does not begin as a Parquet file does; it may be damaged")
     source.seek(0)
 
 
 def _choose_columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> EdgeColumns:
-    """Choose columns and refuse ids of a wrong type before anything is read."""
+    """Return the columns of the edges of a file; EdgeListError for ids or weights of a wrong type,
+    before any value is read.
+    """
     columns = typed_columns(schema, options, file)
     for role, name in columns.roles.items():
         if name in file.partition_names:
@@ -118,8 +124,8 @@ def _choose_columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions
 
 
 def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None:
-    """Read with cuDF; None when the columns are not plainly numbers, or the rows few, so that the
-    host reader decides.
+    """Return the edges of files that cuDF reads; None if the columns are not plain numbers, or the
+    rows few, so that the reader of the host decides.
 
     Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one
     file lacks.
@@ -160,19 +166,19 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 
 
 class _Head(NamedTuple):
-    """What the footer of a file says."""
+    """What the footer of a Parquet file says."""
 
     n_rows: int  # at least 1
     columns: EdgeColumns  # those that are read
     schema: pyarrow.Schema  # of all columns
 
     def get_types(self, columns: EdgeColumns) -> dict[str, Any]:
-        """Return the types that some columns have in this file, by role."""
+        """Return the types of Arrow that ``columns`` have in this file, by role."""
         return {role: self.schema.field(name).type for role, name in columns.roles.items()}
 
 
 def _read_head(file: DataFile, options: ReadOptions) -> _Head | None:
-    """Read the footer of a file and choose its columns; None if it has no rows."""
+    """Return what the footer of a file says, with its columns of edges; None without rows."""
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         with pyarrow.parquet.ParquetFile(source) as parquet:
@@ -183,7 +189,11 @@ def _read_head(file: DataFile, options: ReadOptions) -> _Head | None:
 
 
 def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> Any:
-    """Read groups of files of one schema each, and join them; None if a value is null."""
+    """Return the columns ``names`` of files as one frame of cuDF, one file below another; None if a
+    value is null.
+
+    ``cudf`` is the module. Files of a group have the same types, and are read in one call.
+    """
     frames = [_frame(cudf, group, names) for group in groups]
     if any(frame[name].isnull().any() for frame in frames for name in names):
         return None
@@ -193,8 +203,10 @@ def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> A
 
 
 def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOptions) -> bool:
-    """Whether all files hold integer ids of the type asked for and number weights, and joining them
-    loses nothing; ``types_of_files`` are the types of the columns by role.
+    """Return whether all files hold ids of the integer type that is asked for, and weights that are
+    numbers, and whether joining the files loses nothing.
+
+    ``types_of_files`` has for each file the types of Arrow of its columns, by role.
     """
     for types in types_of_files:
         for role, kind in types.items():
@@ -214,7 +226,9 @@ def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOption
 
 
 def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
-    """Return columns of files as one frame of cuDF, which opens the files that are local itself."""
+    """Return the columns ``names`` of files with the same types as one frame of cuDF. It opens
+    local files itself, by their paths; others are opened here.
+    """
     with contextlib.ExitStack() as open_files:
         sources = []
         for file in files:

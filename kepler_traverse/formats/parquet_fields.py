@@ -1,4 +1,6 @@
-"""Numbers of fields in parquet.thrift, by the struct that holds them."""
+"""Numbers of fields in parquet.thrift, the definition of Parquet's metadata, by the struct that
+holds them.
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ from .._arrays import pyarrow
 from . import parquet_fields as fields
 from .thrift import I32, STRUCT, Reader, Struct
 
+# what reading a damaged footer may raise
 MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-_MAGIC = b"PAR1"
+_MAGIC = b"PAR1"  # the bytes that a Parquet file begins and ends with
 _TAIL_BYTES = 8  # the size of the footer, and the magic
 # physical types by their numbers
 _TYPES = (
@@ -53,9 +54,9 @@ class Chunk(NamedTuple):
 
 
 def read_footer(source: Any) -> bytes:
-    """Return the bytes of the footer at the end of an open file.
+    """Return the bytes of the footer at the end of an open file, without its size and the magic.
 
-    Raises pyarrow.ArrowInvalid: it cannot be there.
+    Raises pyarrow.ArrowInvalid: the file does not end as a Parquet file does.
     """
     end = source.seek(0, os.SEEK_END) - _TAIL_BYTES
     source.seek(max(end, 0))
@@ -79,7 +80,8 @@ def read_schema(footer: bytes) -> pyarrow.Schema:
 
 
 def parse_footer(footer: bytes) -> Struct:
-    """Return all that a footer says.
+    """Return all that a footer says, as a struct: a dict from the numbers of its fields, which
+    ``parquet_fields`` names, to their types and values.
 
     Raises pyarrow.ArrowInvalid: it cannot be read.
     """
@@ -87,7 +89,8 @@ def parse_footer(footer: bytes) -> Struct:
 
 
 def read_chunks(footer: bytes, is_read: Callable[[str], bool]) -> list[list[Chunk]]:
-    """Return the columns of each row group whose names a function takes.
+    """Return a list per row group with the columns for whose names ``is_read`` is true, in the
+    order of the schema.
 
     Raises pyarrow.ArrowInvalid: the footer cannot be read, or contradicts itself.
     """
@@ -95,7 +98,10 @@ def read_chunks(footer: bytes, is_read: Callable[[str], bool]) -> list[list[Chun
 
 
 def decode_bound(raw: bytes, kind: pyarrow.DataType) -> Any:
-    """Return a bound, as Parquet writes values of a type; narrow integers take 32 bits."""
+    """Return the number or text that a bound of statistics is: ``raw`` are its bytes, as Parquet
+    writes values of the type ``kind``. ValueError if they do not fit the type.
+    """
+    # Integers of fewer bits take 32.
     if kinds.is_integer(kind):
         if len(raw) != max(kind.bit_width, 32) // 8:
             raise ValueError("a bound has another size than its type")
@@ -106,18 +112,23 @@ def decode_bound(raw: bytes, kind: pyarrow.DataType) -> Any:
 
 
 def _report_malformed(read: Callable[[], Any]) -> Any:
-    """Return what a function reads of a footer; pyarrow.ArrowInvalid for whatever error it ends in."""
+    """Return what ``read`` returns, a function that reads a footer; pyarrow.ArrowInvalid in place
+    of the errors that a damaged footer causes.
+    """
     try:
         return read()
     except MALFORMED as error:
+        # Errors of this package say what is wrong, others only where Python failed.
         why = str(error) if type(error) is ValueError else type(error).__name__
         raise pyarrow.ArrowInvalid(f"its footer cannot be read ({why})") from None
 
 
 def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[Chunk]]:
-    """Yield the columns of each row group whose names a function takes; all else is skipped."""
+    """Yield a list per row group with the columns for whose names ``is_read`` is true; all else is
+    skipped. The schema stands before the row groups.
+    """
     reader = Reader(footer)
-    leaves: list[_Leaf] = []
+    leaves: list[_Leaf] = []  # the columns of the schema, in its order
     for number, kind in reader.fields():
         if number == fields.FILE_SCHEMA:
             elements = iter(reader.value(kind).values)
@@ -131,10 +142,13 @@ def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[
 
 
 def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Iterator[Chunk]:
-    """Yield the columns of the row group that comes next; ``are_read`` says which, per column of
-    the schema.
+    """Yield the columns of the row group at which the reader is, of those for which ``are_read`` is
+    True.
+
+    ``leaves`` are the columns of the schema, and ``are_read`` has a bool for each. A row group has
+    its columns in the same order.
     """
-    n_columns = 0
+    n_columns = 0  # that were passed
     for number, kind in reader.fields():
         if number == fields.GROUP_COLUMNS:
             for struct_type in reader.structs():
@@ -159,9 +173,11 @@ class _Leaf(NamedTuple):
 
 
 def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_Leaf]:
-    """Yield the columns of an element of the schema, which is a tree in depth-first order.
+    """Yield the columns with values that lie below an element of the schema, which is a tree in
+    depth-first order.
 
-    ``below`` are the elements that follow it, and ``prefix`` the names above its children.
+    ``below`` yields the elements that follow it, of which this takes those that lie below it.
+    ``prefix`` has the names above its children, with a dot behind each.
     """
     # A field is its type and its value: [1] is the value.
     for _ in range(element[fields.N_CHILDREN][1]):
@@ -176,7 +192,8 @@ def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_
 
 
 def _chunk(metadata: Struct, leaf: _Leaf) -> Chunk:
-    """Return a column of a row group from its metadata, which must not contradict the schema.
+    """Return a column of a row group, as its metadata describe it; ValueError if these contradict
+    ``leaf``, the column of the schema.
 
     A field is its type and its value: [1] is the value.
     """
@@ -200,7 +217,9 @@ def _chunk(metadata: Struct, leaf: _Leaf) -> Chunk:
 
 
 def _get_statistic(statistics: Struct, field: int, expected: type) -> Any:
-    """Return a value of statistics, None if it is not stated; ValueError for one of another type."""
+    """Return the value of a field of statistics, None if it is not stated; ValueError if it is not
+    of the ``expected`` type.
+    """
     if field not in statistics:
         return None
     _, value = statistics[field]
@@ -209,6 +228,6 @@ def _get_statistic(statistics: Struct, field: int, expected: type) -> Any:
 
 
 def _require(holds: bool, problem: str) -> None:
-    """Raise ValueError unless a condition of a footer holds."""
+    """Raise ValueError, which says ``problem``, unless a condition of a footer ``holds``."""
     if not holds:
         raise ValueError(problem)

@@ -24,10 +24,11 @@ from .files import WEIGHTS, DataFile, Where, reading
 from .selection import row_mask, select_rows, text_column
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
-MAX_LINE_LENGTH = 1 << 20
-NO_OPTIONS = ReadOptions()
+MAX_LINE_LENGTH = 1 << 20  # bytes
+NO_OPTIONS = ReadOptions()  # all with their defaults
 SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names are detected
 
+# an integer as programs write it: 007 and +7 may be names
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 # Each way to match takes time linear in the text: no digit can be taken by two parts.
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -38,11 +39,13 @@ class TextLayout:
     """How the lines of one file are to be read."""
 
     names: tuple[str, ...]  # of all columns of the lines, in order, as the file writes them
-    columns: EdgeColumns  # those that are read, by their names without blanks
-    id_type: str  # declared, or found in the first row; never ``"auto"``
+    columns: EdgeColumns  # those of the edges, by their names without blanks
+    # one of ``ID_TYPES``, declared by an option or found in the first row; never ``"auto"``
+    id_type: str
     found: bool  # whether ``id_type`` was found rather than declared
     header: bool = False  # whether the first line holds names
-    # values of the first row where it was found to be an edge, ``()`` where that is declared
+    # Values of the first row, if it was taken for an edge and could instead count vertices and
+    # edges. ``()``: an option says whether there is a header, or the line is one.
     first: tuple[str, ...] = ()
     delimiter: str = "\t"  # between values, once the lines are cleaned
     quotes: bool = False  # whether ``"`` quotes a value
@@ -51,17 +54,22 @@ class TextLayout:
     numbered: bool = False
 
     def written(self, name: str) -> str:
-        """Return a column's name as the file writes it, which may have blanks around it."""
+        """Return the name of a column as the file writes it, which may have blanks around it;
+        ``name`` has none.
+        """
         return next(written for written in self.names if written.strip() == name)
 
 
-# returns the layout of a file; the text is the type of its ids, or ``"auto"``
+# A function that returns the layout of a file by its first lines. Its last argument is the type of
+# the ids, or ``"auto"`` if that is to be found.
 Detect = Callable[[DataFile, ReadOptions, str], TextLayout]
 
 
 def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect: Detect) -> str:
-    """Return the type of the ids of all files: the one asked for, or what the first row of the
-    first file holds.
+    """Return the type of the ids of all files, one of ``ID_TYPES`` but "auto": the one asked for,
+    or what the first row of the first file holds, of those that have rows and a clear header.
+
+    ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
     """
     if options.id_type != "auto":
         return options.id_type
@@ -73,7 +81,8 @@ def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect:
 
 @contextlib.contextmanager
 def _reading_text(file: DataFile, kind: str) -> Iterator[None]:
-    """Turn errors of reading a text into an EdgeListError that names the file, as ``reading`` does.
+    """Turn errors of reading a text in the block into an EdgeListError that names the file;
+    ``kind`` is what it calls the format.
 
     A file without a byte is a text without rows: NoRowsError, since other files may have rows.
     """
@@ -90,7 +99,7 @@ def read_texts(
     detect: Detect,
     lines: Callable[[DataFile, Any], Any],
 ) -> EdgeList:
-    """Read files of one kind of text, whose layouts are detected.
+    """Return the edges of files of one kind of text, whose layouts are detected.
 
     ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
     ``lines(file, source)`` returns the stream that pyarrow splits into rows, of the decompressed
@@ -120,7 +129,9 @@ def read_texts(
 def _is_headed_alike(
     file: DataFile, other: DataFile, options: ReadOptions, id_type: str, detect: Detect
 ) -> bool:
-    """Whether another file begins with the same line, and that holds names for sure."""
+    """Return whether another file begins with the same line as ``file``, and the rows of that other
+    file say for sure that the line holds names.
+    """
     with contextlib.suppress(EdgeListError):
         with file.open_stream() as source, other.open_stream() as other_source:
             if first_lines(file, source, 1) != first_lines(other, other_source, 1):
@@ -135,12 +146,14 @@ def read_lines(
     layout: TextLayout,
     options: ReadOptions = NO_OPTIONS,
 ) -> EdgeList:
-    """Read all rows of one file.
+    """Return the edges of one file, of all rows that a filter leaves.
 
-    ``source`` has the decompressed bytes from the start of the file. With a filter of rows in
-    ``options`` the text of all wanted columns is in memory at once. EdgeListError for a line with
-    too few or too many values, or a value that is no id or no weight.
+    ``source`` is a stream of the lines from the start of the file, decompressed and with the
+    delimiter of ``layout``. With a filter or directions in ``options`` the text of all wanted
+    columns is in memory at once. EdgeListError for a line with too few or too many values, or a
+    value that is no id or no weight.
     """
+    # By role, the columns of the edges, and what converts the text of those that are in the lines.
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     converters = {
         role: _make_converter(where, layout, options)
@@ -167,6 +180,7 @@ def read_lines(
     if n_rows == 0:
         raise no_rows(file, layout.columns)
 
+    # With a filter or directions, the rows that are left are converted only now.
     row_numbers = directions = None
     n_left = n_rows
     if selection_names:
@@ -181,6 +195,7 @@ def read_lines(
             column = table.column(name)
             if mask is not None:
                 column = column.filter(mask)
+            # so that errors have the numbers of rows in the file
             converters[role].where = replace(converters[role].where, rows=row_numbers)
             converters[role].append(column)
 
@@ -190,7 +205,8 @@ def read_lines(
             columns[role] = converters[role].column()
         else:
             columns[role] = _column_of_folder(file, where, layout, n_left)
-    # A filter may have left out the first row: its number, 0, would be the first of those left.
+    # The first row may count vertices and edges. A filter may have left it out: its number, 0,
+    # would be the first of those left.
     if layout.first and (row_numbers is None or 0 in row_numbers[:1]):
         refuse_counts(file, layout.first, n_rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
@@ -203,7 +219,9 @@ def read_lines(
 
 
 def _make_converter(where: Where, layout: TextLayout, options: ReadOptions) -> IdText | WeightText:
-    """Return what converts the text of a column, block by block."""
+    """Return the object that converts the text of a column, block by block, to weights or ids, as
+    ``where.role`` says.
+    """
     if where.role in WEIGHTS:
         return WeightText(where, options.new_chunks, options.closes)
     form = IdForm(
@@ -216,8 +234,10 @@ def _make_converter(where: Where, layout: TextLayout, options: ReadOptions) -> I
 
 
 def _open_csv(source: Any, layout: TextLayout, names: list[str]) -> Any:
-    """Open a text as blocks of rows, whose columns of some names are strings; null is an empty
-    value.
+    """Return a reader of pyarrow that yields the rows of a text in blocks, as record batches.
+
+    ``names`` are the columns that are read, as the file writes them: strings, null where a value is
+    empty.
     """
     column_names = None  # of the header
     if not layout.header:
@@ -244,8 +264,11 @@ def _open_csv(source: Any, layout: TextLayout, names: list[str]) -> Any:
 
 
 def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: int) -> Any:
-    """Return a column whose value is in the name of the file's folder."""
+    """Return a column of the edges whose value, the same in all ``n_rows`` rows, is in the name of
+    the file's folder.
+    """
     id_type = layout.id_type
+    # The type that was found in the rows need not be that of the folder's value.
     if id_type != "string" and layout.found:
         id_type = "auto"
     return edge_column(file.partition_column(where.name, n_rows), where, id_type)
@@ -254,9 +277,11 @@ def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: 
 def _select_rows(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to the text of all rows, and read the directions.
+    """Apply the filter to the text of all rows, and read the directions of those that it leaves.
 
-    Return the numbers of the rows that are left, and their directions, as ``select_rows`` has them.
+    ``table`` has the columns of strings as the file calls them. Return the int64 numbers of the
+    rows that are left, and their int8 directions; None without a filter, or without a column of
+    directions.
     """
     condition = options.row_filter
     columns = {}
@@ -268,7 +293,7 @@ def _select_rows(
         if layout.trim:
             strings = compute.utf8_ltrim(strings, " \t")
         if condition is None or name not in layout.columns.filters:
-            kind = "text"
+            kind = "text"  # a column of directions
         else:
             kind = condition.text_kind(name)
         columns[name] = text_column(strings, kind, Where(file, "where", name))
@@ -282,7 +307,7 @@ class HeaderDoubtError(EdgeListError):
 def header_doubt(
     file: DataFile, line: str, what: str = "may be a header or an edge"
 ) -> HeaderDoubtError:
-    """Return the error for a first line that could be names."""
+    """Return the error for a first line that could be names, which says ``what`` of it."""
     return HeaderDoubtError(
         f"{file}: the first line {line[:80]!r} {what}; give "
         f"{option_text('header', 'yes')} or {option_text('header', 'no')}"
@@ -290,12 +315,15 @@ def header_doubt(
 
 
 def could_count(first: tuple[str, ...], n_below: int) -> bool:
-    """Whether a first line could count vertices and edges, by the number of rows below it."""
+    """Return whether the values of a first line could count vertices and edges, ``n m``, or be
+    those of a matrix, ``n n m``, as far as the number of rows below it tells.
+    """
+    # 18 digits fit int64, and are read as int.
     if len(first) < 2 or not all(len(value) <= 18 and is_plain_integer(value) for value in first):
         return False
     n, *counts = map(int, first)
     has_form = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
-    # an undirected edge may be two rows
+    # m edges are m rows, or 2 m: an undirected edge may be two rows.
     return has_form and counts[-1] in (n_below, n_below / 2)
 
 
@@ -303,14 +331,15 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n
     n m`` of a matrix.
 
-    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices
-    are 1..n or 0..n-1. ``ends``: the two columns of ids that were read, of which the first row is
-    that line.
+    ``first`` has the values of that line. It could count them if m is the number of rows below it
+    (``n_below``), or half of that, and their vertices are 1..n or 0..n-1. ``ends``: the two columns
+    of ids that were read, of which the first row is that line.
     """
     are_integers = all(kinds.is_integer(end.type) for end in ends)
     if len(ends[0]) < 2 or not are_integers or not could_count(first, n_below):
         return
     n = int(first[0])
+    # The smallest and the largest id of the rows below the first line.
     extents = [compute.min_max(end.slice(1)).as_py() for end in ends]
     low = min(extent["min"] for extent in extents)
     high = max(extent["max"] for extent in extents)
@@ -322,10 +351,12 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
 
 
 def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
-    """Return ``"int64"`` or ``"string"``, by the ids in the first row; EdgeListError if they are
-    numbers but no integers. ``names`` are the columns of the row.
+    """Return ``"int64"`` if both ids in the first row are integers as programs write them, else
+    ``"string"``; EdgeListError if one is a number but no integer.
+
+    ``row`` has the values of the first row, and ``names`` the columns that these are of.
     """
-    values = {}
+    values = {}  # by role, the id as text
     for role in ("src", "dst"):
         name = columns.roles[role]
         if name in file.partition_names:
@@ -349,19 +380,21 @@ def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: 
 
 
 def is_plain_integer(text: str) -> bool:
-    """Whether a value is an integer as a program writes it."""
+    """Return whether a value is an integer as a program writes it: 7 and -7, but not 007 or +7."""
     return _PLAIN_INTEGER.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
-    """Whether a value is written as a number."""
+    """Return whether a value is written as a decimal number, blanks around it aside."""
     return NUMBER.fullmatch(text.strip()) is not None
 
 
 def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[str]:
-    """Return the first lines that are not blank, without their ends, at most ``count``.
+    """Return the first lines of a stream of bytes that are not blank, without their ends, at most
+    ``count``.
 
-    EdgeListError for a line without end, or text in an encoding other than UTF-8.
+    EdgeListError for a line of more than ``MAX_LINE_LENGTH`` bytes, or text in an encoding other
+    than UTF-8.
     """
     lines: list[bytes] = []
     rest = b""  # the beginning of a line whose end is not read
@@ -381,9 +414,7 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
 
 
 def line_too_long(file: DataFile) -> EdgeListError:
-    """Return the error for a line that is no edge, whatever stands in it; its end is never looked
-    for.
-    """
+    """Return the error for a line that is longer than any edge; its end is not looked for."""
     return EdgeListError(
         f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} "
         "MiB; is it an edge list, an edge a line?"
@@ -391,8 +422,8 @@ def line_too_long(file: DataFile) -> EdgeListError:
 
 
 def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
-    """Refuse UTF-16 and UTF-32, by their mark or by the zero bytes that digits and Latin letters
-    have in them.
+    """Raise EdgeListError if the first bytes of a file are UTF-16 or UTF-32, by their mark or by
+    the zero bytes that digits and Latin letters have in them.
     """
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in block[:4]:
         raise EdgeListError(
@@ -401,7 +432,8 @@ def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
 
 
 class CleanedLines(io.RawIOBase):
-    """A text whose lines are made rows of values with tabs between them, some lines at a time.
+    """A stream of a text whose lines are made rows of values with tabs between them, some lines at
+    a time.
 
     ``source`` has the decompressed bytes of ``file``. A subclass makes rows of whole lines by
     ``_clean``.
@@ -416,14 +448,16 @@ class CleanedLines(io.RawIOBase):
         self._is_start = True  # whether nothing was read yet
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return rows of whole lines."""
+        """Return the rows that whole lines are, each with an end of line; b"" if none is one."""
         raise NotImplementedError
 
     def readable(self) -> bool:
+        """Return True: ``io.BufferedReader`` asks before it reads."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with rows, as far as they are ready; return the bytes, 0 at the end."""
+        """Fill a buffer with rows that are ready; return how many bytes, 0 at the end."""
+        # Until there are rows: lines may all be comments.
         while self._at == len(self._ready):
             block = self._source.read(BLOCK_BYTES)
             if self._is_start:
@@ -456,8 +490,8 @@ class CleanedLines(io.RawIOBase):
 
 
 class BlankSeparated(CleanedLines):
-    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign
-    of ``comment``.
+    """A stream of a text with runs of blanks and tabs made one tab, without blank lines and without
+    lines that start with one of the signs in ``comment``.
     """
 
     def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):

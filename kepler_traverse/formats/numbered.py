@@ -29,11 +29,14 @@ from .text import BlankSeparated, TextLayout, first_lines, read_lines
 
 
 class _BelowHead(BlankSeparated):
-    """The lines below the first one that is no comment, the head."""
+    """A stream of the lines below the head, the first line that is no comment, with tabs between
+    values.
+    """
 
     _in_head = True  # whether the head is still to come
 
     def _clean(self, lines: bytes) -> bytes:
+        """Return whole lines with tabs between values, without comments and the head."""
         lines = super()._clean(lines)
         if self._in_head and lines:
             lines = lines.partition(b"\n")[2]
@@ -42,12 +45,14 @@ class _BelowHead(BlankSeparated):
 
 
 class _Arcs(_BelowHead):
-    """The arcs of a .gr file as ``src, dst, weight`` lines."""
+    """A stream of the arcs of a .gr file, as lines ``src, dst, weight`` with tabs between."""
 
-    _row = 0  # number of the next arc
+    _row = 0  # number of the next arc, from 0
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return whole lines without the letter of an arc; EdgeListError for one that is no arc."""
+        """Return whole lines without the letter ``a`` of an arc; EdgeListError for a line without
+        it.
+        """
         lines = super()._clean(lines)
         arcs, n_arcs = re.subn(rb"^a\t", b"", lines, flags=re.MULTILINE)
         if n_arcs != lines.count(b"\n"):
@@ -66,7 +71,11 @@ class _Arcs(_BelowHead):
 
 
 def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read one .gr file; its vertices are there also without arcs."""
+    """Return the edges of one .gr file of DIMACS. Its vertices are 1..n, those without an arc
+    included.
+
+    EdgeListError for a file that is no such graph, or has another number of arcs than it says.
+    """
     file = _only_file(files, options, "DIMACS")
     with reading(file, "DIMACS"):
         line = _first_line(file, b"c")
@@ -87,7 +96,7 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read one .mtx file: the entry in row i, column j is an edge from i to j.
+    """Return the edges of one .mtx file: the entry in row i, column j is an edge from i to j.
 
     A symmetric file gives each edge both ways, a skew-symmetric one with the negative weight
     backwards; these edges come after the entries of the file. A dense (``array``), complex or
@@ -121,7 +130,11 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFile:
-    """Return the one file of a format that numbers its vertices and has no names of columns."""
+    """Return the one file of a format that numbers its vertices and has no names of columns.
+
+    ``kind`` is what errors call the format. EdgeListError for several files, InputError for options
+    that name columns.
+    """
     if len(files) != 1:
         raise EdgeListError(
             f"{files[1]}: {kind} files number their vertices each for "
@@ -136,7 +149,9 @@ def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFi
 
 
 def _first_line(file: DataFile, comment: bytes = b"") -> str:
-    """Return the first line that is no comment, with single blanks; ``""`` if there is none."""
+    """Return the first line that is neither blank nor a comment, with single blanks; ``""`` if
+    there is none. Comments begin with one of the signs in ``comment``; without it no line is one.
+    """
     with file.open_stream() as source:
         cleaned = BlankSeparated(file, source, comment) if comment else source
         lines = first_lines(file, cleaned, 1)
@@ -146,7 +161,9 @@ def _first_line(file: DataFile, comment: bytes = b"") -> str:
 
 
 def _banner(file: DataFile) -> tuple[str, str]:
-    """Return field and symmetry, from the first line; EdgeListError for those that are not read."""
+    """Return the field and the symmetry of a matrix, such as "real" and "general", from the first
+    line of the file; EdgeListError for those that are not read. NoRowsError for an empty file.
+    """
     line = _first_line(file)
     if not line:
         raise no_rows(file)
@@ -174,7 +191,9 @@ def _banner(file: DataFile) -> tuple[str, str]:
 
 
 def _size(file: DataFile) -> tuple[int, int]:
-    """Return the numbers of vertices and entries, from the first line that is no comment."""
+    """Return the numbers of vertices and of entries, from the first line that is no comment;
+    EdgeListError if the matrix is not square, or larger than the memory could number.
+    """
     line = _first_line(file, b"%")
     size = re.fullmatch(r"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})", line)
     if size is None:
@@ -196,11 +215,12 @@ def _read_rows(
     comment: bytes,
     n_vertices: int,
 ) -> EdgeList:
-    """Read the rows below the head, whose columns are the two ends and, if ``names`` has a third
-    one, the weight.
+    """Return the edges in the rows below the head of a file, whose ids are integers.
 
-    ``lines`` is the class that makes rows of the lines, and ``comment`` what those begin with that
-    are none.
+    ``names`` are the columns of the rows: the two ends and, if there is a third one, the weight,
+    which the options may leave out. ``lines`` is the class of the stream that makes rows of the
+    lines. Lines that begin with a sign in ``comment`` are comments. ``n_vertices`` is what the head
+    says. EdgeListError if the type of the ids does not hold it, or a row is no edge.
     """
     # ``01`` is vertex 1, also where ids shall be strings then.
     if options.id_type in ("auto", "string"):
@@ -234,10 +254,11 @@ def _read_rows(
 def _check_rows(
     file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, rows: str, head: str
 ) -> EdgeList:
-    """Return the edges, with strings as ids where these are asked for.
+    """Return edges after a check against the head of their file, with strings as ids where the
+    options ask for these.
 
-    EdgeListError for another number of rows than the head says, and for ids outside 1..n. ``rows``
-    and ``head`` are what the format calls them.
+    EdgeListError for another number of rows than ``n_rows``, which the head says, and for ids
+    outside 1..n. ``rows`` and ``head`` are what the format calls its rows and its head, for errors.
     """
     table = edges.table
     n = edges.n_vertices
@@ -264,7 +285,12 @@ def _check_rows(
 
 
 def _mirror_entries(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
-    """Add the entries on the other side of the diagonal: a symmetric file lists one side alone."""
+    """Return the entries of a matrix with those on the other side of the diagonal behind them, as a
+    symmetric file lists one side alone.
+
+    ``table`` has the columns src, dst and perhaps weight. ``symmetry`` is "general", for which
+    nothing is added, "symmetric" or "skew-symmetric", for which added weights are negative.
+    """
     if symmetry == "general":
         return table
     # An entry on the diagonal is its own mirror.

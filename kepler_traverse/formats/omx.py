@@ -21,9 +21,9 @@ from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from ..runtime.regular_files import open_regular, written_whole
 
-_VERSION = b"0.2"
+_VERSION = b"0.2"  # of the format OMX
 _CHUNK = 256  # rows and columns of a chunk, at most
-_MAX_LOOKUP = 2**32
+_MAX_LOOKUP = 2**32  # zone ids below it are written as uint32
 
 
 def _h5py() -> Any:
@@ -36,7 +36,9 @@ def _h5py() -> Any:
 
 
 def check_names(names: Iterable[Any]) -> None:
-    """Raise InputError for what HDF5 cannot call a matrix or a lookup."""
+    """Raise InputError for a name that a matrix or a lookup cannot have in HDF5: what is no text,
+    empty, "." or with a slash or NUL in it.
+    """
     for name in names:
         if not isinstance(name, str) or name in ("", ".") or "/" in name or "\0" in name:
             raise InputError(
@@ -47,7 +49,12 @@ def check_names(names: Iterable[Any]) -> None:
 def write_matrices(
     path: Any, matrices: Mapping[str, np.ndarray], zones: np.ndarray, lookup: str
 ) -> None:
-    """Write square matrices, float64 of shape (n, n), and the ids of their zones."""
+    """Write square matrices, float64 of shape (n, n), and the ids of their zones to an OMX file.
+
+    ``matrices`` are by name, with NaN for a cell without a value. ``zones`` has the n ids, which
+    become the lookup that is called ``lookup``. Raises InputError without h5py, OutputError if the
+    file cannot be written.
+    """
     h5py = _h5py()
     n = zones.size
     # In memory first: HDF5 prints errors of a disk, and raises those of closing where nothing
@@ -74,7 +81,7 @@ def write_matrices(
 
 
 def _lookup_values(zones: np.ndarray) -> np.ndarray:
-    """Return ids as openmatrix has them: uint32 where they fit, else text."""
+    """Return zone ids as openmatrix has them: uint32 where all fit, else text as bytes."""
     if zones.dtype.kind in "iu" and zones.size and zones.min() >= 0 and zones.max() < _MAX_LOOKUP:
         return zones.astype(np.uint32)
     return np.array([str(zone).encode() for zone in zones.tolist()])
@@ -82,9 +89,10 @@ def _lookup_values(zones: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _opened(path: Any) -> Iterator[Any]:
-    """Yield an OMX file.
+    """Yield an OMX file, opened for reading as a ``h5py.File``.
 
-    Raises InputError: it cannot be read, or is damaged, whatever HDF5 says of it.
+    Raises InputError, also for errors of the block: the file cannot be read, or is damaged,
+    whatever HDF5 says of it.
     """
     h5py = _h5py()
     try:
@@ -95,6 +103,7 @@ def _opened(path: Any) -> Iterator[Any]:
     except KeplerError:
         raise
     except OSError as error:
+        # Only an error of the system has the name of a file; others are of HDF5.
         reason = error.strerror if error.filename else one_line(error)
         raise InputError(f"{path}: it cannot be read as OMX: {reason}") from None
     except (KeyError, RuntimeError, ValueError, TypeError, MemoryError) as error:
@@ -106,11 +115,12 @@ def _opened(path: Any) -> Iterator[Any]:
 def read_matrices(
     path: Any, names: list[str] | None, lookup: str | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Return matrices as float64, and the ids of rows and columns.
+    """Return matrices by name, float64 of one shape, and the ids of their rows and of their
+    columns.
 
-    ``names`` are those of matrices, None for all. ``lookup`` names the ids: None for the only
-    lookup of the file, or positions from 1 if it has none. InputError for a name that is not there,
-    or a choice that is not sure.
+    ``names`` are those of the matrices, None for all. ``lookup`` names the lookup with the ids:
+    None for the only one of the file, or positions from 1 if it has none. InputError for a name
+    that is not there, or a choice that is not sure.
     """
     with _opened(path) as file:
         known = list(file["data"])
@@ -126,7 +136,7 @@ def read_matrices(
         matrices = {name: _as_floats(path, name, values) for name, values in datasets.items()}
         lookups = _read_lookups(path, file)
 
-    # The ids.
+    # The ids: of a lookup, they are those of rows and columns.
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -145,7 +155,9 @@ def read_matrices(
 
 
 def _read_lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of the group ``lookup`` by name, those of one dimension."""
+    """Return the arrays of one dimension in the group ``lookup`` of a file, by name; {} if it has
+    no such group.
+    """
     group = file.get("lookup")
     if not hasattr(group, "keys"):  # no group
         return {}
@@ -159,7 +171,9 @@ def _read_lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
 
 
 def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
-    """Raise CapacityError if matrices of so many cells, as float64, take more memory than there is."""
+    """Raise CapacityError if ``n_matrices`` matrices of ``n_cells`` cells each, as float64, take
+    more memory than there is. ``path`` is the file that the error names.
+    """
     needed = 8 * n_cells * n_matrices
     available = available_memory("cpu")
     if needed > available:
@@ -170,8 +184,8 @@ def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
 
 
 def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the shape of matrices, by name; InputError if one is no matrix of numbers, or has
-    another shape than the first.
+    """Return the shape that all matrices have, rows and columns; ``datasets`` are those of HDF5 by
+    name, at least one. InputError if one is no matrix of numbers, or has another shape.
     """
     first = next(iter(datasets))
     for name, dataset in datasets.items():
@@ -187,7 +201,9 @@ def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _as_floats(path: Any, name: str, dataset: Any) -> np.ndarray:
-    """Return a matrix as float64, with NaN for its mark of cells without a value."""
+    """Return a matrix as float64, with NaN in cells without a value: those that hold the number
+    that its attribute ``NA`` has. ``path`` and ``name`` are for errors.
+    """
     values = exact_floats(f"{path}: {name!r}", np.asarray(dataset))
     # The attribute may be anything: only one number is a mark.
     missing = dataset.attrs.get("NA")
@@ -197,7 +213,9 @@ def _as_floats(path: Any, name: str, dataset: Any) -> np.ndarray:
 
 
 def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
-    """Return numbers as float64; InputError for an integer that it does not hold exactly."""
+    """Return numbers as float64; InputError, which calls them ``what``, for an integer that float64
+    may not hold exactly: beyond 2^53.
+    """
     if values.dtype.kind in "iu" and values.size:
         largest = max(int(values.max()), -int(values.min()))
         if largest > FLOAT64_EXACT:
@@ -206,9 +224,10 @@ def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
 
 
 def _ids(what: str, values: np.ndarray) -> np.ndarray:
-    """Return the ids of a lookup: int64, uint64 for numbers beyond that, or texts as objects.
+    """Return the ids in the values of a lookup: int64, unsigned for numbers beyond that, or texts
+    as objects.
 
-    InputError if one is there twice.
+    InputError, which calls the lookup ``what``, if an id is there twice.
     """
     if values.dtype.kind in "iu":
         ids = values
@@ -224,7 +243,9 @@ def _ids(what: str, values: np.ndarray) -> np.ndarray:
 
 
 def _text(what: str, value: Any) -> str:
-    """Return an id of a lookup that holds text; InputError if it is none."""
+    """Return an id of a lookup that holds text, as ``str``; InputError if it is no text. ``what``
+    is what the error calls the lookup.
+    """
     try:
         if isinstance(value, bytes):
             return value.decode()

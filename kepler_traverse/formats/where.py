@@ -27,8 +27,9 @@ from ..errors import EdgeListError, InputError, one_line, option_text
 from .columns import is_duration_type, parts_of_intervals, plain_column
 from .files import DataFile, shown
 
-MAX_LENGTH = 100_000  # characters
-MAX_DEPTH = 50  # of parentheses and "not"
+MAX_LENGTH = 100_000  # characters of a text
+MAX_DEPTH = 50  # levels of parentheses and "not" in each other
+# a token of a text, with the blanks before it; its kind is the name of the group that matches
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
@@ -50,19 +51,24 @@ _COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     ">": (operator.gt, "greater"),
     ">=": (operator.ge, "greater_equal"),
 }
-_SPELLED = {"=": "==", "<>": "!="}
+_SPELLED = {"=": "==", "<>": "!="}  # other spellings of signs
+# the sign of the same comparison with its sides exchanged
 _REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-# What may be compared with a column of dates and times; a number is one of seconds.
+# By the kind of a column of dates and times, the kinds of values that may be compared with it; a
+# number is one of seconds. Any other column is compared with values of its own kind.
 _COMPARED_WITH = {"dates": ("text",), "times of day": ("text",), "durations": ("text", "numbers")}
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # units of Arrow per second
+# a time of day such as 07:30, or a duration such as "1 day 07:30:00"
 _CLOCK = re.compile(
     r"(?P<sign>-)?(?:(?P<days>[0-9]{1,6}) days?,? )?(?P<h>[0-9]{1,6}):(?P<m>[0-5][0-9])"
     r"(?::(?P<s>[0-5][0-9](?:\.[0-9]{1,9})?))?"
 )
 
-Literal = str | int | float | bool
-Mask = Callable[[Any], Any]  # makes a chunked array of true, false and null for each row of a table
+Literal = str | int | float | bool  # a value that a column is compared with
+# A function that takes a pyarrow.Table and returns a boolean chunked array: for each row whether a
+# condition is true, or null where a value is missing.
+Mask = Callable[[Any], Any]
 
 
 class _Token(NamedTuple):
@@ -75,21 +81,23 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowFilter:
-    """A condition that each row meets or does not."""
+    """A condition on the columns of a row. Rows for which it is true are kept."""
 
-    text: str  # as it was given
+    text: str  # as it was given, or an expression of pyarrow as text
     # the columns that it is about; None if that is not known (an expression of pyarrow)
     columns: tuple[str, ...] | None
     # makes the mask of a table: true, false or null per row
     mask: Mask = field(repr=False)
-    # for each column the kinds of values that it is compared with: "text", "numbers", "booleans"
+    # for each column the kinds of values that it is compared with: "text", "numbers", "booleans";
+    # no entry for an expression
     compared: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
     def find_rows(self, table: Any, file: DataFile) -> np.ndarray:
-        """Return the numbers of the rows for which the condition is true.
+        """Return the numbers of the rows of ``table`` for which the condition is true, int64,
+        ascending.
 
-        The pyarrow.Table has the columns of the filter, under their own names. EdgeListError, with
-        the name of the file, if one is compared with what it does not hold.
+        ``table`` is a pyarrow.Table that has the columns of the filter, under their own names.
+        EdgeListError, with the name of the file, if one is compared with what it does not hold.
         """
         try:
             mask = self.mask(table)
@@ -103,8 +111,8 @@ class RowFilter:
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
     def text_kind(self, column: str) -> str:
-        """Return what the values of a column of text are compared with: text, numbers, booleans, or
-        ``""`` if unknown.
+        """Return what the values of a column are compared with: "text", "numbers" or "booleans";
+        ``""`` if that is not known, or several of these. A column of a text file is converted so.
         """
         compared = self.compared.get(column, ())
         if len(compared) == 1:
@@ -113,11 +121,13 @@ class RowFilter:
 
 
 class _WrongColumnError(Exception):
-    """A column that a filter cannot compare as it wants to."""
+    """A column cannot be compared as a filter says; ``RowFilter.find_rows`` adds the file."""
 
 
 def _mask_of_expression(expression: Any, table: Any) -> Any:
-    """Return the mask of an expression of pyarrow, which scans evaluate."""
+    """Return for each row of a table whether an expression of pyarrow is true, a boolean chunked
+    array. pyarrow evaluates expressions only as columns of a scan.
+    """
     mask = pyarrow.dataset.dataset(table).scanner(columns={"mask": expression}).to_table()["mask"]
     if mask.type != pyarrow.bool_():
         raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
@@ -125,8 +135,8 @@ def _mask_of_expression(expression: Any, table: Any) -> Any:
 
 
 def row_filter(where: Any) -> RowFilter:
-    """Return the filter of a text or of an expression of pyarrow; the InputError for a text names
-    the position.
+    """Return the filter of a text or of an expression of pyarrow; InputError for other values, and
+    for a text that is no condition, with the position in it.
     """
     if isinstance(where, str):
         return _parse(where)
@@ -153,17 +163,18 @@ def _parse(text: str) -> RowFilter:
 
 
 class _Parser:
-    """Recursive descent: or, and, not, comparison.
+    """A parser of the text of a filter by recursive descent: or, and, not, comparison.
 
-    Each method that returns a mask takes the tokens of one rule of the grammar.
+    Each method that returns a ``Mask`` takes the tokens of one rule of the grammar, and raises
+    InputError if the next tokens are none of it.
     """
 
     def __init__(self, text: str):
         self.text = text
         self.depth = 0  # of parentheses and "not" around the next token
-        self.at = 0  # the position of the next token
+        self.at = 0  # the position in ``tokens`` of the next one
         self.tokens = list(self._tokens())
-        # columns, and the kinds of values that each is compared with
+        # by the names of columns, the kinds of values that each is compared with so far
         self.compared: dict[str, set[str]] = {}
 
     def _tokens(self) -> Iterator[_Token]:
@@ -172,7 +183,7 @@ class _Parser:
         while True:
             match = _TOKEN.match(self.text, at)
             if match is None:
-                while self.text[at].isspace():
+                while self.text[at].isspace():  # blanks belong to a token
                     at += 1
                 sign = self.text[at]
                 hint = ""
@@ -188,7 +199,9 @@ class _Parser:
             at = match.end()
 
     def error(self, at: int, problem: str) -> InputError:
-        """Return the error for a position in the text, with what stands around it."""
+        """Return the error, which says ``problem``, for the character at position ``at`` of the
+        text, with what stands around it.
+        """
         begin = max(0, at - 30)
         end = at + 30
         excerpt = self.text[begin:end]
@@ -200,27 +213,28 @@ class _Parser:
 
     @property
     def next(self) -> _Token:
+        """The next token, which has not been taken yet."""
         return self.tokens[self.at]
 
     def is_next(self, *texts: str) -> bool:
-        """Whether the next token is one of some words or signs."""
+        """Return whether the next token is one of some words, in any case, or signs."""
         token = self.next
         return token.kind in ("word", "sign") and token.text.lower() in texts
 
     def take(self, *texts: str) -> bool:
-        """Pass over the next token if it is one of some words or signs; return whether it is."""
+        """Take the next token if it is one of some words or signs; return whether it is."""
         if not self.is_next(*texts):
             return False
         self.at += 1
         return True
 
     def expect(self, text: str) -> None:
-        """Pass over a word or sign; InputError if the next token is another."""
+        """Take the next token, a word or sign; InputError if it is another one."""
         if not self.take(text):
             raise self.error_at_next(f"{text!r} is missing here")
 
     def error_at_next(self, problem: str) -> InputError:
-        """Return the error for the next token."""
+        """Return the error for the next token, which says ``problem``."""
         if self.next.kind == "end":
             what = "the end"
         else:
@@ -239,19 +253,21 @@ class _Parser:
         return mask
 
     def parse_or(self) -> Mask:
+        """Take conditions with "or" between them, of which each is one of ``parse_and``."""
         parts = [self.parse_and()]
         while self.take("or"):
             parts.append(self.parse_and())
         return _combine("or_kleene", parts)
 
     def parse_and(self) -> Mask:
+        """Take conditions with "and" between them, which binds closer than "or"."""
         parts = [self.parse_not()]
         while self.take("and"):
             parts.append(self.parse_not())
         return _combine("and_kleene", parts)
 
     def parse_not(self) -> Mask:
-        """Take a comparison, a condition in parentheses, or the opposite of one."""
+        """Take a comparison, a condition in parentheses, or "not" and one of these."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(self.next.at, f"more than {MAX_DEPTH} levels of parentheses and 'not'")
@@ -266,8 +282,8 @@ class _Parser:
         return mask
 
     def parse_comparison(self) -> Mask:
-        """Take a comparison, a test for null, a list, or a column of booleans."""
-        # A value may come first: 3 < lanes.
+        """Take a comparison, a test for null or for a list, or a column of booleans."""
+        # A value may come first: 3 < lanes, which is lanes > 3.
         token = self.next
         if token.kind in ("number", "string") or self.is_next("true", "false", "null"):
             value = self.literal()
@@ -305,12 +321,16 @@ class _Parser:
         return self.compare(column, sign, self.literal())
 
     def compare(self, column: str, sign: str, *values: Literal) -> Mask:
-        """Return the mask of a comparison, and note what the column is compared with."""
+        """Return the mask of the comparison of a column with a value, or with the values of a list
+        if ``sign`` is "in"; note what the column is compared with.
+        """
         self.compared[column].update(map(_classify, values))
         return partial(_compare, column, sign, values)
 
     def sign(self) -> str | None:
-        """Take the sign of a comparison; None if the next token is none."""
+        """Take the sign of a comparison, and return it as ``_COMPARISONS`` has it; None, and
+        nothing is taken, if the next token is no such sign.
+        """
         text = _SPELLED.get(self.next.text, self.next.text)
         if self.next.kind != "sign" or text not in _COMPARISONS:
             return None
@@ -318,7 +338,7 @@ class _Parser:
         return text
 
     def column(self) -> str:
-        """Take the name of a column."""
+        """Take the name of a column, and return it without its backticks."""
         token = self.next
         if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _KEYWORDS):
             raise self.error_at_next("the name of a column is missing")
@@ -331,7 +351,7 @@ class _Parser:
         return name
 
     def values(self) -> tuple[Literal, ...]:
-        """Take a list of values of one kind, in parentheses or brackets."""
+        """Take a list of values of one kind, in parentheses or brackets, and return the values."""
         close = {"(": ")", "[": "]"}.get(self.next.text, "")
         if self.next.kind != "sign" or not close:
             raise self.error_at_next("'in' needs a list such as ('a', 'b')")
@@ -347,7 +367,7 @@ class _Parser:
         return tuple(values)
 
     def literal(self) -> Literal:
-        """Take a value."""
+        """Take a value: text in quotes, a number, true or false; return it."""
         token = self.next
         self.at += 1
         if token.kind == "string":
@@ -365,7 +385,7 @@ class _Parser:
         word = token.text.lower() if token.kind == "word" else ""
         if word in ("true", "false"):
             return word == "true"
-        self.at -= 1
+        self.at -= 1  # It is no value: the error is about this token.
         if word == "null":
             raise self.error(token.at, "nothing is equal to null; write 'is null' or 'is not null'")
         if token.kind == "word":
@@ -376,17 +396,21 @@ class _Parser:
 
 
 def _classify(value: Literal) -> str:
-    """Return the kind of a value, as ``_kind_of_column`` has it for columns."""
+    """Return the kind of a value: "text", "booleans" or "numbers", as ``_kind_of_column`` has it
+    for columns.
+    """
     if isinstance(value, str):
         return "text"
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # before numbers: Python's booleans are integers
         return "booleans"
     return "numbers"
 
 
 def _combine(function: str, parts: list[Mask]) -> Mask:
-    """Return the mask of all parts, which a function of pyarrow of two masks combines one after
-    another: ``"and_kleene"`` or ``"or_kleene"``, for which null is neither true nor false.
+    """Return the mask of several conditions.
+
+    ``function`` is the function of pyarrow that combines two masks, ``"and_kleene"`` or
+    ``"or_kleene"``, for which null is neither true nor false.
     """
 
     def combine(table: Any) -> Any:
@@ -399,15 +423,19 @@ def _combine(function: str, parts: list[Mask]) -> Mask:
 
 
 def _invert(mask: Mask) -> Mask:
+    """Return the mask of the opposite of a condition, which is null where that is."""
     return lambda table: compute.invert(mask(table))
 
 
 def _is_null(name: str, table: Any) -> Any:
+    """Return for each row of a table whether the value of the column ``name`` is missing."""
     return plain_column(table.column(name)).is_null()
 
 
 def _take_booleans(name: str, table: Any) -> Any:
-    """Return the mask that a column of booleans is."""
+    """Return for each row of a table the value of a column of booleans; null for all rows if its
+    type is null. _WrongColumnError for a column of another type.
+    """
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
     if kind not in ("booleans", "nothing"):
@@ -420,8 +448,9 @@ def _take_booleans(name: str, table: Any) -> Any:
 
 
 def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
-    """Return the mask of a comparison of a column: with the one value that follows the sign, or
-    with the values of a list, if ``sign`` is ``"in"``.
+    """Return for each row of a table whether a comparison of the column ``name`` is true: with the
+    only one of ``values``, or whether it is one of them, if ``sign`` is ``"in"``. It is null where
+    the column is.
     """
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
@@ -460,7 +489,7 @@ def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
             sign = "<=" if sign in ("<", "<=") else ">"
         value = math.floor(value)
         if not limits.min <= value <= limits.max:
-            # 0 lies on the same side of it as all integers of the type
+            # 0 lies on the same side of the value as all integers of the type.
             holds, _ = _COMPARISONS[sign]
             return _constant(column, holds(0, value))
     if not isinstance(value, pyarrow.Scalar):
@@ -470,8 +499,8 @@ def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
 
 
 def _kind_of_column(column: Any) -> str:
-    """Return what a column holds: nothing, booleans, numbers, text, durations, times of day or
-    dates.
+    """Return what a column holds: "nothing" (its type is null), "booleans", "numbers", "text",
+    "durations", "times of day" or "dates". _WrongColumnError for any other type.
     """
     kind = column.type
     if kinds.is_null(kind):
@@ -502,7 +531,8 @@ def _constant(like: Any, value: bool | None) -> Any:
 
 
 def _is_member(column: Any, values: list[Any]) -> Any:
-    """Return the mask of the rows whose value is one of some, null where the column is.
+    """Return for each row whether the value of a column is one of some values, null where it is
+    missing.
 
     Values that the type of the column does not hold are in no row.
     """
@@ -514,14 +544,16 @@ def _is_member(column: Any, values: list[Any]) -> Any:
             if value == math.floor(value) and limits.min <= value <= limits.max
         ]
     elif kinds.is_floating(column.type):
-        # pyarrow looks values up by their bits
+        # pyarrow looks values up by their bits, of which 0.0 and -0.0 have different ones.
         values += [-value for value in values if value == 0]
     is_member = compute.is_in(column, value_set=pyarrow.array(values, column.type))
     return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), is_member)
 
 
 def _exact_float(value: int | float, column: Any) -> float:
-    """Return a value that a column of floats is compared with, unless a float rounds it."""
+    """Return a value that a column of floats is compared with as float; _WrongColumnError for an
+    integer that float64 would round.
+    """
     if abs(value) > sys.float_info.max or float(value) != value:
         raise _WrongColumnError(
             f"{value} is an integer that float64 does not hold, and the column is {column.type}"
@@ -530,7 +562,9 @@ def _exact_float(value: int | float, column: Any) -> float:
 
 
 def _parse_date(text: str, column: Any, name: str) -> Any:
-    """Return a date, or a time of a date, as a scalar of a column's type."""
+    """Return a date, or a time of a date, as a scalar of the type of ``column``; _WrongColumnError,
+    which calls the column ``name``, for a text that is none.
+    """
     try:
         return pyarrow.scalar(text.strip()).cast(column.type)
     except (pyarrow.ArrowException, ValueError):
@@ -547,8 +581,11 @@ def _parse_date(text: str, column: Any, name: str) -> Any:
 
 
 def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
-    """Return a time of day, or a duration as text or in seconds, as a number of the units of a
-    column.
+    """Return a time of day, or a duration, as an exact number of units of ``column``, in which
+    ``_in_units`` returns its values.
+
+    ``value`` is a text, or a number of seconds. ``kind`` says what the column holds: "times of day"
+    or "durations". _WrongColumnError, which calls the column ``name``, for a text that is none.
     """
     per = _UNITS[getattr(column.type, "unit", "ns")]
     if not isinstance(value, str):
@@ -574,7 +611,9 @@ def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
 
 
 def _in_units(column: Any) -> Any:
-    """Return times of day and durations in their units, those of intervals in nanoseconds."""
+    """Return a column of times of day, durations or intervals as int64 numbers of the unit of its
+    type, which is nanoseconds for intervals. Nulls stay.
+    """
     if kinds.is_time32(column.type):  # which pyarrow casts to its own width alone
         return column.cast(pyarrow.int32()).cast(pyarrow.int64())
     if not kinds.is_interval(column.type):
@@ -591,7 +630,9 @@ def _in_units(column: Any) -> Any:
 
 
 def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
-    """Return the mask of a comparison of two columns, which must be of one kind."""
+    """Return for each row of a table whether the comparison of two columns is true, null where one
+    of both is. _WrongColumnError unless both are of one kind.
+    """
     column = plain_column(table.column(name))
     other = plain_column(table.column(other_name))
     kind = _kind_of_column(column)

@@ -21,15 +21,16 @@ from ..labels import VERTEX, columns_in_order, no_ids, table_of_vertices
 from ..runtime.regular_files import written_whole
 from .sizes import is_string_type
 
-GEOMETRY = "geometry"
-# Well-known binary of a point, and of a line between two.
-# The order of bytes is 1 for little-endian.
+GEOMETRY = "geometry"  # the column of geometries
+# Well-known binary (WKB) of a point, and of a line between two points: the order of bytes, 1 for
+# little-endian; the kind, 1 for a point and 2 for a line; of a line the number of points; and x and
+# y of each.
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("at", "<f8", (1, 2))])
 _LINE = np.dtype([("order", "u1"), ("kind", "<u4"), ("points", "<u4"), ("at", "<f8", (2, 2))])
 _CHUNK = 2**24  # shapes, so that their bytes fit offsets of 32 bits
-CRS84 = "OGC:CRS84"
-RATIO = 0.3  # of hulls, between following all points and the convex hull
-# of three vertices and more, of two or in a line, of one
+CRS84 = "OGC:CRS84"  # longitude and latitude of WGS 84
+RATIO = 0.3  # of hulls, between 0, which follows all points, and 1, the convex hull
+# the types of hulls: of three vertices and more, of two or in a line, of one
 HULLS = ["Polygon", "LineString", "Point"]
 
 
@@ -124,10 +125,11 @@ def write_geoparquet(
 def read_map_frame(
     frame: Any, vertices: Any, x: str = "x", y: str = "y", needed: Sequence[str] = ("vertex",)
 ) -> tuple[Any, Coordinates]:
-    """Return a frame as a table of pyarrow, and where vertices are.
+    """Return a frame as a table of pyarrow, and the coordinates of the vertices of a table.
 
-    ``needed`` are names of columns that the frame must have. InputError if a column is missing,
-    coordinates are no numbers, or a vertex occurs twice in ``vertices``.
+    ``x`` and ``y`` are the columns of ``vertices`` with coordinates, and ``needed`` names of
+    columns that the frame must have. InputError if a column is missing, coordinates are no numbers,
+    or a vertex occurs twice in ``vertices``.
     """
     check_names_of_coordinates(x, y)
     table = _to_arrow(frame, "frame")
@@ -142,8 +144,9 @@ def check_names_of_coordinates(x: str, y: str) -> None:
 
 
 def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
-    """Return where the vertices of a table are.
+    """Return the coordinates of the vertices of a table, whose columns ``x`` and ``y`` have them.
 
+    The ids are in a column ``vertex``, or another one that is called so, or in the index.
     InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice.
     """
     ids_and_columns = table_of_vertices("vertices", vertices)
@@ -158,6 +161,7 @@ def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
     if not are_of_index:
         known.insert(0, VERTEX)
     _require_columns("vertices", known, (x, y))
+    # Columns of a mapping may be Series, whose labels say in which order their rows are.
     places = columns_in_order("vertices", {VERTEX: ids, x: columns[x], y: columns[y]})
     numbers = []
     for name in (x, y):
@@ -167,16 +171,19 @@ def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
 
 
 def _require_columns(name: str, columns: Sequence[Any], needed: Sequence[str]) -> None:
-    """Raise InputError if a table lacks a column that is needed."""
+    """Raise InputError, which calls a table ``name``, if a column of ``needed`` is none of its
+    ``columns``.
+    """
     for column in needed:
         if column not in columns:
             raise InputError(f"{name} has no column {column!r}; it has {listed(columns)}")
 
 
 def ids_column(name: str, ids: Any) -> Any:
-    """Return ids as an array of pyarrow: integers of any width, or strings.
+    """Return ids as an array of pyarrow: integers of any width, or large strings.
 
-    InputError if they are something else, or one is missing; no value is converted.
+    ``ids`` are a column of any library, or a list. InputError, which calls them ``name``, if they
+    are something else, or one is missing; integers do not become strings, nor strings integers.
     """
     try:
         column = arguments.arrow(name, ids)
@@ -209,15 +216,18 @@ def ids_column(name: str, ids: Any) -> Any:
 
 
 def to_numbers(name: str, column: Any) -> np.ndarray:
-    """Return a column of coordinates as float64."""
+    """Return a column of coordinates as float64; InputError, which calls it ``name``, if it holds
+    no numbers.
+    """
     return arguments.as_array(name, column).astype(np.float64)
 
 
 def find_rows(vertices: Any, known: Any, owner: str) -> Any:
-    """Return for each of some ids its row among ``known`` ids, an int32 array of pyarrow, null
-    where it is none of them.
+    """Return for each id of ``vertices`` its position in ``known``, an int32 array of pyarrow, null
+    where it is none of the known ids.
 
-    Ids are equal or they are not: none is converted. ``owner`` has the ids, for errors.
+    Both are columns of ids. An integer is never equal to a string. ``owner`` is what errors call
+    that which has the ids of ``vertices``, such as "frame".
     """
     ids = ids_column(f"the vertices of {owner}", vertices)
     known = ids_column("vertices", known)
@@ -231,7 +241,9 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
 
 
 def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
-    """Return integers as an array of pyarrow of another type, null where that does not hold one."""
+    """Return integers as an array of pyarrow of the integer type ``kind``, null where that does not
+    hold one.
+    """
     dtype = np.dtype(kind.to_pandas_dtype())
     limits = np.iinfo(dtype)
     fits = (integers >= limits.min) & (integers <= limits.max)
@@ -239,9 +251,10 @@ def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
 
 
 class Coordinates:
-    """Where vertices are: a pyarrow array of ids, and x and y, float64 arrays of the same length.
+    """Where vertices are.
 
-    ``names`` are what the columns of x and y are called. InputError if an id is there twice.
+    ``vertices`` is a column of ids, and ``x`` and ``y`` are float64 arrays of the same length.
+    ``names`` are what errors call the columns of x and y. InputError if an id is there twice.
     """
 
     def __init__(
@@ -258,12 +271,13 @@ class Coordinates:
             raise InputError(f"vertices has vertex {repeated!r} twice; give one row per vertex")
 
     def has(self, vertices: Any) -> np.ndarray:
-        """Return a bool per id: whether it has coordinates."""
+        """Return a bool per id of the column ``vertices``: whether it has coordinates."""
         rows = find_rows(vertices, self._known, "the graph")
         return np.asarray(rows.is_valid())
 
     def look_up_known(self, vertices: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Return a bool per id: whether it has coordinates; and x and y of those that have.
+        """Return a bool per id of the column ``vertices``: whether it has coordinates; and x and y,
+        float64, of those that have, in their order.
 
         InputError if one of these is not finite.
         """
@@ -272,11 +286,13 @@ class Coordinates:
         return is_known, self.look_up(column.filter(pyarrow.array(is_known)))
 
     def points(self, vertices: Any) -> np.ndarray:
-        """Return the coordinates of a column of ids, of shape (k, 2)."""
+        """Return x and y of each id of a column of pyarrow, float64 of shape (k, 2); errors are as
+        of ``look_up``.
+        """
         return np.stack(self.look_up(vertices), axis=1)
 
     def look_up(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y of a column of ids, float64 of shape (k,) each.
+        """Return x and y of the ids of a column of pyarrow, float64 of shape (k,) each.
 
         InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if
         a vertex has none.
@@ -284,6 +300,7 @@ class Coordinates:
         rows = find_rows(vertices, self._known, "frame")
         are_integers = kinds.is_integer(vertices.type)
         are_known_integers = kinds.is_integer(self._known.type)
+        # If no id is found, the types may differ, which says more than that all are missing.
         if rows.null_count == len(rows) > 0 and are_integers != are_known_integers:
             raise InputError(
                 f"the vertices of frame are {vertices.type}, and those "
@@ -307,10 +324,14 @@ class Coordinates:
 
 
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
-    """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or
-    the line of its edge.
+    """Return a table with a column ``geometry`` besides, in well-known binary, and the type of its
+    geometries as a list: "Point" or "LineString".
+
+    The geometry of a row is the point of its ``vertex``, or the line from its ``src`` to its
+    ``dst``.
     """
     names = _columns_of_ends(table)
+    # Of shape (rows, 1 or 2, 2): x and y of each end of each row.
     points = np.stack([coordinates.points(table[name]) for name in names], axis=1)
 
     # Well-known binary, little-endian: a point is of kind 1, a line of kind 2.
@@ -334,15 +355,20 @@ def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
 
 
 def _columns_of_ends(table: Any) -> tuple[str, ...]:
-    """Return the columns of a table whose vertices a shape joins: one, or two of edges."""
+    """Return the names of the columns with the vertices of a row's shape: ``vertex``, or ``src``
+    and ``dst`` of a table of edges.
+    """
     if "vertex" in table.column_names:
         return ("vertex",)
     return ("src", "dst")
 
 
 def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
-    """Return a table with a row and a line per path of a frame of ``paths``, and their bounds.
+    """Return a table with a row per path, of a table of ``paths`` that has a row per vertex of each
+    path; and the bounds of all paths, see ``find_bounds``.
 
+    The row of a path has its line in the column ``geometry``, in well-known binary, the number of
+    its vertices in the column ``vertices``, and in the other columns what they have at its end.
     InputError if the rows do not stand in the order of the paths.
     """
     if "vertices" in table.column_names:
@@ -350,6 +376,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
             "frame has a column 'vertices', which has the number of "
             "vertices of a path here; rename it"
         )
+    # Rows of a path are numbered from 0 on, so that a 0 begins the next path.
     position = arguments.as_array("frame['position']", table["position"])
     is_begin = position == 0
     is_next = position[1:] == position[:-1] + 1
@@ -359,7 +386,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
             "paths(); sort it by path and position"
         )
     points = coordinates.points(table["vertex"]).astype("<f8")
-    first = np.flatnonzero(is_begin)
+    first = np.flatnonzero(is_begin)  # the first row of each path
     # One behind the last row of each path; without rows there is no path, so no end either.
     end = np.append(first[1:], position.size)[: first.size]
 
@@ -371,7 +398,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
 
-    of_vertices = ("position", "vertex", "edge")
+    of_vertices = ("position", "vertex", "edge")  # columns that say nothing of a path as a whole
     last = pyarrow.array(end - 1)  # the row of the path's end
     columns = {
         name: table[name].take(last) for name in table.column_names if name not in of_vertices
@@ -384,8 +411,8 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
 
 
 def find_bounds(points: np.ndarray) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of points of shape (k, 2); None if there is
-    none.
+    """Return the smallest x and y, and then the largest x and y, of points of shape (k, 2); None if
+    there is no point.
     """
     if points.size:
         return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()]
@@ -406,9 +433,11 @@ def shapely_module() -> Any:
 
 
 def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
-    """Return a table ``source, band, vertices, geometry``: a concave hull per source and band.
+    """Return a table ``source, band, vertices, geometry``: a concave hull per source and band, in
+    well-known binary, of the ``vertices`` vertices in that band and in those below it.
 
-    The table has the columns ``source, vertex, band``; the rows of a source stand together.
+    ``table`` has the columns ``source, vertex, band``, a row per vertex that a source reaches in a
+    band; the rows of a source stand together. ``ratio`` is as for ``write_geoparquet``.
     """
     shapely = shapely_module()
     points = coordinates.points(table["vertex"])
@@ -424,10 +453,11 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     points = points[order]
     firsts = np.flatnonzero(np.diff(rank, prepend=-1)).tolist()  # the first row of each source
 
-    last_rows = []  # of each hull
+    last_rows = []  # of each hull, in the new order
     hulls = []
-    counts = []
+    counts = []  # of the vertices of each hull
     for begin, end in zip(firsts, [*firsts[1:], rank.size][: len(firsts)], strict=True):
+        # One behind the last row of each band; the NaN differs from any band, so the last one ends.
         ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
         # the vertices within a cutoff are those of this band and of all before it
         for end_of_band in ends.tolist():
@@ -449,7 +479,9 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
 
 
 def bounds_of_hulls(table: Any) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of a table of hulls; None if it has no row."""
+    """Return the smallest x and y, and then the largest x and y, of a table of hulls; None if it
+    has no row.
+    """
     shapely = shapely_module()
     if not table.num_rows:
         return None
@@ -460,10 +492,11 @@ def bounds_of_hulls(table: Any) -> list[float] | None:
 def geo_metadata(
     kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[float] | None = None
 ) -> dict[str, str]:
-    """Return the metadata of a GeoParquet file whose geometry is in the column ``geometry``.
+    """Return the metadata of the schema of a GeoParquet file whose geometry is in the column
+    ``geometry``: the key "geo" with a text in JSON.
 
     ``kinds`` are the types of the geometries, ``crs`` is as ``crs_entry`` returns it, and
-    ``bounds`` are the smallest x and y, and the largest.
+    ``bounds`` are the smallest x and y, and the largest, or None if that is not known.
     """
     column: dict[str, Any] = {"encoding": "WKB", "geometry_types": list(kinds), **crs}
     if bounds is not None:
@@ -476,16 +509,18 @@ def geo_metadata(
 
 
 def _path_text(path: Any) -> str:
-    """Return the path of a file as text; InputError if it can be none."""
+    """Return the path of a file as text; InputError if ``path`` is no path."""
     if not arguments.is_path(path):
         raise InputError(f"path must be the path of a file, not {arguments.describe(path)}")
     return os.fspath(path)
 
 
 def crs_entry(crs: Any) -> dict[str, Any]:
-    """Return the coordinate reference system as entries of the metadata of a column.
+    """Return the coordinate reference system as entries of the metadata of a column: ``{}``, or the
+    key ``crs``. InputError if it is none.
 
-    The format takes longitude and latitude of WGS 84 where there is no entry.
+    ``crs`` is as for ``write_geoparquet``. The format takes longitude and latitude of WGS 84 where
+    there is no entry.
     """
     if isinstance(crs, str) and crs == CRS84:
         return {}
@@ -493,6 +528,7 @@ def crs_entry(crs: Any) -> dict[str, Any]:
         return {"crs": None}
     if isinstance(crs, Mapping):
         try:
+            # By way of JSON, so that what JSON cannot hold is refused here.
             return {"crs": json.loads(json.dumps(dict(crs), allow_nan=False))}
         except (TypeError, ValueError):
             raise InputError(
@@ -504,8 +540,8 @@ def crs_entry(crs: Any) -> dict[str, Any]:
 
 
 def _to_arrow(value: Any, name: str) -> Any:
-    """Return a frame of any library as a table of pyarrow, which is valid; ``name`` is its
-    argument.
+    """Return a data frame, a mapping of columns or a table as a table of pyarrow, whose values have
+    been validated; InputError, which calls it ``name``, for anything else.
     """
     table = None
     try:

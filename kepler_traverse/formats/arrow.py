@@ -42,6 +42,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             if any(batch.num_rows for batch in _iter_batches(batches)):
                 raise
             raise no_rows(file) from None
+        # Columns of partitions are in the names of folders, and not in the file.
         names = [name for name in columns.read_names if name not in file.partition_names]
         if options.scratch is not None:
             return edges_of_batches(
@@ -99,7 +100,7 @@ def edges_of_batches(
     no batch has a row.
     """
     collected = {role: options.new_chunks() for role in columns.roles}
-    rows = 0
+    rows = 0  # of the batches so far, which is the number of the next batch's first row
     for batch in batches:
         if batch.num_rows:
             piece = check_edges(

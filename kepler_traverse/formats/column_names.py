@@ -246,6 +246,8 @@ def _choose_ends(
         )
     if positions:
         return names[0], names[1]
+
+    # Columns with names: exactly one pair must be known.
     pairs = end_pairs(names)
     how = f"name them with {option_text('src_column')} and {option_text('dst_column')}"
     if not pairs:

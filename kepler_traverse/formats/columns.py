@@ -127,6 +127,8 @@ def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.nda
     They are read from the memory of Arrow, in whose layout an interval is 16 bytes.
     """
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    # The second buffer has the values; a slice of a longer array begins later in it. An empty chunk
+    # may have no buffer.
     chunks = [
         np.frombuffer(
             chunk.buffers()[1], layout, count=len(chunk), offset=chunk.offset * layout.itemsize
@@ -302,6 +304,7 @@ class ColumnFile:
         self._writer: Any = None  # of pyarrow; None before the first chunk, whose type it needs
 
     def __del__(self) -> None:
+        """Close the file, which has no name and is deleted by that."""
         self._file.close()
 
     def __iadd__(self, chunks: Iterable[pyarrow.Array]) -> Self:
@@ -434,6 +437,7 @@ class IdText(_TextColumn):
 
     def _describe_doubt(self, text: str) -> str:
         """Return what an error says of an id that matches ``doubtful``."""
+        # What is wrong with any id, and then what is only wrong if no type was declared.
         if "\n" in text:
             return "has an id with a line break in it; is a quote left open?"
         if "\0" in text:

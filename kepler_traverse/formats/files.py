@@ -161,6 +161,7 @@ class _Unpacked(io.RawIOBase):
         return n_bytes
 
     def close(self) -> None:
+        """Close the stream of the file, too."""
         self._stream.close()
         super().close()
 
@@ -177,6 +178,7 @@ def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[No
         if not allow_empty and file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")
         yield
+    # Errors of this package say what is wrong, and one of memory says nothing of the file.
     except (InputError, MemoryError):
         raise
     except FileNotFoundError:
@@ -184,7 +186,7 @@ def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[No
     except PermissionError:
         raise EdgeListError(f"{file}: it may not be read (permission denied)") from None
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        text = " ".join(str(error).split())
+        text = " ".join(str(error).split())  # on one line
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
             raise EdgeListError(
                 f"{file}: this is no UTF-8 text; save it as UTF-8 ({text[:200]})"

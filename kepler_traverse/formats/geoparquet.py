@@ -544,6 +544,7 @@ def _to_arrow(value: Any, name: str) -> Any:
     been validated; InputError, which calls it ``name``, for anything else.
     """
     table = None
+    # Frames of polars and cuDF have ``to_arrow``, those of pandas ``iloc``.
     try:
         if isinstance(value, pyarrow.Table):
             table = value

@@ -242,6 +242,8 @@ def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) ->
         column_types=dict.fromkeys(ids, pyarrow.string()), strings_can_be_null=True
     )
     table = _parse(path, convert)
+
+    # The table must be one that can be read without a doubt.
     for name in table.column_names:
         if table.column_names.count(name) > 1:
             raise EdgeListError(f"{path}: two columns are called {name!r}; rename one")
@@ -277,7 +279,7 @@ def _refuse_hexadecimals(path: Path, table: Any) -> None:
     integers = [field.name for field in table.schema if pyarrow.types.is_integer(field.type)]
     if not integers:
         return
-    as_texts = dict.fromkeys(integers, pyarrow.string())
+    as_texts = dict.fromkeys(integers, pyarrow.string())  # the type of each column
     convert = csv.ConvertOptions(column_types=as_texts, include_columns=integers)
     texts = _parse(path, convert)
     for name in integers:
@@ -397,7 +399,7 @@ def _minutes_per_length(folder: Path) -> float:
     table = _read_csv(config, ("long_length", "speed"))
     if len(table) != 1:
         raise InputError(f"{config}: it must have one row with long_length and speed")
-    units = []
+    units = []  # of length, and of speed, in the usual spelling
     for name in ("long_length", "speed"):
         text = str(table[name][0].as_py()).strip().lower()
         units.append(_NAMES.get(text, text))

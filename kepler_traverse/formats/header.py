@@ -83,12 +83,14 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
         return False
     numbers = [int(value) for value in first]
     is_run = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    # 0, 1, 2, ... are names, but for the first edge of many lists of SNAP text.
     if is_run and numbers[0] == 0:
         is_given_twice = first in below
         is_edge_of_snap = below_comments or (
             not is_given_twice and (not below or _share_vertex(first, below[0]))
         )
         return not (in_snap and len(numbers) == 2 and is_edge_of_snap)
+    # Years, and other runs of three numbers or more, are names unless a row below tells otherwise.
     if not below or not (_are_years(numbers) or (is_run and len(numbers) > 2)):
         return False
     is_known = any(_share_vertex(first, row) for row in below)

@@ -141,6 +141,8 @@ class IdFile:
         A line that is a vertex as it stands, with its blanks or ``#``, is that vertex. InputError
         if it could also mean a comment or another vertex. ``place`` is its position, from 0.
         """
+        # ``name``: what the line is without the blanks. The line as it stands differs from it if
+        # there are blanks or a ``#``, and may be a vertex as well.
         bare = line.strip()
         name = None if bare.startswith("#") or not bare else bare
         if line == name or not line or not is_vertex(line):
@@ -333,6 +335,7 @@ def _read_table(
     names = pyarrow.csv.open_csv(local, parse_options=parse).schema.names
 
     def read(**options: Any) -> pyarrow.Table:
+        """Return the table, by ``ConvertOptions``."""
         return pyarrow.csv.read_csv(
             local, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options)
         )

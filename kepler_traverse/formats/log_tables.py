@@ -260,15 +260,18 @@ class LocalFolder:
         self.path = path
 
     def has(self, name: str) -> bool:
+        """Return whether there is a file or folder of this name."""
         return os.path.exists(os.path.join(self.path, name))
 
     def names(self, below: str) -> list[str]:
+        """Return the names in the folder ``below`` of this one, sorted; ``[]`` if there is none."""
         try:
             return sorted(os.listdir(os.path.join(self.path, below)))
         except OSError:
             return []
 
     def head(self, name: str) -> bytes:
+        """Return the first bytes of a file."""
         with open_regular(os.path.join(self.path, name), follow=True) as file:
             return file.read(_HEAD)
 
@@ -281,9 +284,11 @@ class OtherFolder:
         self.path = path
 
     def has(self, name: str) -> bool:
+        """Return whether there is a file or folder of this name."""
         return bool(self._filesystem.exists(f"{self.path}/{name}"))
 
     def names(self, below: str) -> list[str]:
+        """Return the names in the folder ``below`` of this one, sorted; ``[]`` if there is none."""
         try:
             paths = self._filesystem.ls(f"{self.path}/{below}", detail=False)
         except OSError:
@@ -291,6 +296,7 @@ class OtherFolder:
         return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def head(self, name: str) -> bytes:
+        """Return the first bytes of a file."""
         return bytes(self._filesystem.cat_file(f"{self.path}/{name}", end=_HEAD))
 
 
@@ -307,12 +313,15 @@ class StoredFolder:
         return listed(self._store, self.path, name)
 
     def has(self, name: str) -> bool:
+        """Return whether there is an object of this name, or one in a folder of this name."""
         return next(self._objects(name), None) is not None
 
     def names(self, below: str) -> list[str]:
+        """Return the last names of the objects in the folder ``below``, sorted."""
         return sorted(stored.url.rpartition("/")[2] for stored in self._objects(below))
 
     def head(self, name: str) -> bytes:
+        """Return the first bytes of an object."""
         import obstore
 
         self._store = self._store or open_store(self.path)

@@ -55,6 +55,7 @@ class _Arcs(_BelowHead):
         """
         lines = super()._clean(lines)
         arcs, n_arcs = re.subn(rb"^a\t", b"", lines, flags=re.MULTILINE)
+        # A line without the letter was not counted: the first such line is named.
         if n_arcs != lines.count(b"\n"):
             row, line = next(
                 (i, line)
@@ -167,6 +168,7 @@ def _banner(file: DataFile) -> tuple[str, str]:
     line = _first_line(file)
     if not line:
         raise no_rows(file)
+    # Five words: %%MatrixMarket matrix coordinate FIELD SYMMETRY.
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise EdgeListError(
@@ -260,6 +262,7 @@ def _check_rows(
     EdgeListError for another number of rows than ``n_rows``, which the head says, and for ids
     outside 1..n. ``rows`` and ``head`` are what the format calls its rows and its head, for errors.
     """
+    # As many rows as the head says, and each end one of its vertices.
     table = edges.table
     n = edges.n_vertices
     if table.num_rows != n_rows:

@@ -197,7 +197,7 @@ def _chunk(metadata: Struct, leaf: _Leaf) -> Chunk:
 
     A field is its type and its value: [1] is the value.
     """
-    name = f"column {leaf.name!r:.60}"
+    name = f"column {leaf.name!r:.60}"  # for errors, cut
     _require(_TYPES[metadata[fields.TYPE][1]] == leaf.type, f"{name} has two types")
     n_values = metadata[fields.N_VALUES][1]
     n_bytes = metadata[fields.UNCOMPRESSED][1]

@@ -67,6 +67,7 @@ def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
     """
     if nbytes <= limit:
         return
+    # A table in memory, which is known by name only, has no size.
     if file.filesystem is not None:
         size = file.filesystem.size(file.path)
     else:

@@ -45,6 +45,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
     ``id_type`` is the type of the ids if it is known already, else ``"auto"``. NoRowsError for a
     file without edges, HeaderDoubtError if the first line may be names or an edge.
     """
+    # Whether comments stand above the rows, and the first rows without comments.
     with file.open_stream() as source:
         below_comments = source.read(4).removeprefix(codecs.BOM_UTF8)[:1] in (b"#", b"%")
     with file.open_stream() as source:
@@ -57,6 +58,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
             f"{file}: no blank in the first line {lines[0][:80]!r}; "
             f"{option_text('format', 'csv')} reads other delimiters"
         )
+    # Columns without names are called by their positions.
     header = _has_header(file, rows, options, below_comments)
     if header:
         names = rows[0]

@@ -305,6 +305,7 @@ def _schema_of_pandas(frame: Any) -> Any:
     """
 
     def detect_type(values: Any) -> Any:
+        """Return the type of Arrow of a column, by converting none of its values."""
         try:
             return pyarrow.array(values[:0], from_pandas=True).type
         except Exception:  # whatever the library of that type raises: such a column is no edge's
@@ -415,6 +416,7 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
 
     # A local function, so that workers get its code and need not have this library.
     def put_in_cell(part: Any) -> Any:
+        """Return a frame with one cell, which is a dict that holds a partition."""
         import pandas
 
         return pandas.DataFrame({"part": [{"frame": part}]})
@@ -574,6 +576,7 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
             f"which has shape (2, n_edges); {advice}"
         )
     _refuse_names(source, options)
+    # The first row has the tails, and the second the heads. Errors call the columns by position.
     columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
     if not len(columns["src"]):
         return _without_rows(source, options)
@@ -679,6 +682,7 @@ def _select_from_columns(
     selecting, columns = _as_arrow_columns(
         table, edges.columns, options, edges.columns.selection_names
     )
+    # Filter and directions must have a value for each row of the edges.
     require_same_lengths({"src": edge_columns["src"], **selecting})
     row_numbers, directions = select_rows(pyarrow.table(selecting), columns, options, source)
     if row_numbers is not None and isinstance(edge_columns, dict):
@@ -756,6 +760,7 @@ def as_column(role: str, value: Any) -> Any:
     there. ``role`` is what errors call it; a column of the roles of weights may hold durations,
     which become seconds. EdgeListError or InputError for nulls, mixed types, or no column.
     """
+    # A column of Dask, of Python or of another library becomes one that the functions below know.
     if arguments.is_dask(value):
         value = value.compute()
     if isinstance(value, (list, tuple)):
@@ -820,6 +825,7 @@ def as_arrow_column(name: str, value: Any) -> Any:
     else:
         value = _array_of_tensor(name, value)
     value = arguments.arrow(name, value)
+    # pyarrow raises any of these for objects of several kinds, or of none that it knows.
     try:
         return _chunked(value.get() if get_device(value) == "cuda" else value)
     except (
@@ -979,6 +985,7 @@ def _edges_of_arrays(
     require_same_lengths(columns)
     if n_vertices is not None:
         refuse_absurd_size(source, n_vertices)
+    # The smallest and the largest id of each end tell whether all are vertices.
     if n_vertices is not None and columns["src"].size:
         for role in ("src", "dst"):
             if columns[role].dtype.kind not in "iu":

@@ -108,6 +108,7 @@ def read_texts(
     id_type = find_id_type(files, options, kind, detect)
 
     def read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+        """Return the edges of one of the files."""
         with _reading_text(file, kind):
             try:
                 layout = detect(file, options, id_type)

@@ -186,7 +186,7 @@ def _put_struct(out: bytearray, fields: Struct) -> None:
         else:
             written = kind
         step = number - last
-        if 0 < step < 16:
+        if 0 < step < 16:  # fits into half a byte; else the number stands by itself
             out.append(step << 4 | written)
         else:
             out.append(written)
@@ -208,14 +208,14 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
         _put_struct(out, value)
     elif kind in (LIST, SET):
         size = len(value.values)
-        out.append(min(size, 15) << 4 | value.kind)
+        out.append(min(size, 15) << 4 | value.kind)  # 15: the size stands by itself
         if size >= 15:
             _put_varint(out, size)
         for item in value.values:
             _put(out, value.kind, item)
     elif kind == DOUBLE:
         out += value
-    else:
+    else:  # a byte, or a boolean in a list
         out.append(value)
 
 

@@ -110,6 +110,7 @@ class _LinkRows(CleanedLines):
             text = line.strip()
             if text.startswith(b"~"):
                 _check_order(self._file, self._line, line.decode("utf-8", "replace"))
+            # Lines of the header are passed over up to its last one; the rows follow.
             if self._in_header:
                 match = _HEADER.match(text.decode("utf-8", "replace"))
                 self._in_header = match is None or _header_name(match) != _END
@@ -185,7 +186,7 @@ def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
     header: dict[str, str] = {}
     for number, line in enumerate(_lines(text), 1):
         match = _HEADER.match(line)
-        if match is None:
+        if match is None:  # a blank line or a comment, or no header
             if line.strip() and not line.lstrip().startswith("~"):
                 raise _error(file, number, line, _NO_HEADER)
             continue

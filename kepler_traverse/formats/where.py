@@ -414,6 +414,7 @@ def _combine(function: str, parts: list[Mask]) -> Mask:
     """
 
     def combine(table: Any) -> Any:
+        """Return for each row of a table whether the combination of all conditions is true."""
         mask = parts[0](table)
         for part in parts[1:]:
             mask = compute.call_function(function, [mask, part(table)])
@@ -502,6 +503,7 @@ def _kind_of_column(column: Any) -> str:
     """Return what a column holds: "nothing" (its type is null), "booleans", "numbers", "text",
     "durations", "times of day" or "dates". _WrongColumnError for any other type.
     """
+    # Durations and times of day are temporal types, too, so dates come last.
     kind = column.type
     if kinds.is_null(kind):
         return "nothing"
@@ -590,6 +592,7 @@ def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
     per = _UNITS[getattr(column.type, "unit", "ns")]
     if not isinstance(value, str):
         return Fraction(value) * per
+    # A time of day has no sign and no days, and a duration has seconds.
     match = _CLOCK.fullmatch(value.strip())
     if (
         match is None

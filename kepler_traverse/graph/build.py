@@ -610,6 +610,7 @@ def _find_rows_between(
     chosen = _mark_chosen(ids, only_vertices, f"{option_text('only_vertices')} id")
     if not chosen.any():
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
+    # New numbers count the chosen vertices, so that they stay in the order of ids.
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
     is_chosen = xp.asarray(chosen)
 

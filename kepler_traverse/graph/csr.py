@@ -228,6 +228,7 @@ class Graph:
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         """Check types and shapes, as the arrays may come from a caller; their values are not read."""
+        # The report and the number of vertices come first: other checks need them.
         arguments.instance("report", self.report, BuildReport, "leave it out")
         self._check_rows_of_edges()
         self._check_closed()

@@ -72,6 +72,7 @@ class BuildRules:
         ``selection`` is passed on. Ids of files are read here, in the type of the graph's ids:
         strings with ``has_string_ids``, else integers.
         """
+        # The path of a file becomes an ``IdFile``, and that becomes its ids.
         id_rules = {name: getattr(self, name) for name in _ID_RULES}
         for name, ids in id_rules.items():
             if isinstance(ids, str | os.PathLike):
@@ -266,7 +267,7 @@ def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
         raise InputError(
             f"vertices must be integers like the ids of the edge list: {error}"
         ) from None
-    if array.size == 0:
+    if array.size == 0:  # an empty list has no integer type of its own
         return np.zeros(0, kind)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise InputError(

@@ -354,6 +354,7 @@ class VertexIds:
             return np.asarray(places.fill_null(-1)).astype(np.int64)
 
         def find(name: str) -> int:
+            """Return the position of a name in ``array``, or -1."""
             place = self._place_of_name(name)
             if place < len(self.array) and self.array[place].as_py() == name:
                 return place

@@ -190,11 +190,13 @@ def _checked_column(
     else:
         count = graph.n_edges
         what = "stored edges"
+    # One weight per row or per stored edge, in the order of these.
     if weights.size != count:
         raise EdgeListError(
             f"{name} holds {weights.size} weights for {count} {what}; give one per {per} (per={per!r})",
             column=name,
         )
+    # What is null, NaN or infinite closes, and so does what is below 0 if there are two weights.
     xp = namespace(weights)
     is_open = xp.ones(weights.size, bool) if is_null is None else xp.asarray(~is_null)
     if weights.dtype.kind == "f":

@@ -409,7 +409,7 @@ class _Ways:
                 f"{file}: node {nodes.min()} has a negative id; only ids "
                 "of the published map can be read"
             )
-        is_there = x != _NOWHERE
+        is_there = x != _NOWHERE  # per node: whether its place was found
         outside = is_there & ((np.abs(x) > _WEST) | (np.abs(y) > _SOUTH))
         if outside.any():
             first = outside.argmax()

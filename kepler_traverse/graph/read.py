@@ -271,6 +271,7 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
     """
     if options.scratch is None:
         return
+    # Options for which all rows must be in memory, and whether each is given.
     needs_rows = {
         "where": options.where is not None,
         "oneway_column": options.oneway_column is not None,

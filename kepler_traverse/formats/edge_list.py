@@ -62,6 +62,7 @@ class ReadOptions:
     may_be_empty: bool = False  # whether no row at all is fine, as there are vertices
 
     def __post_init__(self) -> None:
+        # Each option by itself.
         if self.id_type not in ID_TYPES:
             raise InputError(
                 f"{option_text('id_type')} {self.id_type!r} is none of "

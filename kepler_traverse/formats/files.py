@@ -249,14 +249,14 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
 
 def _detect_type(texts: list[str]) -> type:
     """Return int, float or str: the first type that keeps all of some values of a column as they
-    are written. 007 and -0 are strings, as integers would lose a sign of theirs.
+    are written. 007 and -0 are strings, as integers would be written in another way.
     """
     if all(
         re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63
         for text in texts
     ):
         return int
-    # As long as the float is written the same way, it is the number that was meant.
+    # Digits around a point alone: what has an exponent, or is a word such as nan, is a string.
     if all(re.fullmatch(r"-?[0-9]+\.[0-9]+", text) for text in texts):
         return float
     return str

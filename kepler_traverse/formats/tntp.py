@@ -108,6 +108,7 @@ class _LinkRows(CleanedLines):
         for line in lines.removesuffix(b"\n").split(b"\n"):
             self._line += 1
             text = line.strip()
+            # A comment may name the columns, wherever it stands.
             if text.startswith(b"~"):
                 _check_order(self._file, self._line, line.decode("utf-8", "replace"))
             # Lines of the header are passed over up to its last one; the rows follow.

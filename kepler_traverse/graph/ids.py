@@ -23,8 +23,8 @@ _COMPARED_LENGTH = 200  # characters of a name that are compared
 
 
 def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal
-    strings.
+    """Return the offsets and the UTF-8 bytes of an array of strings of pyarrow, which are the same
+    for equal strings: an integer array of shape (n + 1,) that begins with 0, and a uint8 array.
     """
     _, offsets_buffer, text_buffer = strings.buffers()
     kind = np.dtype(np.int64 if strings.type == pyarrow.large_string() else np.int32)
@@ -335,6 +335,8 @@ class VertexIds:
 
         Few are found by binary search, many by a hash table of all ids.
         """
+        # All are encoded at once, which fails if one of them is no valid Unicode. Then the others
+        # are looked up alone.
         try:
             "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain

@@ -449,7 +449,7 @@ class _Ways:
         is_joined = piece[:-1] == piece[1:]
         is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
         # ``place``: where each distinct node occurs first. ``number``: which distinct node each one
-        # is.
+        # is. ``ids``, ``count`` and ``is_junction`` have an element per distinct node.
         ids, place, number, count = np.unique(
             nodes, return_index=True, return_inverse=True, return_counts=True
         )

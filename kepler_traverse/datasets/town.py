@@ -41,9 +41,9 @@ class Town(NamedTuple):
         A row per junction: ``vertex`` (int64), ``x, y`` (float64, longitude and latitude; the town
         lies in the sea, where equator and zero meridian meet), ``jobs`` and ``residents`` (int64).
     schools : pandas.DataFrame
-        ``vertex`` and ``name``.
+        A row per school: ``vertex`` (int64, its junction) and ``name``.
     station : int
-        The junction in the middle.
+        The vertex of the junction in the middle.
     """
 
     roads: pd.DataFrame

@@ -43,13 +43,14 @@ class Chunk(NamedTuple):
     """A column of a row group, as the footer describes it."""
 
     name: str  # with dots between the names of nested columns
-    type: str  # the physical one
+    type: str  # the physical one, of ``_TYPES``
     n_values: int  # nulls included
     n_bytes: int  # of its pages without compression
     is_delta: bool  # whether an encoding is one of differences
     has_dictionary: bool  # whether its values may be codes of a dictionary, which comes first
-    n_nulls: int | None  # None: not stated, as for the bounds
-    minimum: bytes | None  # bounds of the values, as ``decode_bound`` reads them
+    n_nulls: int | None  # None: not stated
+    # bounds of the values, as ``decode_bound`` reads them; None: not stated
+    minimum: bytes | None
     maximum: bytes | None
 
 
@@ -169,7 +170,7 @@ class _Leaf(NamedTuple):
     """A column of the schema that holds values."""
 
     name: str  # with dots between the names of nested columns
-    type: str  # the physical one
+    type: str  # the physical one, of ``_TYPES``
 
 
 def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_Leaf]:

@@ -273,8 +273,9 @@ def _weights_of_rows(
 
 
 def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array]:
-    """Return one slot or two, see ``_EdgeWeights``, with ``no_edge`` in place of the edges that a
-    weight closes.
+    """Return the stored edge of each row of the edge list, from src to dst, and perhaps those from
+    dst to src: one slot or two, as ``_EdgeWeights`` defines them. ``no_edge`` stands in place of
+    the edges that a weight closes.
     """
     slots = _slots_of_rows(graph)
     # One column of weights counts for both slots.
@@ -287,7 +288,8 @@ def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array
 
 
 def _slots_of_rows(graph: Graph) -> list[Array]:
-    """Return the stored edges of each row of the edge list: one slot or two, see ``_EdgeWeights``.
+    """Return the stored edge of each row of the edge list, from src to dst, and perhaps those from
+    dst to src: one slot or two, as ``_EdgeWeights`` defines them. No weight has closed an edge yet.
 
     The graph knows its ``edge_rows``. Where it has no ``edges_of_rows``, these follow from them.
     """

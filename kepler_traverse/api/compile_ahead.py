@@ -31,6 +31,7 @@ def compile_ahead(
 
     Parameters
     ----------
+    algorithm : {"bfs", "sssp"}
     result : str
         As for ``bfs_many`` and ``sssp_many``.
     directed : bool
@@ -73,14 +74,16 @@ def compile_ahead(
     if weighted is not None:
         has_weights = arguments.flag("weighted", weighted)
 
-    # Building and surveying. A file is compiled as a whole for each set of types, so its first
-    # kernel stands for all.
+    # Building the graph and surveying it: a survey measures its degrees and its depth by a BFS, for
+    # the choice of a strategy. A file is compiled as a whole for each set of types, so its first
+    # kernel, ``ENTRIES[0]``, stands for all. Types are those of vertex numbers and of weights;
+    # kernels that read no weights are compiled with float32.
     weight_t = weights if has_weights else np.dtype(np.float32)
     requests = [
         Request(module.ENTRIES[0], np.int32, weight_t)
         for module in (csr_build, vertex_ids, graph_statistics)
     ]
-    requests.append(Request(graph_statistics.ENTRIES[0]))
+    requests.append(Request(graph_statistics.ENTRIES[0]))  # with the types for no weights
     if has_weights:
         requests.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
     requests += persistent.likely_kernels(directed, predecessors=False)  # of the survey

@@ -131,6 +131,7 @@ def paths(
         if name in RESULT_KINDS["paths"].columns:
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
 
+    # ``table`` groups the pairs by origin, so that each distinct origin is searched from once.
     ends = ends_of_pairs(targets)
     table = pair_table(*numbers_of_pairs(graph, ends.origins, ends.destinations))
     plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(
@@ -144,4 +145,5 @@ def paths(
         forms=RESULT_KINDS["paths"].reads,
     )
     columns: Any = AlongPaths(sums)
+    # The kind "paths" has a column ``source``; "source" takes it out, as ``pair`` says the same.
     return frame_of_pairs("paths", plan, table, "source", PathOptions(along=columns, edges=edges))

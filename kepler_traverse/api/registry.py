@@ -45,6 +45,7 @@ def strategies(published: bool = False) -> Any:
     plugins.refuse_failed()
     records = []
     for algorithm, registry in (("bfs", BFS), ("sssp", SSSP)):
+        # ``with_plugins`` returns two lists: the strategies for one source, and those for many.
         for sources, known in zip(("one", "many"), registry.with_plugins(), strict=True):
             records += [
                 _describe(algorithm, sources, strategy)
@@ -55,7 +56,11 @@ def strategies(published: bool = False) -> Any:
 
 
 def _describe(algorithm: str, sources: str, strategy: BaseStrategy) -> dict[str, Any]:
-    """Return the record of a strategy."""
+    """Return the record of one strategy: the value of each column of ``strategies``.
+
+    ``algorithm`` is "bfs" or "sssp", and ``sources`` is "one" or "many". ``strategy.knobs`` is a
+    dataclass whose fields are the options of the strategy, or None if it has no options.
+    """
     knobs = fields(strategy.knobs) if strategy.knobs else ()
     return {
         "algorithm": algorithm,

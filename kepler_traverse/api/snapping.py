@@ -17,10 +17,11 @@ from ..graph.closed import where_paths_begin
 from ..labels import columns_in_order, index_of_rows
 from ..search.frames import Column, columns_on_device, frame_from
 
-_COORDINATES = ("degrees", "metres")
-_COMPONENTS = ("largest", "any")
-_LONGITUDE = 360.0  # 0 to 360 and -180 to 180 are both in use
-_LATITUDE = 90.0
+_COORDINATES = ("degrees", "metres")  # values of the argument ``coordinates``
+_COMPONENTS = ("largest", "any")  # values of the argument ``component``
+# the largest absolute longitude, in degrees: 0 to 360 and -180 to 180 are both in use
+_LONGITUDE = 360.0
+_LATITUDE = 90.0  # the largest absolute latitude, in degrees
 _FARTHEST = 1e150  # the largest coordinate, so that squares are finite
 
 
@@ -94,7 +95,8 @@ def snap(
     places = _read_points(points, x, y)
     _require_places("points", (x, y), places, coordinates)
 
-    # The vertices that may be taken and have coordinates.
+    # ``numbers``: the vertices that may be taken and have coordinates. ``has_place`` is True for a
+    # candidate with coordinates, and ``candidate_places`` has x and y of these alone.
     numbers = _candidates(graph, component, around)
     vertex_places = read_coordinates(vertices, x, y)
     ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
@@ -110,6 +112,7 @@ def snap(
     numbers = numbers[has_place]
     _require_places("vertices", (x, y), candidate_places, coordinates)
 
+    # ``nearest`` has, per point, a position in ``numbers``.
     is_on_sphere = coordinates == "degrees"
     nearest, offset = nearest_points(*candidate_places, *places, on_sphere=is_on_sphere)
     is_far = None  # null where true
@@ -125,7 +128,11 @@ def snap(
 
 
 def _read_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y of points, float64 of shape (n_points,) each."""
+    """Return the coordinates of the table ``points``: float64 arrays of shape (n_points,).
+
+    ``x`` and ``y`` are the names of its columns. Whether values are finite or in range is not
+    checked here. InputError if ``points`` is no table, or lacks a column.
+    """
     columns = arguments.columns("points", points)
     if columns is None:
         raise InputError(
@@ -151,9 +158,11 @@ def _read_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
 def _require_places(
     owner: str, names: tuple[str, str], places: tuple[np.ndarray, np.ndarray], coordinates: str
 ) -> None:
-    """Raise InputError unless x and y are finite, and are what ``coordinates`` says.
+    """Raise InputError unless all coordinates are finite and in the range of their kind.
 
-    ``owner`` is the argument that has them, in columns of these names.
+    ``places`` is x and y, float64 arrays of the same length, and ``names`` are the names of their
+    columns. ``coordinates`` is "degrees" (x is a longitude and y a latitude) or "metres". ``owner``
+    is the name of the argument that holds the columns, for the message.
     """
     if coordinates == "degrees":
         limits = (_LONGITUDE, _LATITUDE)
@@ -164,12 +173,13 @@ def _require_places(
         what = ("coordinate", "coordinate")
         advice = ""
     for name, values, limit, kind in zip(names, places, limits, what, strict=True):
-        wrong = np.flatnonzero(~(np.abs(values) <= limit))
+        wrong = np.flatnonzero(~(np.abs(values) <= limit))  # NaN fails the comparison, too
         if not wrong.size:
             continue
         value = values[wrong[0]]
         if not np.isfinite(value):
             advice = "; leave such rows out"
+        # Of ``vertices`` only the rows of candidates are here, so that a position is no row.
         if owner == "points":
             where = f", row {wrong[0]}"
         else:
@@ -178,7 +188,12 @@ def _require_places(
 
 
 def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
-    """Return the numbers of the vertices that points may be snapped to, ascending."""
+    """Return the numbers of the vertices that points may be snapped to, ascending, in host memory.
+
+    ``component`` and ``around`` are the arguments of ``snap``; ``around`` is None or an id.
+    InputError if the graph has no vertices or the two arguments contradict each other.
+    UnknownVertexError if ``around`` is no vertex of the graph.
+    """
     arguments.choice("component", component, _COMPONENTS)
     if not graph.n_vertices:
         raise InputError("graph has no vertices to snap to")
@@ -192,6 +207,8 @@ def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
             raise InputError(
                 "around names a component, and component='any' takes all; leave one out"
             )
+        # A closed vertex, which ends paths but lets none through, has two vertex numbers for its
+        # id. This takes one of them per id.
         return where_paths_begin(graph)
     # Components are found on the CPU.
     return find_component(to_host(graph.offsets), to_host(graph.targets), vertex)

@@ -24,10 +24,16 @@ _UBODT_HEADER = "source;target;next_n;prev_n;next_e;distance\n"
 
 
 class RoadNetwork(NamedTuple):
-    """A network of a file.
+    """A road network that was read from a file.
 
-    ``links``: a data frame with a row per directed link. ``closed``: the vertices through which no
-    path leads, those below FIRST THRU NODE, ascending; empty where the file does not say.
+    Attributes
+    ----------
+    links : pandas.DataFrame
+        A row per directed link. ``read_network`` says which columns each format has.
+    closed : list of int
+        The ids of the vertices at which paths begin and end, but through which none leads,
+        ascending. In TNTP these are the vertices with an id below FIRST THRU NODE. Empty where the
+        file does not say.
     """
 
     links: Any
@@ -90,7 +96,7 @@ def _is_tntp(path: Any) -> bool:
 
 
 def _make_frame(columns: dict[str, Any]) -> Any:
-    """Return columns of host memory as a data frame."""
+    """Return columns, arrays in host memory by name, as a pandas data frame in this order."""
     return frame_from({name: Column(values) for name, values in columns.items()}, "cpu")
 
 
@@ -116,7 +122,8 @@ def write_omx(
     InputError
         A pair has two rows, or a column is missing. Pairs without a row are NaN.
     """
-    # The columns of the pairs, and those of the values.
+    # ``origin`` and ``destination`` are the names of the columns of the pairs, and ``names`` those
+    # of the columns of values.
     table_columns = arguments.columns("table", table)
     if table_columns is None:
         raise InputError(f"table must be a table, not {arguments.describe(table)}")
@@ -141,7 +148,8 @@ def write_omx(
         )
     omx.check_names([*names, lookup])
 
-    # A cell of the matrices per pair, by its position in a matrix as one array.
+    # ``zones`` has the ids of both ends, ascending: zone i is row i and column i of each matrix.
+    # ``cells`` has, per pair, its position in a matrix that is flattened row by row.
     origins, destinations = ends_of_one_type(
         "table",
         {origin: table_columns[origin], destination: table_columns[destination]},
@@ -159,6 +167,7 @@ def write_omx(
             f"table: the pair {zones[cell // zones.size]} to {zones[cell % zones.size]} has two rows"
         )
 
+    # A matrix per column of values; pairs without a row stay NaN.
     matrices = {}
     for name in names:
         owner = f"table, column {name!r}"
@@ -177,8 +186,12 @@ def _checked_path(path: Any) -> Path:
 
 
 def _float_values(name: str, column: Any) -> np.ndarray:
-    """Return a column of numbers as float64; null is NaN."""
-    if not hasattr(column, "isna"):
+    """Return a column of numbers as a float64 array in host memory, NaN where the column is null.
+
+    ``name`` says what the column is, for errors. InputError for an integer that float64 does not
+    hold exactly.
+    """
+    if not hasattr(column, "isna"):  # no series of pandas or cuDF, so it has no nulls of theirs
         return omx.exact_floats(name, to_host(arguments.as_array(name, column)))
     is_known = ~np.asarray(to_host(column.isna()), np.bool_)
     values = np.full(is_known.size, np.nan)
@@ -208,6 +221,8 @@ def read_omx(
     names = None if matrices is None else arguments.names("matrices", matrices)
     if lookup is not None:
         arguments.text("lookup", lookup)
+    # ``matrix_of`` has float64 matrices by name, all of one shape. ``origins`` and ``destinations``
+    # have the ids of their rows and columns.
     matrix_of, origins, destinations = omx.read_matrices(_checked_path(path), names, lookup)
     has_value = np.logical_or.reduce([~np.isnan(matrix) for matrix in matrix_of.values()])
     row, column = np.nonzero(has_value)
@@ -223,6 +238,8 @@ def read_omx(
 def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all") -> int:
     """Write the table of fast map matching (fmm): the shortest path of each pair within a bound.
 
+    The table has a row per source and other vertex that the source reaches within ``cutoff``.
+
     Parameters
     ----------
     graph : Graph
@@ -235,6 +252,7 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
     cutoff : float
         The largest distance, inclusive.
     sources : ids or "all"
+        The vertices at which the paths begin; ``"all"`` for every vertex of the graph.
 
     Returns
     -------
@@ -249,6 +267,8 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
         raise InputError("fmm knows no closed vertices; build the graph without closed=")
     if graph.edge_rows is None:
         raise InputError("graph has no numbers of edges; build it with edge_ids=True")
+    # A group of sources at a time is in memory. ``written_whole`` writes to another file, which
+    # replaces that of ``path`` when all rows are written.
     n_rows = 0
     groups = sssp_many(graph, sources, result="predecessors", cutoff=cutoff, stream=True)
     with written_whole(path) as partial, partial.open("w", encoding="ascii") as file:
@@ -262,7 +282,8 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
     """Write the rows of a group of sources to an open text file; return their number.
 
     ``group`` is a frame of ``sssp_many`` with the columns ``source``, ``vertex``, ``predecessor``
-    and ``distance``. All is computed on the host, which writes the text.
+    and ``distance``; the predecessor of a source is the source itself. All is computed on the host,
+    which writes the text. Arrays of vertices have vertex numbers, one per row of ``group``.
     """
     source = to_host(graph.to_numbers(group["source"]))
     vertex = to_host(graph.to_numbers(group["vertex"]))
@@ -270,13 +291,15 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
     distance = np.asarray(group["distance"])
     is_target = vertex != source  # the row of a source itself is not written
 
-    # The row of each predecessor, by keys of source and vertex.
+    # ``row_before`` has, per row, the row of the same source whose vertex is the predecessor. It is
+    # found by a key of source and vertex, which is unique.
     key = source * graph.n_vertices + vertex
     order = np.argsort(key, kind="stable")
     row_before = order[np.searchsorted(key[order], source * graph.n_vertices + before)]
 
-    # The row of the vertex after the source on the path, -1 until it is known. It is that of a row
-    # further back, and each step doubles how far back ``row_before`` leads.
+    # ``first_row`` has, per row, the row of the vertex after the source on the path, -1 until it is
+    # known. All rows of one path share it, so that it is taken from a row further back on the path.
+    # Each step doubles how far back ``row_before`` leads, so that few steps suffice for long paths.
     first_row = np.where(before == source, np.arange(vertex.size), -1)
     while (first_row < 0).any():
         first_row = np.where(first_row < 0, first_row[row_before], first_row)
@@ -296,9 +319,13 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
 
 
 def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return the rows in the edge list of the edges from ``tails`` to ``heads``, which are vertex
-    numbers. EdgeListError if the graph lacks one.
+    """Return, per pair of ``tails`` and ``heads``, the row in the edge list of the edge from the one
+    to the other.
+
+    ``tails`` and ``heads`` are vertex numbers, int64 arrays of the same length. EdgeListError if
+    the graph lacks one of the edges.
     """
+    # Each edge of the graph has the key tail * n + head.
     offsets = to_host(graph.offsets)
     targets = to_host(graph.targets).astype(np.int64)
     n = graph.n_vertices

@@ -26,7 +26,7 @@ from ..graph import Graph
 
 # columns that are drawn, unless the caller names one: the first that a frame has
 _FIRST = ("band", "closeness", "source", "distance")
-# columns by which rows of one vertex may differ
+# columns by which several rows of one vertex may differ
 _APART = ("rank", "group", "cutoff", "source", "target")
 _FEW = 10  # groups that colours and a legend can distinguish
 _GREY = "#c8ccd2"
@@ -38,11 +38,13 @@ _MARK: dict[str, Any] = {
     "linewidths": 1.5,
     "zorder": 4,
 }
-# where a legend covers no street
+# arguments that place a legend at the right of the axes, where it covers no street
 _BESIDE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1, 0), "frameon": False}
 _SHADES = ((0.9, 0.75), (0.55, 0.95), (0.8, 0.5))  # saturation and brightness
-_GOLDEN = 0.6180339887498949  # of the circle of hues, of which no few multiples meet
-# as lonboard reads it
+# A step in hue, as a fraction of the circle of hues: the golden ratio. Multiples of it stay far
+# apart on the circle.
+_GOLDEN = 0.6180339887498949
+# metadata of a column of geometries, by which lonboard knows their format and coordinate system
 _WKB = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": '{"crs": "OGC:CRS84"}'}
 
 
@@ -116,13 +118,15 @@ def plot(
     )
     from matplotlib.collections import LineCollection
 
+    # ``table`` is the frame as a table of pyarrow. ``places`` looks up coordinates by ids.
     scale = _Scale.checked(unit, per_unit)
     table, places = _read_table(frame, vertices, x, y)
     streets = None if graph is None else _find_streets(graph, places)
     if ax is None:
         ax = pyplot.figure(figsize=(8, 8), layout="constrained").add_subplot()
 
-    # The streets in grey, and what the frame says above them.
+    # The streets in grey, and what the frame says above them. Frames of ``paths`` have a column
+    # ``position``, the place of a vertex in its path.
     if streets is not None:
         lines = LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1)
         ax.add_collection(lines)
@@ -138,7 +142,7 @@ def plot(
     ax.autoscale_view()
     west, east = ax.get_xlim()
     south, north = ax.get_ylim()
-    aspect: Any = "equal"
+    aspect: Any = "equal"  # one unit of y is as long as one of x, as on a plane
     if west >= -180 and east <= 180 and south > -90 and north < 90:
         # A degree of longitude is shorter than one of latitude, by the cosine of the latitude.
         aspect = 1 / math.cos(math.radians((south + north) / 2))
@@ -175,6 +179,8 @@ def explore(
         "lonboard",
         f"explore() needs lonboard; install it by: {how_to_install('plot', 'lonboard')}",
     )
+    # Frames of ``paths`` have a column ``position``. Their lines get colours by turns, so that
+    # paths that cross can be told from each other.
     table, places = _read_table(frame, vertices, x, y)
     if "position" in table.column_names:
         table, _ = make_lines(table, places)
@@ -186,20 +192,24 @@ def explore(
         table, _ = make_shapes(table, places)
         options = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}
         layer = lonboard.ScatterplotLayer
+    # lonboard reads the geometries by the metadata of their column, which only a cast can add.
     geometry = pa.field(GEOMETRY, pa.binary(), metadata=_WKB)
     fields = [geometry if field.name == GEOMETRY else field for field in table.schema]
     return lonboard.Map(layer(table=table.cast(pa.schema(fields)), **options))
 
 
 class _Scale(NamedTuple):
-    """What legend and colour bar say of values."""
+    """The unit in which the legend and the colour bar show the values of a column."""
 
-    unit: str = ""  # the name of the unit; ``""``: values have none
-    per_unit: float = 1  # values of the frame that are one unit
+    unit: str = ""  # the name of the unit, such as "minutes"; ``""``: values have none
+    per_unit: float = 1  # the number in the frame that is one unit: shown is value / per_unit
 
     @classmethod
     def checked(cls, unit: str, per_unit: float) -> _Scale:
-        """Return the scale of two arguments of ``plot``; InputError if they are none."""
+        """Return the scale of the arguments ``unit`` and ``per_unit`` of ``plot``.
+
+        InputError if the one is no text, or the other no finite number above 0.
+        """
         arguments.text("unit", unit)
         arguments.real("per_unit", per_unit)
         if not 0 < per_unit < math.inf:
@@ -207,7 +217,7 @@ class _Scale(NamedTuple):
         return cls(unit, float(per_unit))
 
     def label(self, column: str) -> str:
-        """Return what a legend or a colour bar says of a column."""
+        """Return the title of a legend or a colour bar: the name of a column, and the unit."""
         if self.unit:
             return f"{column} ({self.unit})"
         return column
@@ -223,41 +233,51 @@ _AS_IT_IS = _Scale()
 
 
 class _Streets(NamedTuple):
-    """Edges between vertices with coordinates: their ends as vertices and as lines."""
+    """The edges of a graph whose two ends both have coordinates."""
 
-    src: pa.Array  # ids, as ``dst``
-    dst: pa.Array
-    lines: np.ndarray  # float64 of shape (n_edges, 2, 2): x and y of both ends
+    src: pa.Array  # the id of the vertex where each edge begins, of shape (n_edges,)
+    dst: pa.Array  # the id of the vertex where it ends, of the same shape
+    # float64 of shape (n_edges, 2, 2): ``lines[i, 0]`` is x and y of ``src[i]``, and
+    # ``lines[i, 1]`` that of ``dst[i]``
+    lines: np.ndarray
 
 
 class _Colours(NamedTuple):
-    """Colours of the values of a column: of numbers on a scale, or of groups."""
+    """The colour of each of the n rows of a column.
 
-    values: np.ndarray  # float64 of shape (n,): numbers, in the unit; of groups, their ranks
-    rgba: np.ndarray  # float64 array of shape (n, 4)
-    names: list[str]  # of groups, in the order of the legend; empty if there are many
-    palette: np.ndarray  # float64 array of shape (n_groups, 4): the color of each group
-    # matplotlib's scale of numbers, and its colours: both None of groups
-    norm: Any = None
-    cmap: Any = None
+    A column of numbers, such as distances, is coloured on a continuous scale. The distinct values
+    of any other column are groups, such as sources or bands, with one colour each.
+    """
+
+    # float64 of shape (n,): the numbers, in the unit of the scale; of groups, the position of the
+    # row's group among all groups in ascending order
+    values: np.ndarray
+    rgba: np.ndarray  # float64 of shape (n, 4): red, green, blue and opacity of each row, 0 to 1
+    names: list[str]  # of groups, in ascending order; empty of numbers, or if there are many groups
+    palette: np.ndarray  # float64 of shape (n_groups, 4): the colour per group; empty of numbers
+    norm: Any = None  # matplotlib's map of numbers to 0 to 1; None of groups
+    cmap: Any = None  # matplotlib's map of 0 to 1 to colours; None of groups
 
     @classmethod
     def of_column(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
-        """Return the colours of a column of pyarrow. Its name tells bands and sources, which are
-        groups although they are numbers.
+        """Return the colours of a column of pyarrow.
+
+        ``name`` is that of the column. "source" and, if there are few, "band" are groups although
+        they are numbers. ``scale`` converts numbers to the unit that is shown.
         """
         colormaps = _import_module(
             "matplotlib", f"pictures need matplotlib: {how_to_install('plot')}"
         ).colormaps
         from matplotlib.colors import Normalize
 
-        if hasattr(column, "combine_chunks"):
+        if hasattr(column, "combine_chunks"):  # a column of a table is in chunks, an array is not
             column = column.combine_chunks()
         is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         groups = pc.unique(column).sort()
         is_band = name == "band"
         if is_number and name != "source" and (not is_band or len(groups) > _FEW):
             values = scale.convert(column.to_numpy(zero_copy_only=False).astype(np.float64))
+            # NaN and infinity would leave the scale without ends.
             finite = values[np.isfinite(values)]
             if finite.size:
                 norm = Normalize(finite.min(), finite.max())
@@ -268,7 +288,7 @@ class _Colours(NamedTuple):
 
         # Groups: a colour each, and a name if there are few.
         ranks = np.asarray(pc.index_in(column, value_set=groups)).astype(np.int64)
-        if is_band:
+        if is_band:  # bands have an order, so their colours ascend, without the brightest yellow
             palette = colormaps["viridis"](np.linspace(0.0, 0.9, len(groups)))
         else:
             palette = _palette(len(groups))
@@ -287,7 +307,7 @@ class _Colours(NamedTuple):
 
 
 def _palette(n: int) -> np.ndarray:
-    """Return n colours that differ, as a float64 array of shape (n, 4)."""
+    """Return n colours that differ: float64 of shape (n, 4), red, green, blue and opacity 1."""
     from matplotlib import colormaps
     from matplotlib.colors import hsv_to_rgb
 
@@ -303,14 +323,16 @@ def _palette(n: int) -> np.ndarray:
 
 
 def _format_number(number: Any) -> str:
-    """Return a number of a legend; what is whole without a fraction."""
+    """Return a number as text for a legend; whole floats without ``.0``."""
     if isinstance(number, float):
         return f"{number:.10g}"
     return str(number)
 
 
 def _import_module(name: str, advice: str) -> Any:
-    """Return a module; InputError, which says how to install it, if it is missing."""
+    """Return a module by its name. If it is missing, raise InputError with the message ``advice``,
+    which says how to install it.
+    """
     from importlib import import_module
 
     try:
@@ -320,14 +342,17 @@ def _import_module(name: str, advice: str) -> Any:
 
 
 def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
-    """Return a frame as a table of pyarrow, and the coordinates.
+    """Return a frame as a table of pyarrow, and the coordinates of the vertices.
 
-    A frame with a row per edge keeps its columns. Any other table has a column ``vertex``. It has
-    each vertex once, or the vertices of paths one after the other. If a frame has no such column
-    but a row per source, its column ``source`` becomes ``vertex``.
+    The arguments are those of ``plot``. ``Coordinates`` looks up x and y by ids. A frame with a row
+    per edge keeps its columns. Any other table has a column ``vertex``. It has each vertex once, or
+    the vertices of paths one after the other. If a frame has no such column but a row per source,
+    its column ``source`` becomes ``vertex``.
     """
     if _has_edges(frame):
         return read_map_frame(frame, vertices, x, y, needed=("src", "dst"))
+    # Data frames have their names in ``columns``; a table of pyarrow has its data there, in which
+    # no name is found, and ``column_names``.
     if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
         frame = frame.rename(columns={"source": "vertex"})
     elif (
@@ -340,6 +365,8 @@ def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordin
         )
     table, places = read_map_frame(frame, vertices, x, y)
     places.look_up(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
+    # A vertex has one colour, so it must have one row, except in paths. The error shows how to
+    # select rows by the columns that separate the rows of one vertex, such as those of one source.
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         names = _columns_apart(table)
         conditions = [f"frame[{name!r}] == ..." for name in names]
@@ -353,11 +380,14 @@ def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordin
 
 
 def _columns_apart(table: Any) -> tuple[str, ...]:
-    """Return the names of the columns by which the rows of one vertex differ, as few as suffice: of
-    the k nearest, of groups, of cutoffs or of sources.
+    """Return the names of one or two columns of ``_APART`` by which rows of one vertex differ in a
+    pyarrow table: rows that agree in these columns have different vertices.
+
+    One column is preferred to two. Without such columns the result is empty.
     """
     known = [name for name in _APART if name in table.column_names]
     for names in (*((name,) for name in known), *combinations(known, 2)):
+        # As many groups as rows: no two rows agree in the vertex and in all these columns.
         distinct = table.group_by(["vertex", *names]).aggregate([])
         if distinct.num_rows == table.num_rows:
             return names
@@ -365,7 +395,9 @@ def _columns_apart(table: Any) -> tuple[str, ...]:
 
 
 def _has_edges(frame: Any) -> bool:
-    """Whether a frame has a row per edge."""
+    """Whether a frame, of any library, has a row per edge: columns ``src`` and ``dst``, and no
+    column ``vertex``.
+    """
     if isinstance(frame, pa.Table):
         names = frame.column_names
     else:
@@ -374,7 +406,12 @@ def _has_edges(frame: Any) -> bool:
 
 
 def _choose_column(table: Any, column: str | None) -> str:
-    """Return the name of the column that colours show."""
+    """Return the name of the column of a pyarrow table that colours show.
+
+    ``column`` is the caller's choice; InputError if it is not there. If it is None, the choice is
+    the first of ``_FIRST`` that the table has, or else the last column. One source alone would give
+    all rows one colour, so that ``source`` is chosen only if there are several.
+    """
     names = [name for name in table.column_names if name != "vertex"]
     if column is not None:
         arguments.text("column", column, "the name of a column of frame")
@@ -391,10 +428,14 @@ def _choose_column(table: Any, column: str | None) -> str:
 
 
 def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
-    """Return the edges of a graph whose ends have coordinates; of an undirected graph each once."""
+    """Return the edges of a graph whose ends both have coordinates in ``places``; of an undirected
+    graph each edge once. InputError if the graph has edges, and none has.
+    """
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph, not {arguments.describe(graph)}")
     graph = graph.to("cpu")  # matplotlib draws from host memory
+    # Vertex numbers of both ends of each edge. ``has_place`` is indexed by vertex numbers,
+    # ``is_drawn`` by edges.
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     dst = np.asarray(graph.targets)
     ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
@@ -419,6 +460,10 @@ def _draw_values(
 ) -> None:
     """Draw a column of values: streets in the colours of their ends, or vertices as points if
     ``streets`` is None; then a legend of groups, or a colour bar of numbers, and the sources.
+
+    ``ax`` are the axes of matplotlib to draw on. ``table`` is a pyarrow table with each vertex once
+    in its column ``vertex``. ``places`` has the coordinates of the vertices. ``column`` names the
+    values, and ``scale`` has their unit.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -427,7 +472,8 @@ def _draw_values(
     if streets is None:
         ax.scatter(*places.look_up(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
-        # The rows of both ends, of the streets that have both in the table.
+        # ``src_rows`` and ``dst_rows`` have the row of the table of each end of a street, null
+        # where the table lacks the vertex. From ``src_row`` on, only streets with both are left.
         src_rows = find_rows(streets.src, table["vertex"], "the graph")
         dst_rows = find_rows(streets.dst, table["vertex"], "the graph")
         has_both = pc.and_(src_rows.is_valid(), dst_rows.is_valid())
@@ -436,8 +482,9 @@ def _draw_values(
         lines = streets.lines[np.asarray(has_both)]
         src_value = colours.values[src_row]
         dst_value = colours.values[dst_row]
+        # A street has the colour of the end with the larger value: it is reached within a cutoff
+        # when both ends are. Between two groups without an order, such as sources, none is drawn.
         rgba = colours.rgba[np.where(src_value >= dst_value, src_row, dst_row)]
-        # Of groups, a street between two has no colour.
         if colours.norm is None and column != "band":
             is_inside = src_value == dst_value
             lines = lines[is_inside]
@@ -456,12 +503,18 @@ def _draw_values(
     if "source" in table.column_names:
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
+        # More marks would hide the values.
         if 0 < len(sources) <= 5 * _FEW:
             ax.scatter(*places.look_up(sources), **_MARK)
 
 
 def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _Scale) -> None:
-    """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
+    """Draw each edge with a colour and a width that show its value, the largest on top; then a
+    colour bar.
+
+    ``ax`` are axes of matplotlib. ``table`` has the ids of the two ends of each edge in ``src`` and
+    ``dst``, and its value in ``column``; InputError if that holds no numbers.
+    """
     from matplotlib.collections import LineCollection
 
     table = table.sort_by(column)  # lines are drawn in this order, the last ones on top
@@ -472,6 +525,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
         )
     lines = np.stack([places.points(table["src"]), places.points(table["dst"])], axis=1)
     largest = colours.values.max(initial=0) or 1  # no division by 0 where all values are 0
+    # from 0.3 points, which are still visible, to 5.3 points; negative values are as narrow as 0
     widths = 0.3 + 5 * np.clip(colours.values / largest, 0, 1)
     ax.add_collection(
         LineCollection(
@@ -482,7 +536,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
 
 
 def _draw_colour_bar(ax: Any, colours: _Colours, label: str) -> None:
-    """Draw what the colours of numbers mean."""
+    """Add a colour bar for numbers, with the title ``label``, to the figure of ``ax``."""
     from matplotlib.cm import ScalarMappable
 
     mappable = ScalarMappable(colours.norm, colours.cmap)
@@ -490,9 +544,15 @@ def _draw_colour_bar(ax: Any, colours: _Colours, label: str) -> None:
 
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
-    """Draw each path as a line between its two ends."""
+    """Draw each path of a frame of ``paths`` as a line through all its vertices, with a mark at
+    both ends, and a legend if there are few.
+
+    ``table`` has a row per vertex of a path, in the order of the paths and of their vertices.
+    """
     points_of_all = places.points(table["vertex"])
-    lines, _ = make_lines(table, places)  # a row per path
+    # A row per path: its pair or target, and in ``vertices`` the number of its vertices. The sums
+    # of these numbers are the rows of ``table`` at which paths end.
+    lines, _ = make_lines(table, places)
     label = "pair" if "pair" in table.column_names else "target"
     ends = np.cumsum(lines["vertices"].to_numpy())
     names = lines[label].to_pylist()

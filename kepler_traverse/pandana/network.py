@@ -22,10 +22,11 @@ from ..graph.build import graph_from_numbers
 from ..sssp import sssp_many, sssp_pairs
 
 UNCONNECTED = 4294967.295  # the length that pandana returns where there is no path
-# the share of the values that are below a quantile
+# by name of a quantile: the share of the values that are below it
 _QUANTILES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
 _AGGREGATIONS = ("sum", "mean", *_QUANTILES, "std", "count")
 _DECAYS = ("exp", "linear", "flat")
+# pandana's other names of aggregations and decays, and the one that each stands for
 _ALIASES = {
     "ave": "mean",
     "avg": "mean",
@@ -37,24 +38,53 @@ _ALIASES = {
 # the names of two arguments of nodes, for errors
 _LISTS = ("nodes_a", "nodes_b")
 _ONE_NODE = ("node_a", "node_b")
-# searches from which on building a hierarchy of a road network takes less time; see
-# docs/hierarchies.md
+# A hierarchy is an order of the vertices with shortcuts, which makes each search faster. From so
+# many searches on, building one for a road network and searching over it takes less time than
+# searching without it (docs/hierarchies.md).
 _MANY_ORIGINS = 300
-# Hub labels are built once searches for as many pairs took so many times as long as building them
-# would, where a pair takes so many seconds over a hierarchy alone.
+# Hub labels hold, per vertex, distances to some vertices high in the hierarchy; they make a pair
+# faster than the hierarchy alone. Labels are built once the pairs so far took, over the hierarchy,
+# ``_TIMES_OF_BUILDING`` times as long as building labels would.
 _TIMES_OF_BUILDING = 2
-_SECONDS_PER_PAIR = 3e-5
-_FIRST_LOOK = 0.5  # seconds of such searches after which labels are estimated
+_SECONDS_PER_PAIR = 3e-5  # the time that one pair is assumed to take over a hierarchy
+# seconds that pairs took so far, by that assumption, from which on the time to build labels is
+# estimated, since the estimate itself takes time
+_FIRST_LOOK = 0.5
 
 
 class _Impedance:
-    """A graph over the positions of the nodes, weighted by an impedance, of which 1 has ``per_one``
-    units.
+    """A graph whose edges are weighted by one impedance, the cost of an edge (such as metres).
 
-    Impedances with at most three decimals are integers of a unit, so that sums are exact and
-    hierarchies possible. ``_n_origins`` and ``_n_pairs`` count those of all searches so far, by
-    which a hierarchy or labels may pay. ``_n_origins`` is minus infinity if there is no hierarchy.
-    ``_seconds_for_labels``: seconds of searches from which on labels are estimated, or built.
+    Vertices of the graph are positions of nodes in ``Network.node_ids``. Impedances with at most
+    three decimals are stored as integers of a unit, 1 or 1/1000, so that sums are exact and a
+    hierarchy can be built. Others stay floats.
+
+    Attributes
+    ----------
+    graph : Graph
+        Weights are in units.
+    per_one : int
+        Units per 1 of the impedance: 1, or 1000.
+    _n_origins : float
+        Distinct origins of all searches so far; minus infinity once the graph has proved to have no
+        hierarchy, so that none is tried again.
+    _n_pairs : int
+        Pairs of all searches so far.
+    _seconds_for_labels : float
+        Seconds that the pairs so far must have taken before hub labels are estimated and then
+        built; infinity once labels have proved too long.
+
+    Parameters
+    ----------
+    name : str
+        The column of ``edge_weights``, for errors.
+    src, dst : int64 arrays of shape (n_edges,)
+        Positions of the nodes at the two ends of each edge.
+    impedance : array of shape (n_edges,)
+        Finite numbers of 0 or more; InputError for others.
+    n_nodes : int
+    directed : bool
+        False: each edge leads in both directions.
     """
 
     def __init__(
@@ -79,7 +109,7 @@ class _Impedance:
                 "impedances are finite and 0 or more"
             )
 
-        # Integers of a unit, the largest that fits.
+        # Integers of the larger unit that represents all values exactly. Otherwise floats stay.
         self.per_one = 1
         if weights.dtype.kind == "f":
             for per_one in (1, 1000):
@@ -98,7 +128,11 @@ class _Impedance:
         self._seconds_for_labels = _FIRST_LOOK
 
     def limit(self, name: str, distance: Any) -> int | float:
-        """Return a distance in units. The decimals of a float are those that Python shows."""
+        """Return a distance, given as impedance, in the units of the graph's weights.
+
+        Fractions of a unit are dropped, as no sum of integers lies between. The decimals of a float
+        are those that Python shows. ``name`` is that of the argument, for errors.
+        """
         number = arguments.limit(name, distance)
         if self.per_one == 1 or number == math.inf:
             return number
@@ -106,12 +140,14 @@ class _Impedance:
         return math.floor(Decimal(repr(number)) * self.per_one)
 
     def lengths(self, distance: pd.Series) -> np.ndarray:
-        """Return a column of distances as impedances; NaN where there is none."""
+        """Return a column of distances in units as impedances, float64; NaN where it is null."""
         return distance.to_numpy(np.float64, na_value=np.nan) / self.per_one
 
     def prepare_for_sources(self, origins: np.ndarray) -> Graph:
-        """Return the graph, with a hierarchy if searches from as many origins, and from those
-        before, pay for one.
+        """Return the graph to search from ``origins``, positions of nodes that may repeat.
+
+        It gets a hierarchy once the distinct origins of all calls together are so many that
+        building one saves time.
         """
         self._n_origins += sort_distinct(origins).size
         if self._n_origins >= _MANY_ORIGINS:
@@ -122,23 +158,30 @@ class _Impedance:
         return self.graph
 
     def prepare_for_pairs(self, origins: np.ndarray) -> Graph:
-        """Return the graph, with hub labels if as many pairs, and those before, pay for them."""
+        """Return the graph to search for pairs, one per element of ``origins``, positions of nodes.
+
+        It gets a hierarchy as in ``prepare_for_sources``, and then hub labels once the pairs of all
+        calls together are so many that building labels saves time.
+        """
         graph = self.prepare_for_sources(origins)
         self._n_pairs += origins.size
+        # Labels are built over a hierarchy, and once.
+        # Labels are built over a hierarchy, and once.
         derived = graph.derived
         if (
             derived.known_hierarchy("weights") is None
             or derived.known_labels("weights") is not None
         ):
             return graph
-        # The time for labels is a guess until it is passed, and then an estimate.
+        # The first comparison is with ``_FIRST_LOOK``, a guess. Once it is passed, the time to
+        # build labels is estimated, and the second comparison is with that.
         spent = self._n_pairs * _SECONDS_PER_PAIR
         if spent > self._seconds_for_labels:
             self._seconds_for_labels = _TIMES_OF_BUILDING * derived.estimate_labels().seconds
         if spent > self._seconds_for_labels:
             try:
                 graph.labels()
-            except HierarchyError:  # they would be long
+            except HierarchyError:  # labels would be too long; they are not tried again
                 self._seconds_for_labels = math.inf
         return graph
 
@@ -219,9 +262,11 @@ class Network:
             )
             for name in self.impedance_names
         }
-        # by name: positions of nodes, int64, and the float64 value of each; a node may occur again
+        # by name of a variable: positions of nodes, int64, and the float64 value at each, both of
+        # shape (n_rows,); a node may have several rows
         self._variables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        # by category: labels of the points, and for each the position of its node, an integer array
+        # by category: the labels of the points of interest, and the position of the node of each,
+        # an integer array of the same length
         self._pois: dict[str, tuple[pd.Index, np.ndarray]] = {}
 
     @classmethod
@@ -261,7 +306,7 @@ class Network:
 
     @property
     def bbox(self) -> list[float]:
-        """Smallest x and y, and largest x and y."""
+        """The bounding box of all nodes: smallest x, smallest y, largest x, largest y."""
         return [*self.nodes_df.min().tolist(), *self.nodes_df.max().tolist()]
 
     @property
@@ -286,9 +331,11 @@ class Network:
         Parameters
         ----------
         node_ids : pandas.Series
+            The id of a node per row.
         variable : pandas.Series, optional
             Values, with the index of ``node_ids``. Default: 1 each.
         name : str
+            What ``aggregate`` calls the variable. A variable of this name is replaced.
 
         Warns
         -----
@@ -349,14 +396,19 @@ class Network:
             share = _QUANTILES[kind]
             return self._per_node(self._quantiles(impedance.graph, limit, nodes, values, share))
 
-        # All others are made of sums over the nodes within the distance.
-        if kind == "std":  # of differences from the mean of all, so that few digits cancel
+        # All others are made of sums over the nodes within the distance. A standard deviation does
+        # not change if a constant is subtracted from all values. Subtracting the mean of all makes
+        # the values small, so that few digits cancel in the difference of two sums below.
+        if kind == "std":
             with np.errstate(over="ignore", invalid="ignore"):
                 values = values - (values.mean() if values.size else 0.0)
 
         def sums(decay: str = "flat", **rows_of_sums: Any) -> list[np.ndarray]:
-            """Return sums within the distance of each node, an array per keyword: of its values,
-            one per row of the variable, or of the number of rows for None.
+            """Return sums over the rows of the variable within the distance of each node.
+
+            Each keyword of ``rows_of_sums`` names one sum: its value is an array with one number
+            per row, which are added up, or None to count the rows. ``decay`` is one of ``_DECAYS``.
+            The result has, per keyword, an array with one sum per node.
             """
             at_nodes = {
                 column: self._sums_at_nodes(name, nodes, rows)
@@ -383,26 +435,29 @@ class Network:
         if kind == "count":
             (count,) = sums(count=None)
             return self._per_node(count)
-        # Of a mean the values are decayed, and not their number.
+        # A mean is the sum of the decayed values over the number of rows, which is not decayed. So
+        # with a decay it takes two searches. A standard deviation ignores the decay.
         if kind == "mean" and decay != "flat":
             (total,) = sums(decay, total=values)
             (count,) = sums(count=None)
         elif kind == "mean":
             total, count = sums(total=values, count=None)
-        else:
+        else:  # a square that overflows to infinity is refused when it is added up
             with np.errstate(over="ignore"):
                 squared = values * values
             total, squares, count = sums(total=values, squares=squared, count=None)
-        count = np.maximum(count, 1)
+        count = np.maximum(count, 1)  # where there is no row, the result is 0 / 1
         if kind == "mean":
             return self._per_node(total / count)
+        # The variance is the mean of the squares less the square of the mean; rounding could make
+        # it slightly negative.
         return self._per_node(np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)))
 
     def low_connectivity_nodes(
         self, impedance: float, count: int, imp_name: str | None = None
     ) -> np.ndarray:
         """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are
-        within a distance.
+        within the distance ``impedance``, inclusive. ``imp_name`` names the impedance.
         """
         by_name = self._find_impedance(imp_name)
         cutoff = by_name.limit("impedance", impedance)
@@ -421,6 +476,11 @@ class Network:
             Finite coordinates.
         mapping_distance : float, optional
             Locations farther than that from each node have no row in the result.
+
+        Returns
+        -------
+        pandas.Series
+            An id per location, with the index of ``x_col``.
         """
         places = pd.DataFrame({"x": x_col, "y": y_col})
         points = [self.nodes_df[axis].to_numpy(np.float64) for axis in ("x", "y")]
@@ -441,7 +501,7 @@ class Network:
         return ids[distances <= arguments.limit("mapping_distance", mapping_distance)]
 
     def init_pois(self, *_: Any, **__: Any) -> None:
-        """Refuse: pandana has deprecated it."""
+        """Raise InputError with what to call instead: pandana has deprecated this method."""
         raise InputError(
             "init_pois() is deprecated by pandana and is not here; leave it "
             "out, and give set_pois() x_col and y_col"
@@ -458,7 +518,10 @@ class Network:
     ) -> None:
         """Set the points of interest of a category, each at the node nearest to it.
 
-        ``maxdist`` and ``maxitems`` are not used: ``nearest_pois`` takes any distance and number.
+        ``x_col`` and ``y_col`` are series of coordinates with a common index, which has the labels
+        of the points. Points farther than ``mapping_distance`` from each node are left out; None
+        leaves out none. ``maxdist`` and ``maxitems`` are not used: ``nearest_pois`` takes any
+        distance and number.
         """
         if x_col is None or y_col is None:
             raise InputError(
@@ -490,10 +553,17 @@ class Network:
         max_distance : float, optional
             What stands where there are fewer points. Default: ``distance``.
         imp_name : str, optional
+            Default: the only impedance.
         include_poi_ids : bool
             Add columns ``poi1``, ``poi2``, ...: labels of the index of ``x_col``, missing where
             there are fewer points. Of points at equal distances those of earlier nodes come first,
             and of one node the earlier ones.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per node, with its id as index. Column i has the distance to the i-th nearest
+            point.
         """
         if category not in self._pois:
             raise InputError(
@@ -504,11 +574,14 @@ class Network:
         limit = impedance.limit("distance", distance)
         labels, nodes = self._pois[category]
         default = float(distance if max_distance is None else max_distance)
+        # Per node and rank: the distance to the point of that rank, and its position in ``labels``,
+        # -1 where there are fewer points.
         lengths = np.full((self.node_ids.size, k), default)
-        # positions in the labels, -1 where there are fewer points
         pois = np.full(lengths.shape, -1)
         if nodes.size:
-            # The nodes with points, and those points by node: a range of ``by_node`` for each.
+            # ``by_node`` has the positions of the points, sorted by their nodes. ``targets`` are
+            # the distinct nodes with points, ascending. The points of node ``targets[i]`` are
+            # ``counts[i]`` elements of ``by_node`` from ``first[i]`` on.
             by_node = np.argsort(nodes, kind="stable")
             targets, first, counts = np.unique(
                 nodes[by_node], return_index=True, return_counts=True
@@ -516,13 +589,15 @@ class Network:
             frame = sssp_many(
                 impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit
             )
-            # A row per source and point: of the k nearest nodes all points, nearest first.
-            # ``place``: the position of the node in ``targets``.
+            # The frame has a row per source and each of its k nearest nodes with points, nearest
+            # first; ``place`` is the position of that node in ``targets``. ``point``, ``source``
+            # and ``length`` have a row per source and point: of these nodes all points.
             place = np.searchsorted(targets, frame["target"].to_numpy())
             point = by_node[_list_ranges(first[place], counts[place])]
             source = np.repeat(frame["source"].to_numpy(), counts[place])
             length = np.repeat(impedance.lengths(frame["distance"]), counts[place])
-            # the rank of the point for its source, whose rows stand together
+            # The rank of the point for its source, from 0: its row less the first row of that
+            # source, as the rows of a source stand together and sources ascend.
             column = np.arange(source.size) - np.searchsorted(source, source)
             is_near = column < k
             lengths[source[is_near], column[is_near]] = length[is_near]
@@ -536,8 +611,22 @@ class Network:
     def nodes_in_range(
         self, nodes: Any, radius: float, imp_name: str | None = None
     ) -> pd.DataFrame:
-        """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes
-        within a radius.
+        """Return the distances from each of some nodes to all nodes within a radius.
+
+        Parameters
+        ----------
+        nodes : sequence of ids
+            Where the searches begin; an id that occurs again is taken once.
+        radius : float
+            The largest distance, inclusive.
+        imp_name : str, optional
+            Default: the only impedance.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per pair, with its ids in ``source`` and ``destination``, and the distance in a
+            column that has the name of the impedance.
         """
         impedance = self._find_impedance(imp_name)
         sources = pd.unique(self._find_numbers("nodes", nodes))
@@ -551,30 +640,39 @@ class Network:
         )
 
     def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
-        """Return the ids of the nodes of a shortest path, empty if there is none."""
+        """Return the ids of the nodes of a shortest path from ``node_a`` to ``node_b``, both ends
+        included; an empty array if there is no path.
+        """
         return self._paths(self._number_pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_paths(
         self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
     ) -> list[np.ndarray]:
         """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the
-        same row.
+        same row: an array of ids of nodes per pair, empty where there is no path.
         """
         return self._paths(self._number_pairs(nodes_a, nodes_b), imp_name)
 
     def _paths(
         self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
     ) -> list[np.ndarray]:
-        """Return the ids of the nodes of a shortest path per pair, empty where there is none."""
+        """Return an array per pair: the ids of the nodes of a shortest path, empty without a path.
+
+        ``pairs`` are the positions of the origins and of the destinations, int64 arrays of the same
+        length.
+        """
         origins, _ = pairs
         frame = paths(self._find_impedance(imp_name).prepare_for_sources(origins), pairs)
         nodes = self.node_ids.to_numpy()[frame["vertex"].to_numpy()]
-        # the rows of a pair stand together, in the order of the pairs
+        # The rows of a pair stand together, in the order of the pairs: those of pair i are from
+        # ``ends[i]`` to before ``ends[i + 1]``.
         ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(origins.size + 1))
         return [nodes[begin:end] for begin, end in pairwise(ends.tolist())]
 
     def shortest_path_length(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> float:
-        """Return the length of a shortest path; see ``shortest_path_lengths``."""
+        """Return the length of a shortest path from ``node_a`` to ``node_b``; 4294967.295, with a
+        UserWarning, if there is none.
+        """
         return self._path_lengths(self._number_pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_path_lengths(
@@ -623,7 +721,7 @@ class Network:
         Parameters
         ----------
         data : pandas.Series
-            Its index has ids of nodes.
+            A value per node; the index has ids of nodes.
         bbox : tuple, optional
             Smallest y and x, and largest y and x.
         fig_kwargs : dict, optional
@@ -662,7 +760,11 @@ class Network:
         return pd.Series(values.astype(np.float64, copy=False), index=self.node_ids)
 
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
-        """Return the positions of nodes, int64; UnknownVertexError if an id is none of a node."""
+        """Return the positions in ``node_ids`` of some ids, an integer array.
+
+        UnknownVertexError if an id is that of no node; ``name`` is the argument that holds the ids,
+        for the message.
+        """
         ids = pd.Index(ids)
         try:
             numbers = _find_positions(self.node_ids, ids)
@@ -684,7 +786,12 @@ class Network:
     def _number_pairs(
         self, nodes_a: Any, nodes_b: Any, names: tuple[str, str] = _LISTS
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of origins and destinations; ``names`` are those of the arguments."""
+        """Return the positions of origins and of destinations, two arrays of the same length.
+
+        ``nodes_a`` and ``nodes_b`` are iterables of ids. ``names`` are the names of the two
+        arguments, for errors. InputError if one is longer than the other.
+        """
+        # An iterator can be read once, and has no length.
         if not hasattr(nodes_a, "__len__"):
             nodes_a = list(nodes_a)
         if not hasattr(nodes_b, "__len__"):
@@ -696,7 +803,10 @@ class Network:
         return self._find_numbers(names[0], nodes_a), self._find_numbers(names[1], nodes_b)
 
     def _find_impedance_name(self, imp_name: str | None) -> str:
-        """Return the name of an impedance; there must be one only if none is named."""
+        """Return the name of an impedance: ``imp_name``, or that of the only one if it is None.
+
+        InputError if there is no impedance of this name, or None could mean several.
+        """
         if imp_name is None and len(self.impedance_names) == 1:
             name = self.impedance_names[0]
         else:
@@ -713,10 +823,11 @@ class Network:
         return self._impedances[self._find_impedance_name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Return per node the sum of what rows of a variable have, float64, or their number.
+        """Return, per node, the sum of the numbers that the rows of a variable have at this node.
 
-        ``nodes`` are the positions of the nodes of the rows, and ``rows`` the values, or their
-        squares; None counts the rows. ``name`` is that of the variable, for errors.
+        ``nodes`` has the position of the node of each row. ``rows`` has the number of each row: its
+        value or the square of it; None counts the rows. ``name`` is that of the variable, for the
+        InputError if a sum is not finite.
         """
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
@@ -730,7 +841,11 @@ class Network:
 
     @staticmethod
     def _decay(name: str, distance: float) -> str | None:
-        """Return a decay of pandana as one of this library."""
+        """Return a decay of pandana in the form that ``decay=`` of ``sssp_many`` takes.
+
+        ``name`` is one of ``_DECAYS``; "flat" gives None, no decay. ``distance`` is the cutoff, in
+        units of the graph: "linear" falls to 0 at it, and "exp" has the rate 1 / ``distance``.
+        """
         if name == "flat":
             return None
         if not 0 < distance < math.inf:
@@ -746,19 +861,23 @@ class Network:
         there is no value.
 
         Of n values in ascending order it is the one at position ``int(n * share)``, or the last
-        one. ``nodes`` and ``values`` have one element per row of the variable.
+        one. ``nodes`` (positions of nodes) and ``values`` have one element per row of the variable.
+        ``limit`` is a distance in units of the graph.
         """
         result = np.full(self.node_ids.size, -1.0)
         if not nodes.size:
             return result
 
-        # The values of each node are a range, in ascending order.
+        # Sort the values by node, and by value at each node. ``targets`` are the distinct nodes,
+        # ascending: ``targets[i]`` has ``counts[i]`` values from ``first[i]`` on.
         order = np.lexsort((values, nodes))
         values = values[order]
         targets, first, counts = np.unique(nodes[order], return_index=True, return_counts=True)
         with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
             for frame in groups:
-                # A row per source and value within the limit, by source and then by value.
+                # ``place`` is the position in ``targets`` of the node of each row of the frame.
+                # ``value`` and ``source`` have a row per source and value within the limit. Then
+                # ``value`` is sorted within the rows of each source, which stand together.
                 place = np.searchsorted(targets, frame["vertex"].to_numpy())
                 value = values[_list_ranges(first[place], counts[place])]
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
@@ -771,10 +890,11 @@ class Network:
 
 
 def _find_positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
-    """Return the positions of ids among known ones, -1 where there is none.
+    """Return the position in ``known`` of each of ``ids``, an integer array; -1 where it is not in
+    ``known``.
 
-    pandas compares integers with floats as floats, which are equal for many large integers: such
-    are compared one by one.
+    pandas compares integers with floats as floats, in which many large integers are equal. So if
+    one index has floats and the other has not, ids are compared one by one, as Python objects.
     """
     kinds = [getattr(index.dtype, "kind", "O") for index in (known, ids)]
     if "f" in kinds and kinds[0] != kinds[1]:
@@ -786,12 +906,16 @@ def _find_positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
 
 
 def _full_name(name: str) -> str:
-    """Return the name of an aggregation or a decay that one of pandana's names stands for."""
+    """Return the name in ``_AGGREGATIONS`` or ``_DECAYS`` that one of pandana's names stands for. A
+    name without an alias stands for itself, in small letters.
+    """
     return _ALIASES.get(name.lower(), name.lower())
 
 
 def _format_id(value: Any) -> str:
-    """Return a node's id as the caller writes it: of NumPy's numbers as one of Python."""
+    """Return a node's id as text for an error, as the caller writes it: a number of NumPy as one of
+    Python, and a long text shortened.
+    """
     return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -803,7 +927,9 @@ def _list_ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _open_store(filename: Any, mode: Any) -> Any:
-    """Open an HDF5 file of pandas; InputError if PyTables is missing."""
+    """Open an HDF5 file of pandas for reading (``mode`` "r") or writing ("w"); InputError if
+    PyTables is missing.
+    """
     try:
         return pd.HDFStore(filename, mode=mode)
     except ImportError:

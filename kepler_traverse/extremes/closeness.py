@@ -18,12 +18,17 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, frame_from
 from .searches import GROUPS, SLACK, TINY, Searches, is_weighted
 
-_FULL_ROUNDS = 8  # rounds of complete searches, whose distances bound the closeness of all vertices
-_PER_VERTEX = 4  # work of a complete search per vertex, in edges
-_PROOFS = 32  # searches of a round that end once a vertex cannot be among the first k; rounds grow
-_WALK_LEVELS = 32  # levels for which walks are counted; on graphs of long paths they bound little
-_MAX_WALKS = 2**62  # so that sums over edges fit into int64
-_MAX_SUM = 2**62  # as above, of distances
+# Rounds of complete searches, before any round of searches that end early. The distances of a
+# complete search bound the closeness of all vertices of its component.
+_FULL_ROUNDS = 8
+_PER_VERTEX = 4  # work of a complete search per vertex, in units of the work per edge
+# Vertices of the first round of searches that end early: as soon as it is proved that the vertex
+# cannot be among the first k. Later rounds may have more.
+_PROOFS = 32
+# The largest length of walks that are counted; on graphs of long paths longer ones bound little.
+_WALK_LEVELS = 32
+_MAX_WALKS = 2**62  # the largest sum of numbers of walks over all edges, which fits into int64
+_MAX_SUM = 2**62  # the largest sum of distances, which fits into int64
 
 
 def top_closeness(
@@ -76,10 +81,11 @@ def top_closeness(
 
     Notes
     -----
-    Vertices are searched in the order of an upper bound of their closeness, in groups. The search ends when no other vertex
-    has a bound beyond the k-th value found (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2017). Of hops on a CPU, a
-    search from a vertex ends early, as soon as the vertices that it has found prove that the vertex is behind the k-th one.
-    There are complete searches as long as they exclude more vertices per visited edge. The bounds are:
+    Vertices are searched in the order of an upper bound of their closeness, in groups. The search
+    ends when no other vertex has a bound beyond the k-th value found (Bergamini, Borassi,
+    Crescenzi, Marino, Meyerhenke 2017). Of hops on a CPU, a search from a vertex ends early, as
+    soon as the vertices that it has found prove that the vertex is behind the k-th one. There are
+    complete searches as long as they exclude more vertices per visited edge. The bounds are:
 
     - Walks (hops). At most as many vertices have distance l from v as walks of l edges begin at v,
       without an immediate return over the same edge if the graph is undirected. The sum of
@@ -132,18 +138,25 @@ def top_closeness(
 
 
 class _Closeness:
-    """The vertices of the highest closeness, and bounds of that of all others.
+    """The ``k`` vertices of the highest closeness, and upper bounds of the closeness of all others.
 
-    - ``vertices``, ``reached``, ``sums``: int64, NumPy, of shape (k,) or less: vertex numbers, the
-      vertices that each one reaches, and the sums of their distances, by descending closeness.
+    The constructor makes all searches, by ``searches``. Arrays are on the graph's device, where
+    not said otherwise.
+
+    - ``vertices``: int64, NumPy, of shape (min(k, n),), shorter at first: the vertex numbers of the
+      first k among those searched from, by descending closeness.
+    - ``reached``, ``sums``: int64, NumPy, of the same shape: the number of vertices that each one
+      reaches, itself included, and the sum of its distances to them.
     - ``values``: float64, NumPy, of the same shape: the closeness.
-    - ``_labels``: of shape (n,): the (strongly) connected component of each vertex.
-    - ``_sizes``: NumPy: the vertices of each component.
-    - ``_reach``: two int64 arrays of shape (n,): a lower and an upper bound of the number of vertices
-      that each vertex reaches.
+    - ``_weighted``: whether distances are sums of weights, rather than hops.
+    - ``_labels``: integers of shape (n,): the number of the (strongly) connected component of each
+      vertex.
+    - ``_sizes``: NumPy: the number of vertices of each component, by its number.
+    - ``_reach``: two int64 arrays of shape (n,): a lower and an upper bound of the number of
+      vertices that each vertex reaches, itself included.
     - ``_bound``: float64 of shape (n,): an upper bound of the closeness of each vertex.
-    - ``_open``: bool of shape (n,). True: the vertex was neither searched from nor proved to be behind
-      the first k.
+    - ``_open``: bool of shape (n,). True: the vertex was neither searched from nor proved to be
+      behind the first k.
     """
 
     def __init__(self, searches: Searches, k: int) -> None:
@@ -162,6 +175,7 @@ class _Closeness:
         )
         self._sizes = np.bincount(to_host(self._labels))
         least, most = self._reach = self._bounds_of_reach()
+        # The first bounds, before any search; ``_search`` lowers them.
         if self._weighted:
             self._bound = self._bound_by_weight(most)
         else:
@@ -170,10 +184,12 @@ class _Closeness:
         self._find_first_k(min(k, n))
 
     def _find_first_k(self, k: int) -> None:
-        """Search until no other vertex has a bound beyond the k-th value.
+        """Search until no other vertex has a bound beyond the ``k``-th value.
 
-        Each round makes complete searches, or such as end early and prove that a vertex is behind,
-        whichever kind has excluded more vertices per edge.
+        Each round takes one of two kinds of searches, whichever has excluded more vertices per
+        visited edge. "complete" searches reach all that a vertex reaches, which gives its closeness
+        and lowers the bounds of its component. "proofs" end early, as soon as it is proved that the
+        vertex is behind the ``k``-th.
         """
         n_complete_rounds = 0
         n_proofs = _PROOFS
@@ -181,15 +197,18 @@ class _Closeness:
         is_tiny = self.graph.n_vertices <= TINY
         may_prove = not (self._weighted or is_tiny) and self.graph.device == "cpu"
         edges_per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
-        # Vertices that the last round of each kind excluded, per edge visited.
+        # Vertices that the last round of each kind excluded, per edge visited. Complete searches
+        # come first.
         rates = {"complete": np.inf, "proofs": 0.0}
 
         candidates = self._candidates(k)
         while candidates.size:
-            edges = 0
+            edges = 0  # work of this round, in visited edges
             if rates["complete"] >= rates["proofs"]:
                 kind = "complete"
                 n_complete_rounds += 1
+                # Groups start small and double every second round, as each group is chosen by the
+                # bounds that those before have lowered.
                 size = 2 << n_complete_rounds // 2
                 size = GROUPS[-1] if is_tiny else size
                 if size > GROUPS[1]:
@@ -197,6 +216,7 @@ class _Closeness:
                 numbers = to_host(self._choose(candidates, size))
             else:
                 kind = "proofs"
+                # Vertices that are not proved to be behind are searched completely.
                 numbers, edges = self._not_below(self._choose(candidates, n_proofs))
                 n_proofs *= 2 if numbers.size <= n_proofs // 16 else 1
             if numbers.size:
@@ -206,14 +226,18 @@ class _Closeness:
             edges += (self._searches.count - n_searched) * edges_per_search
             n_searched = self._searches.count
             if not may_prove or n_complete_rounds < _FULL_ROUNDS or self.values.size < k:
-                rates["complete"] = np.inf
+                rates["complete"] = np.inf  # the next round is complete, too
             else:
                 rates[kind] = (candidates.size - remaining.size) / edges
-                rates["proofs"] = rates["proofs"] or np.inf  # to be tried
+                # An infinite rate makes a proof the next round: before the first one, and again
+                # after one that excluded no vertex.
+                rates["proofs"] = rates["proofs"] or np.inf
             candidates = remaining
 
     def _candidates(self, k: int) -> Array:
-        """Return the numbers of vertices that may be among the first k."""
+        """Return the numbers of the vertices that may be among the first ``k``, ascending: not yet
+        searched from, and with a bound that does not exclude them.
+        """
         xp = self._xp
         is_candidate = self._open
         if self.values.size == k:
@@ -226,11 +250,13 @@ class _Closeness:
         return xp.flatnonzero(is_candidate)
 
     def _choose(self, candidates: Array, size: int) -> Array:
-        """Return up to ``size`` of some vertices, those of the largest bounds; of equal ones those
-        of high degree come first.
+        """Return up to ``size`` of the vertices ``candidates``, those of the largest bounds of
+        closeness, in no order; among equal bounds those of the highest degree.
         """
         if candidates.size <= size:
             return candidates
+        # ``tie`` is so small that it decides among almost equal bounds alone. An infinite bound is
+        # replaced by a finite one, since it would hide the tie.
         tie = self.graph.derived.degrees[candidates] / (self.graph.derived.max_degree + 1) * 1e-9
         key = self._xp.minimum(self._bound[candidates], 1e300) * (1 + tie)
         return candidates[
@@ -238,11 +264,12 @@ class _Closeness:
         ]
 
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
-        """Search from each of some vertices until it is proved to be behind the first k.
+        """Search from each vertex of ``numbers`` until it is proved to be behind the first k.
 
         Return the vertices of which that is not proved, so that they need complete searches, and
-        the number of edges visited.
+        the number of edges visited. The others are no longer open. On the CPU, in hops.
         """
+        # The largest bounds first, which take longest to refute.
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
         kth_value = float(self.values[-1])
         kth_vertex = int(self.vertices[-1])
@@ -259,12 +286,15 @@ class _Closeness:
         return numbers[verdicts == cpu.OPEN], edges * (1 + self._searches.certified)
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
-        """Search from some vertices, and update the first k. Each search bounds the closeness of
-        its component.
+        """Search from the vertices ``numbers``, and update the first ``k`` by their closeness. Each
+        search also lowers the bounds of the other vertices of its component.
         """
-        totals = []
+        totals = []  # per search: vertex, number of vertices reached, sum of distances
         for vertex, distance in self._searches.iter_distances(numbers, require_all=False):
             self._open[vertex] = False
+            # ``n_inside`` is the number of vertices that this one reaches, ``largest`` its largest
+            # distance, and ``total`` the sum of its distances. ``levels`` has the number of
+            # vertices at each number of hops.
             if self._weighted:
                 is_inside = is_reached(distance)
                 inside = distance
@@ -279,6 +309,8 @@ class _Closeness:
                 largest = levels.size - 1
                 total = int((levels * self._xp.arange(levels.size)).sum())
 
+            # The sum was computed in int64 and may have overflowed. This bound of it is an integer
+            # of Python.
             if n_inside * largest >= _MAX_SUM:
                 raise PrecisionError(
                     "a sum of distances could exceed 2^63 - 1, the largest "
@@ -306,8 +338,12 @@ class _Closeness:
         self.sums = self.sums[first_k]
 
     def _closeness(self, n_others: Any, sums: Any) -> Any:
-        """Return the closeness of vertices that reach ``n_others`` others, as ``kinds.summary``
-        computes it. In floats it does not increase with the sum either.
+        """Return the closeness of vertices that reach ``n_others`` others, float64, 0 where the sum
+        of distances in ``sums`` is 0.
+
+        It is n_others^2 / (sum * (n - 1)), in the same operations as the result "summary", so that
+        both are equal. A larger sum never gives a larger float, as each operation is monotonic. So
+        a lower bound of the sum gives an upper bound of the closeness.
         """
         xp = namespace(sums)
         quotient = (
@@ -316,7 +352,10 @@ class _Closeness:
         return xp.where(sums > 0, quotient, 0.0)
 
     def _levels(self, distance: Array) -> Array:
-        """Return the number of vertices at each hop count."""
+        """Return the number of vertices at each number of hops from 0 to the largest, int64.
+
+        ``distance`` has the hops of all vertices; unreached vertices are not counted.
+        """
         if self.graph.device == "cpu":
             return cpu.count_levels(distance)
         return self._xp.bincount(distance[self._reached(distance)]).astype(np.int64)
@@ -331,12 +370,13 @@ class _Closeness:
     def _bound_component(
         self, vertex: int, distance: Array, least_sums: Array, n_inside: int
     ) -> None:
-        """Bound the closeness of the other vertices of the component by the distances from one.
+        """Lower the bounds of the closeness of all vertices of the component of ``vertex``, by the
+        distances from that.
 
-        ``least_sums`` has lower bounds of the sums of distances. With weights it has one per
-        vertex. Without, it has one per level, from which the degree of a vertex is still to be
-        subtracted. ``n_inside`` is the number of vertices that each vertex of the component
-        reaches.
+        ``distance`` has shape (n,). ``least_sums`` has lower bounds of the sums of distances. With
+        weights it has one per vertex of the graph, from ``_least_sums``. Without, it has one per
+        level, from ``_least_hops``, from which the degree of a vertex is still to be subtracted.
+        ``n_inside`` is the number of vertices that each vertex of the component reaches.
         """
         xp = self._xp
         if not self._weighted and self.graph.device == "cpu":
@@ -356,44 +396,58 @@ class _Closeness:
             least_sums = least_sums[members]
         else:
             least_sums = least_sums[distance[members]] - self.graph.derived.degrees[members]
+        # A lower bound of 0 or less says nothing, so the closeness may be any number.
         bound = xp.where(
             least_sums > 0, self._closeness(n_inside - 1, xp.maximum(least_sums, 0)), np.inf
         )
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
     def _least_hops(self, counts: Array) -> Array:
-        """Return, per level, a lower bound of the sum of hops from a vertex of that level to all
-        others, plus the degree of the vertex.
+        """Return, per level of a search, a lower bound of the sum of hops from a vertex of that
+        level to all others, plus the degree of the vertex: an int64 array.
 
-        ``counts`` is the number of vertices per level of the search that bounds them.
+        A level holds the vertices at one number of hops from the vertex that was searched from, and
+        ``counts`` is the number of vertices per level. The caller subtracts the degree, which
+        differs among the vertices of a level.
         """
+        # ``n_until`` and ``hops_until`` are the vertices up to each level, itself included, and the
+        # sum of their hops.
         xp = self._xp
         level = xp.arange(counts.size)
         n_until = xp.cumsum(counts)
         hops_until = xp.cumsum(counts * level)
         n_next = xp.append(counts[1:], 0)
-        # Of a vertex at a level: those at a level x beyond are x - level away at least. All but
-        # itself and its neighbors are 2 away at least. So those of the next level count once more,
-        # and those that this inequality does not bound count 2. Neighbors count 1 too much: that is
-        # the degree. In an undirected graph those at a level x before are level - x away at least.
+        # Take a vertex at a level. Vertices at a level x beyond it are at least x - level away, by
+        # the triangle inequality. All vertices but itself and its neighbors are at least 2 away. So
+        # the vertices of the next level, to which the inequality gives 1, count once more. Vertices
+        # to which it gives less than 1 count 2 each. The vertex itself counts 0, hence the - 2
+        # below. Neighbors, at 1, were counted 1 too much: in total the degree, which the caller
+        # subtracts.
         least_sums = (hops_until[-1] - hops_until) - level * (n_until[-1] - n_until) + n_next
         if self.graph.directed:
             return least_sums + 2 * n_until - 2
+        # In an undirected graph vertices at a level x before it are at least level - x away, so
+        # that only those of the same level count 2 each, and those of the previous level once more.
         n_previous = xp.append(xp.zeros(1, np.int64), counts[:-1])
         return least_sums + level * n_until - hops_until + n_previous + 2 * counts - 2
 
     def _least_sums(self, inside: Array, own_distance: Array) -> Array:
-        """Return lower bounds of the sums of distances of vertices.
+        """Return lower bounds of the sums of weighted distances, int64, one per vertex of
+        ``own_distance``.
 
-        ``inside`` are the distances of the vertices that a search reaches, and ``own_distance``
-        those of the vertices whose sums are bounded.
+        Both arrays have distances from the vertex that was searched from. ``inside`` has those of
+        the vertices that it reaches, and ``own_distance`` those of the vertices whose sums are to
+        be bounded. Values for unreached vertices mean nothing.
         """
+        # ``sums_before[i]`` is the sum of the i smallest distances. ``n_nearer`` is, per vertex to
+        # bound, the number of vertices that are as near to the searched one as it is, or nearer.
         xp = self._xp
         ordered = xp.sort(inside)
         sums_before = xp.append(xp.zeros(1, np.int64), xp.cumsum(ordered))
         n_nearer = xp.searchsorted(ordered, own_distance, side="right")
-        # From a vertex at distance d, one at a distance x beyond is x - d away at least, and in an
-        # undirected graph one at a distance x before it d - x.
+        # By the triangle inequality, from a vertex at distance d to one at a larger distance x it
+        # is at least x - d. In an undirected graph it is at least d - x to one at a smaller
+        # distance x.
         least_sums = (sums_before[-1] - sums_before[n_nearer]) - own_distance * (
             inside.size - n_nearer
         )
@@ -402,14 +456,20 @@ class _Closeness:
         return least_sums + own_distance * n_nearer - sums_before[n_nearer]
 
     def _bounds_of_reach(self) -> tuple[Array, Array]:
-        """Return a lower and an upper bound of the number of vertices that each vertex reaches."""
+        """Return a lower and an upper bound of the number of vertices that each vertex reaches,
+        itself included: two int64 arrays of shape (n,).
+        """
+        # All vertices of a component reach each other: a lower bound. It is exact in an undirected
+        # graph, or if there is one component.
         xp = self._xp
         n = self.graph.n_vertices
         of_component = xp.asarray(self._sizes)[self._labels].astype(np.int64)
         if not self.graph.directed or self._sizes.size == 1:
             return of_component, of_component
 
-        # By a search from a vertex of the largest component in either direction.
+        # Search from a vertex of the largest component in both directions. ``is_after`` is True for
+        # vertices that the component reaches, and ``is_before`` for those that reach it. Both are
+        # True for the component itself.
         label = int(np.argmax(self._sizes))
         member = to_host(xp.flatnonzero(self._labels == label)[:1])
         ((_, distance),) = self._searches.iter_distances(member, require_all=False)
@@ -420,15 +480,22 @@ class _Closeness:
             return cpu.reach_bounds(self.graph, self._labels, label, is_after, is_before)
         min_reach = of_component
         max_reach = xp.full(n, n, np.int64)
-        # What follows the largest component cannot reach it. Nor can any vertex that does not.
+        # A vertex that does not reach the largest component reaches none of those that do. A vertex
+        # of the component reaches all that are after it, and no others: there both bounds are
+        # exact.
         max_reach[~is_before] = n - int(is_before.sum())
         min_reach[is_before & is_after] = max_reach[is_before & is_after] = int(is_after.sum())
         return min_reach, max_reach
 
     def _bound_by_weight(self, most: Array) -> Array:
-        """Return a bound of the closeness of each vertex that reaches at most ``most`` vertices: none
-        of the others is nearer than the lightest edge is long.
+        """Return an upper bound of the closeness of each vertex, float64, by the smallest weight of
+        an edge: no other vertex is nearer than that.
+
+        ``most`` has, per vertex, an upper bound of the number of vertices that it reaches, itself
+        included.
         """
+        # With r - 1 others, all at a distance of w or more, the closeness is at most
+        # (r - 1)^2 / ((r - 1) w (n - 1)). Weights of 0 bound nothing, unless no other is reached.
         xp = self._xp
         if self.graph.n_edges:
             lightest = float(self.graph.derived.min_weight)
@@ -439,11 +506,16 @@ class _Closeness:
         return (most - 1) / max(self.graph.n_vertices - 1, 1) / lightest * SLACK
 
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
-        """Return a bound of the closeness of each vertex by the number of walks of each length.
+        """Return an upper bound of the closeness in hops of each vertex, float64, by the number of
+        walks of each length that begin at it; see the notes of ``top_closeness``.
 
-        ``most`` bounds the number of vertices that it reaches, itself included. ``is_exact``, bool,
-        is True where it reaches exactly so many.
+        ``most`` has, per vertex, an upper bound of the number of vertices that it reaches, itself
+        included. ``is_exact``, bool, is True where it reaches exactly so many.
         """
+        # Arrays of shape (n,), for each vertex: ``walks`` is the number of walks of the current
+        # length, and ``walks_before`` that of walks one edge shorter. ``n_left`` is the number of
+        # others that no shorter distance has taken, ``covered`` the number of those taken, at the
+        # smallest distances possible, and ``sums`` the sum of these distances.
         xp = self._xp
         graph = self.graph
         degrees = graph.derived.degrees
@@ -454,7 +526,7 @@ class _Closeness:
         best_bound = xp.zeros(graph.n_vertices)
 
         for length in range(1, _WALK_LEVELS + 1):
-            # at most as many vertices at this distance as walks end there
+            # As many vertices as walks of this length, at most, are at this distance.
             n_at_length = xp.minimum(walks, n_left)
             covered = covered + n_at_length
             sums = sums + length * n_at_length
@@ -466,15 +538,24 @@ class _Closeness:
                 break  # the next numbers of walks might overflow
 
             next_walks = self._sum_over_neighbors(walks)
-            if not graph.directed:  # leave out the walks that return over the last edge
+            # Walks are extended by an edge at their beginning. In an undirected graph leave out
+            # those whose second edge returns over the first. Of two edges there is one such walk
+            # per edge of the vertex. Of more edges, each walk that is two edges shorter can follow
+            # a return over any of the degree - 1 edges other than its own first one.
+            if not graph.directed:
                 next_walks -= degrees if walks_before is None else (degrees - 1) * walks_before
             walks_before = walks
             walks = next_walks
+        # All others that are left are at least one edge further. If the number of vertices reached
+        # is exact, this bound holds. If fewer may be reached, the largest bound on the way does.
         last_bound = self._closeness(covered + n_left, sums + (length + 1) * n_left)
         return xp.where(is_exact, last_bound, xp.maximum(best_bound, last_bound) * SLACK)
 
     def _sum_over_neighbors(self, values: Array) -> Array:
-        """Return per vertex the sum of the values of its neighbors."""
+        """Return, per vertex, the sum of ``values``, int64 of shape (n,), over the heads of its
+        edges.
+        """
+        # The sum over a range of edges is the difference of two running sums.
         xp = self._xp
         graph = self.graph
         if graph.device == "cpu":

@@ -56,8 +56,10 @@ from ..search.plan import make_query
 from .searches import SLACK, Searches, bound_dtype, is_weighted
 
 EXTREMES = ("diameter", "radius", "center", "periphery")
-UNCONNECTED = ("refuse", "largest")
-_ARRAYS = 8  # of 8 bytes per vertex: bounds, distances, and what is computed of them
+UNCONNECTED = ("refuse", "largest")  # values of the argument ``unconnected`` of ``extremes``
+# arrays of 8 bytes per vertex that are in memory at once: bounds, distances, and what is computed
+# of them
+_ARRAYS = 8
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
 _LONG_ROUNDS = 512  # rounds after which groups grow anyway
 
@@ -173,12 +175,14 @@ class ExtremesSearch(SearchTogether):
     """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no
     sources.
 
-    Parameters and errors are those of ``extremes``.
+    It makes ``extremes`` look like the other searches of the library, which are planned once and
+    then run. Parameters and errors are those of ``extremes``. Its constructor makes up to two
+    searches, so that a graph that is not connected is an error when the run is planned.
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
         reason = "searches from few vertices bound the eccentricities of all others"
-        # the searches choose their own
+        # What is shown as the strategy; each search inside chooses its own.
         strategy = OnlyWay(graph.device, "eccentricity_bounds", reason)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
@@ -196,7 +200,12 @@ class ExtremesSearch(SearchTogether):
         numbers: np.ndarray,  # noqa: ARG002
         options: RunOptions = PLAIN,
     ) -> tuple[dict[str, Column], int]:
-        """Find the extremes. Return their columns, and the number of searches."""
+        """Find the extremes. Return their columns, as ``make_columns`` makes them, and the number
+        of searches.
+
+        ``numbers``, the sources of other searches, is not used. ``options.certified`` says whether
+        distances are certified, and ``options.clock`` times the search.
+        """
         graph = self.graph
         with options.clock("traverse"):  # which certifies each of its searches
             result = extremes(graph, certified=options.certified, **self._options)
@@ -204,9 +213,12 @@ class ExtremesSearch(SearchTogether):
 
 
 def make_columns(graph: Graph, result: Extremes) -> dict[str, Column]:
-    """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and of the
-    periphery.
+    """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and then one
+    per vertex of the periphery.
+
+    ``result`` has all four extremes. ``set`` is "center" or "periphery".
     """
+    # the name of a set, the ids of its vertices, and the eccentricity that all of them have
     sets = (
         ("center", result.center, result.radius),
         ("periphery", result.periphery, result.diameter),
@@ -335,15 +347,20 @@ def periphery(
 
 
 def _find_extreme(graph: Graph, name: str, **options: Any) -> Any:
-    """Return one of ``EXTREMES``, by its name; ``options`` are those of ``extremes``."""
+    """Return one of the extremes of a graph; ``name`` is one of ``EXTREMES``, and ``options`` are
+    keyword arguments of ``extremes``.
+    """
     return getattr(extremes(graph, want=(name,), **options), name)
 
 
 class _Bounds:
-    """Lower and upper bounds of one number per vertex, in arrays of shape (n,) of NumPy or CuPy.
+    """Lower and upper bounds of one number per vertex, here its eccentricity.
 
-    - ``low``, ``high``: the bounds, of the type ``dtype``: 0 and the largest number at first.
-    - ``searched``: bool; True where a search has found the number, which both bounds then are.
+    ``xp`` is NumPy or CuPy, of which all arrays are. ``n`` is the number of vertices.
+
+    - ``low``, ``high``: of shape (n,) and type ``dtype``: the bounds, inclusive. At first ``low``
+      is 0, and ``high`` is the largest integer of the type, or infinity.
+    - ``searched``: bool of shape (n,). True: a search has found the number, and both bounds are it.
     """
 
     def __init__(self, xp: Any, n: int, dtype: np.dtype) -> None:
@@ -353,11 +370,11 @@ class _Bounds:
         self._xp = xp
 
     def raise_low(self, values: Array) -> None:
-        """Take lower bounds where they are larger."""
+        """Replace lower bounds by ``values``, of shape (n,), where these are larger."""
         self._xp.maximum(self.low, values, out=self.low)
 
     def lower_high(self, values: Array) -> None:
-        """Take upper bounds where they are smaller."""
+        """Replace upper bounds by ``values``, of shape (n,), where these are smaller."""
         self._xp.minimum(self.high, values, out=self.high)
 
     def settle(self, vertex: int, value: Any) -> None:
@@ -372,13 +389,16 @@ class _Eccentricities:
     """Bounds of all eccentricities, and the searches that tighten them until the extremes are
     decided.
 
-    - ``out``, ``back``: bounds of the eccentricities e of the module's docstring, and of e'. One
-      object for an undirected graph.
+    - ``out``: bounds of the eccentricities, e in the module's docstring: the largest distance from
+      each vertex.
+    - ``back``: bounds of e', the largest distance to each vertex. The same object as ``out`` for an
+      undirected graph.
     - ``dtype``: type of the bounds: int32 or int64 for hops and integer weights, else float64.
     - ``_xp``: NumPy or CuPy, of which the bounds and ``_tie`` are arrays.
     - ``_is_exact``: whether distances are integers, so that no bound needs widening for rounding.
     - ``_widening``: the factor by which bounds of rounded sums are widened; 1 for integers.
-    - ``_tie``: of shape (n,), from 0 to below 1: larger degrees come first among equal bounds.
+    - ``_tie``: float64 of shape (n,): degree / (largest degree + 1), so from 0 to below 1. Among
+      vertices of equal bounds those with a larger value are searched first.
     """
 
     def __init__(self, searches: Searches) -> None:
@@ -406,7 +426,8 @@ class _Eccentricities:
         else:
             self.back = self.out
 
-        # Among equal bounds a vertex of high degree is near to more vertices.
+        # Among equal bounds a vertex of high degree is near to more vertices. In a directed graph
+        # the degree counts the edges of both directions.
         derived = self.graph.derived
         degrees = derived.degrees
         if self.graph.directed:
@@ -419,14 +440,19 @@ class _Eccentricities:
 
     @property
     def diameter(self) -> Any:
-        """The largest lower bound, of the diameter; equal to it once it is decided."""
+        """The largest lower bound of an eccentricity: at most the diameter, and equal to it once
+        the diameter is decided.
+        """
+        # For integers the largest e' is the largest e, so bounds of either will do.
         if self._is_exact:
             return max(self.out.low.max(), self.back.low.max())
         return self.out.low.max()
 
     @property
     def radius(self) -> Any:
-        """The smallest upper bound, of the radius; equal to it once it is decided."""
+        """The smallest upper bound of an eccentricity: at least the radius, and equal to it once
+        the radius is decided.
+        """
         return self.out.high.min()
 
     def center(self) -> Array:
@@ -438,29 +464,35 @@ class _Eccentricities:
         return self._xp.flatnonzero(self.out.low == self.diameter)
 
     def number(self, value: Any) -> int | float:
-        """Return an eccentricity as the number that a search returns."""
-        # integer weights whose distances the user wants as floats
+        """Return an eccentricity, in the type of the bounds, as int or float of Python: the type in
+        which a search of this graph would return it.
+        """
+        # Integer weights whose distances the user wants as floats.
         is_float = self.dtype == np.int64 and self.graph.float_distances
         if self.dtype.kind == "i" and not is_float:
             return int(value)
         return float(value)
 
     def decide(self, wanted: set[str]) -> None:
-        """Search until the extremes of these names are decided."""
+        """Search until the extremes in ``wanted``, a subset of ``EXTREMES``, are decided."""
         rounds = 0
         while True:
+            # Two bool arrays: the vertices of which it is open whether they have the largest, or
+            # the smallest, eccentricity.
             may_be_largest, may_be_smallest = self._undecided(wanted)
             n_largest = int(may_be_largest.sum())
             n_smallest = int(may_be_smallest.sum())
             if not n_largest and not n_smallest:
                 return
 
-            # Few sources at first, as each profits from the bounds of those before.
+            # ``size`` is the number of sources of the round. There are few at first, as each is
+            # chosen by the bounds that those before have tightened: one vertex of large upper and
+            # one of small lower bound. Later it doubles every second round, up to ``widest``.
             wide_rounds = rounds - _NARROW_ROUNDS
-            size = 2  # one vertex of large upper and one of small lower bound
+            size = 2
             if wide_rounds >= 0:
                 # Where very many vertices must be searched, time per round matters more than their
-                # choice.
+                # choice. So from ``_LONG_ROUNDS`` on, the limit doubles every 64 rounds, to 128.
                 widest = max(
                     self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6)
                 )
@@ -474,13 +506,16 @@ class _Eccentricities:
         """Return which vertices must still be decided, as two bool arrays of shape (n,).
 
         In the first, True is a vertex that may have the largest eccentricity, in the second one
-        that may have the smallest, as far as the names in ``wanted`` depend on it.
+        that may have the smallest, as far as the names in ``wanted`` depend on it. A vertex whose
+        bounds are equal is decided. If all are False, so are all the extremes in ``wanted``.
         """
         low = self.out.low
         high = self.out.high
         may_be_largest = self._xp.zeros(low.size, bool)
         may_be_smallest = self._xp.zeros(low.size, bool)
         if wanted & {"diameter", "periphery"}:
+            # ``largest`` is a lower bound of the diameter. A vertex whose upper bound exceeds it
+            # may raise it. One whose upper bound equals it cannot, but may belong to the periphery.
             largest = self.diameter
             may_be_largest = high > largest
             if "periphery" in wanted:
@@ -490,6 +525,7 @@ class _Eccentricities:
                     False  # no distance to a vertex is larger either, so that is the diameter
                 )
         if wanted & {"radius", "center"}:
+            # The same with both bounds exchanged: ``smallest`` is an upper bound of the radius.
             smallest = self.radius
             may_be_smallest = low < smallest
             if "center" in wanted:
@@ -501,23 +537,29 @@ class _Eccentricities:
     ) -> None:
         """Search from vertices of large upper and of small lower bounds, half of them each.
 
-        ``may_be_largest`` and ``may_be_smallest``: the vertices among which to choose, None if none
-        is undecided.
+        ``size`` is the number of sources. ``may_be_largest`` and ``may_be_smallest`` are bool
+        arrays of shape (n,), True for the vertices among which to choose; None if no vertex is
+        undecided. The searches tighten the bounds of all vertices.
         """
         half = max(size // 2, 1)
-        # Without far vertices to decide, distant ones raise the lower bounds of all others most.
+        # ``outer``: vertices that may have the largest eccentricity, those of the largest upper
+        # bounds. If none is undecided, vertices that are known to be far from others are taken,
+        # since these raise the lower bounds of all others most.
         if may_be_largest is None:
             outer = self._choose(self.out.low, ~self.out.searched, half)
         else:
             outer = self._choose(self.out.high, may_be_largest, half)
         if may_be_smallest is None:
             may_be_smallest = ~self.out.searched
+        # ``inner``: vertices that may have the smallest eccentricity, those of the smallest lower
+        # bounds.
         inner = self._choose(-self.out.low, may_be_smallest, half)
 
         self._search(sort_distinct(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return
-        # The bounds of a directed graph need searches backward, too.
+        # The bounds of a directed graph need searches backward, too: from vertices that are known
+        # to be far from others in this direction, and from ``inner``.
         distant = self._choose(self.back.low, ~self.back.searched, half)
         is_searched = to_host(self.back.searched[self._xp.asarray(inner)])
         numbers = sort_distinct(np.concatenate([distant, inner[~is_searched]]))
@@ -525,18 +567,22 @@ class _Eccentricities:
             self._search(numbers, backward=True)
 
     def _choose(self, values: Array, among: Array, k: int) -> np.ndarray:
-        """Return the numbers of up to k vertices of the largest values, NumPy.
+        """Return the numbers of up to ``k`` vertices of the largest ``values``, as a NumPy array in
+        no order. Among equal values the larger ``_tie`` decides.
 
-        ``among``, bool: the vertices to choose from.
+        ``values`` and ``among`` have shape (n,). ``among`` is bool, True for the vertices to choose
+        from; there may be fewer than ``k``.
         """
         xp = self._xp
         candidates = xp.flatnonzero(among)
+        # One vertex is found without sorting.
         if k == 1 and candidates.size:
             values_of_candidates = values[candidates]
             candidates = candidates[values_of_candidates == values_of_candidates.max()]
             return to_host(candidates[self._tie[candidates].argmax()[None]])
         if candidates.size > k:
-            # A choice of sources, which rounding to float64 cannot make wrong.
+            # The sum orders integers by value and then by tie. Rounding to float64 may change the
+            # order, but any choice of sources gives right bounds.
             key = values[candidates].astype(np.float64) + self._tie[candidates]
             candidates = candidates[
                 xp.argpartition(key, candidates.size - k)[candidates.size - k :]
@@ -544,7 +590,11 @@ class _Eccentricities:
         return to_host(candidates)
 
     def _search(self, numbers: np.ndarray, backward: bool = False) -> None:
-        """Search from some vertices, and tighten the bounds of all others by their distances."""
+        """Search from the vertices ``numbers``, and tighten the bounds of all others by the
+        distances.
+
+        With ``backward`` the distances lead to these vertices, against the edges.
+        """
         # the bounds of the eccentricities in the direction of these searches, and against it
         along, against = (self.back, self.out) if backward else (self.out, self.back)
         for vertex, distance in self._searches.iter_distances(numbers, backward):
@@ -552,10 +602,12 @@ class _Eccentricities:
             self._bound(along, against, vertex, distance)
 
     def _bound(self, along: _Bounds, against: _Bounds, vertex: int, distance: Array) -> None:
-        """Tighten bounds by the distances between a vertex and all vertices.
+        """Tighten bounds by the distances from one vertex to all vertices, by the inequalities of
+        the module's docstring.
 
-        ``along`` bounds the eccentricities in the direction of the search, and ``against`` those
-        against it.
+        ``distance`` has shape (n,). ``along`` has bounds of the largest distances in the direction
+        of the search, in which the one of ``vertex`` is exact. ``against`` has bounds of the
+        largest distances against it.
         """
         widen = self._widening
         eccentricity = along.high[vertex]
@@ -567,19 +619,22 @@ class _Eccentricities:
             return
         along.raise_low(eccentricity - distance)
         against.raise_low(distance)
-        # Upper bounds are the largest number until a search has lowered them.
+        # ``high_against`` is the largest integer until a search has lowered it, and adding to that
+        # would overflow.
         half = np.iinfo(self.dtype).max // 2
-        if int(high_against) <= half and int(eccentricity) <= half:  # the sum cannot overflow
+        if int(high_against) <= half and int(eccentricity) <= half:
             against.lower_high(distance + high_against)
 
 
 def _widening(graph: Graph) -> float:
-    """Return the factor by which rounding may break the triangle inequality; its square, as d(v, w)
-    stands for d(w, v).
+    """Return the factor by which bounds of a graph with float weights are widened for rounding.
 
-    Raises PrecisionError: the error of the longest possible path is no longer small.
+    It is ((1 + g) / (1 - g))^2 of the module's docstring. The square is needed as a bound also
+    takes d(v, w) for d(w, v). ``SLACK`` covers the rounding of the bounds themselves. Raises
+    PrecisionError: the error of the longest possible path is no longer small.
     """
     weights: Array = graph.weights
+    # n u of the module's docstring
     unit = graph.n_vertices * float(np.finfo(weights.dtype).eps) / 2
     if unit >= 0.1:
         raise PrecisionError(
@@ -591,9 +646,12 @@ def _widening(graph: Graph) -> float:
 
 
 def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Graph, Any]:
-    """Return the graph to search, and a function that returns the ids of its vertex numbers.
+    """Return the graph to search, and a function that returns the ids of an array of its vertex
+    numbers.
 
-    Raises InputError: as ``extremes``, except that the graph is not connected.
+    It is ``graph`` itself for ``unconnected="refuse"``, whose searches then find out whether it is
+    connected, and otherwise its largest component. Raises InputError: as ``extremes``, except that
+    the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     refuse_closed(graph, "eccentricities are of paths through all vertices")
@@ -601,7 +659,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     arguments.choice("unconnected", unconnected, UNCONNECTED)
     if not graph.n_vertices:
         raise InputError("the graph has no vertices, so it has no eccentricities")
-    is_weighted(graph, algorithm)
+    is_weighted(graph, algorithm)  # for its errors about weights
     if unconnected == "refuse":
         return graph, graph.ids_at
     members = find_component(to_host(graph.offsets), to_host(graph.targets))
@@ -625,17 +683,19 @@ def require_connected(
 
 
 def _induced(graph: Graph, members: Array) -> Graph:
-    """Return the graph of some vertices and the edges between them.
+    """Return the graph of some vertices and the edges between them, on the same device.
 
-    Vertex i of it is ``members[i]``, and these numbers are its ids. For a component, distances
-    between its vertices are those in the whole graph: each path between them stays inside.
+    ``members`` are the vertex numbers, ascending. Vertex i of the result is ``members[i]`` and has
+    its id. For a component, distances between its vertices are those in the whole graph: each path
+    between them stays inside.
     """
     xp = namespace(graph.offsets)
     # the number of each vertex in the part, -1 for a vertex that is not in it
     new_number = xp.full(graph.n_vertices, -1, index_dtype(graph.n_vertices))
     new_number[members] = xp.arange(members.size, dtype=new_number.dtype)
-    # A running count of the beginnings of adjacency lists gives the tail of each edge. True in
-    # ``is_inside``: both ends of the edge are in the part.
+    # The tail of an edge, the vertex that it leaves, is the number of adjacency lists that begin at
+    # this edge or before it, less the first one: a running count of their beginnings. In
+    # ``is_inside``, True is an edge with both ends in the part.
     n_lists_begun = xp.bincount(graph.offsets[1:-1], minlength=graph.n_edges + 1)[: graph.n_edges]
     is_inside = (new_number[xp.cumsum(n_lists_begun)] >= 0) & (new_number[graph.targets] >= 0)
 

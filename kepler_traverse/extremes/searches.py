@@ -19,22 +19,41 @@ from ..search.algorithms import ALGORITHMS
 from ..search.exact import to_integers
 from ..sssp import plan_sssp_many
 
-GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
-TINY = 512  # vertices up to which groups are wide, as their number matters more than what they hold
-SLACK = 1 + 2.0**-40  # more than the rounding of the few operations that a bound takes
-# edges up to which a few searches in hops take one thread each, without levels in common
+# Numbers of sources for which plans are made: a plan is a search that is checked and allocated. A
+# group of sources takes the smallest plan that holds it.
+GROUPS = (2, 16, 128)
+# The number of vertices up to which groups are as large as possible: on so small a graph the number
+# of groups takes more time than superfluous searches.
+TINY = 512
+# A factor that exceeds the rounding of the few operations by which a bound is computed.
+SLACK = 1 + 2.0**-40
+# The number of edges up to which a few searches in hops take one thread each, rather than being
+# made together, level by level.
 _SMALL = 1 << 20
-# more searches, at most, that wide groups take on meshes, since their sources do not know of each
-# other
+# How many times as many searches large groups take, at most, on meshes such as road networks: the
+# sources of one group are chosen without the bounds that the others give.
 _WASTE = 3
 
 
 class Searches:
-    """Searches from vertices of a graph, in groups; ``count`` is their number.
+    """Searches from vertices of a graph, in groups, to compute bounds of their distances.
 
-    ``certified``: whether each distance is certified before it is returned. ``_plans`` has a plan
-    by direction (True: in the reverse graph) and group size. ``_groups_save_time`` is None until
-    ``widest`` has estimated it.
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+        Count hops, or add weights.
+    count : int
+        Searches that were made so far, of both directions.
+    certified : bool
+        Whether each distance is proved right, by one pass over the edges, before it is returned.
+    _memory : int or None
+        Bytes that a plan may take in addition to the graph; None for the default.
+    _plans : dict
+        A plan by direction (True: in the reverse graph) and number of sources, one of ``GROUPS``.
+    _groups_save_time : bool or None
+        Whether large groups take less time although they need more searches; None until ``widest``
+        has estimated it.
     """
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
@@ -52,10 +71,11 @@ class Searches:
         """Yield each vertex with its distances to all vertices, or with ``backward`` from all
         vertices.
 
-        ``numbers`` are vertex numbers, int64, NumPy. Distances in hops are int32, or int64 for very
-        many vertices. Those of integer weights are int64. Other distances are those of the search
-        in float64, on the host. Unreached vertices have the distance of their type that stands for
-        them.
+        ``numbers`` are the sources: vertex numbers, int64, NumPy. Distances have shape (n,).
+        Distances in hops are int32, or int64 for very many vertices. Those of integer weights are
+        int64. Both are on the device of the graph. Other distances are those of the search in
+        float64, on the host. Unreached vertices have the distance of their type that stands for
+        "unreached": -1 hop, ``2**63 - 1`` as an int64 sum, infinity as a float.
 
         Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError
         (a distance is wrong).
@@ -77,9 +97,10 @@ class Searches:
     def widest(self, narrow: int = 0) -> int:
         """Return the number of sources up to which groups may grow.
 
-        Sources of one group do not profit from each other's bounds. So groups are wide only where
-        each search then takes a fraction of the time, by the estimates of the plans. Otherwise
-        there are ``narrow`` sources, or one per thread.
+        Sources of one group do not profit from each other's bounds, so that large groups need more
+        searches in all. So groups are large only where each search then takes a fraction of the
+        time, by the estimates of the plans. Otherwise the result is ``narrow`` or the number of
+        threads, whichever is larger, and 2 at least.
         """
         if self.graph.n_vertices <= TINY:
             return GROUPS[-1]
@@ -96,13 +117,18 @@ class Searches:
         return max(2, narrow, min(per_thread, GROUPS[-1]))
 
     def _seconds_per_source(self, size: int) -> float:
-        """Return the estimate of the best strategy for a group of a size."""
+        """Return the estimated seconds per source of the best strategy for a group of ``size``
+        sources.
+        """
         return self._plan(self.graph, False, size).ranked(size)[0].seconds / size
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
-        """Return a plan for the smallest group that holds so many sources, or for the largest one.
+        """Return a plan for the smallest of ``GROUPS`` that holds ``n_sources``, or for the largest
+        one if none does.
 
-        Plans are kept. Those of one direction share what the first one has learned of the graph.
+        ``graph`` is ``self.graph``, or its reverse with ``backward``. Plans are kept for the next
+        call. Those of one direction share a shape: the degrees, depth and reach of the graph, which
+        the first plan has estimated by a few searches.
         """
         size = next((group for group in GROUPS if n_sources <= group), GROUPS[-1])
         # An undirected graph is its own reverse, so that both directions share plans.
@@ -128,8 +154,8 @@ class Searches:
         return plan
 
     def _is_one_per_thread(self, graph: Graph, size: int) -> bool:
-        """Return whether each search of a group takes a thread of its own: few searches for hops,
-        of a small graph.
+        """Return whether each search of a group takes one thread: few searches in hops in a graph
+        of few edges, on the CPU. ``size`` is the number of sources of the group.
         """
         if ALGORITHMS[self.algorithm].is_weighted or graph.device != "cpu":
             return False
@@ -137,12 +163,14 @@ class Searches:
         return is_few and graph.n_edges <= _SMALL
 
     def _require_reached(self, number: int, distance: Array, backward: bool) -> None:
-        """Raise InputError, which names both ends, if there is a vertex without a path to or from
-        ``number``.
+        """Raise InputError, which names both ends, if a vertex is not reached.
+
+        ``distance`` has the distances of all vertices from the vertex ``number``, or with
+        ``backward`` to it.
         """
         reached = is_reached(distance)
         if not bool(reached.all()):
-            unreached = int(to_host(namespace(distance).argmin(reached)))
+            unreached = int(to_host(namespace(distance).argmin(reached)))  # the first False
             ends = (unreached, number) if backward else (number, unreached)
             start, end = self.graph.ids_at(namespace(distance).asarray(ends)).tolist()
             raise InputError(
@@ -152,7 +180,7 @@ class Searches:
             )
 
     def _as_bounds(self, distance: Array) -> Array:
-        """Return distances in the type that bounds are computed in."""
+        """Return the distances of a search in the type of ``bound_dtype``."""
         if is_hops(distance.dtype):
             return distance.astype(bound_dtype(self.graph, self.algorithm))
         if self.graph.integer_weights:
@@ -162,9 +190,12 @@ class Searches:
 
 
 def bound_dtype(graph: Graph, algorithm: str) -> np.dtype:
-    """Return the type that bounds of distances are computed in."""
+    """Return the type that bounds of distances are computed in: int64 for integer weights, float64
+    for others, and int32 or int64 for hops.
+    """
     if ALGORITHMS[algorithm].is_weighted:
         return np.dtype(np.int64 if graph.integer_weights else np.float64)
+    # A sum of two numbers of hops fits, since a path has fewer edges than the graph has vertices.
     return np.dtype(np.int32 if graph.n_vertices < 2**30 else np.int64)
 
 

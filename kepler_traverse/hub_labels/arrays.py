@@ -14,19 +14,27 @@ from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
 from .queries import CHUNK, BothLabels, PairLists, answer_lists, answer_pairs
 
-# targets per source from which on the label of a source is laid out once for all of them
+# The number of targets per source from which on the label of a source is written once to an array
+# with a place per vertex, in which the hubs of all its targets are looked up.
 _TARGETS_PER_SOURCE = 2
-# for fewer targets than one per so many vertices, clearing the memory for that takes longer
+# With fewer targets than one per so many vertices, clearing that array takes longer than it saves.
 _VERTICES_PER_TARGET = 1000
 
 
 class LabelLists(NamedTuple):
-    """The labels of one direction in compressed sparse rows, by rank."""
+    """The labels of one direction, one per rank: each is a range of rows, a hub and its distance.
 
-    offsets: np.ndarray  # int64 array of shape (n + 1,)
-    # int32 array of shape (rows,): ranks, ascending within a label; the last one is the vertex's own
+    A rank is the place of a vertex in the order of the hierarchy, 0 at the top.
+    """
+
+    # int64 array of shape (n + 1,): the label of rank r is rows offsets[r] to offsets[r + 1] - 1
+    offsets: np.ndarray
+    # int32 array of shape (rows,): the rank of each hub, ascending within a label; the last one is
+    # the label's own rank
     hubs: np.ndarray
-    distances: np.ndarray  # int32 or int64 array of shape (rows,): multiples of the unit
+    # int32 or int64 array of shape (rows,): the distance to or from each hub, in units; 0 in the
+    # last row of a label
+    distances: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,10 +71,12 @@ class HubLabels:
 
     @property
     def n_vertices(self) -> int:
+        """The number of vertices of the graph."""
         return int(self.order.size)
 
     @property
     def is_symmetric(self) -> bool:
+        """Whether both directions share their labels, as in an undirected graph."""
         return self.outward is self.inward
 
     @property
@@ -145,6 +155,7 @@ class HubLabels:
 
             return on_gpu(self).between(sources, targets)
 
+        # Threads take chunks of pairs. Labels are by rank.
         sums = np.empty(len(sources), np.int64)
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]
@@ -160,15 +171,21 @@ class HubLabels:
         sources : integer array of shape (k,)
             Vertex numbers.
         offsets : int64 array of shape (k + 1,)
-            Where the targets of each source begin.
+            Where the targets of each source begin in ``targets``, and where the last ones end.
         targets : integer array of shape (n_targets,)
-            Vertex numbers.
+            Vertex numbers, those of one source after those of the one before.
+
+        Returns
+        -------
+        int64 array of shape (n_targets,)
+            Distances in units, ``unreached`` where there is no path.
         """
         has_few_targets = targets.size * _VERTICES_PER_TARGET < self.n_vertices
         if has_few_targets or targets.size < _TARGETS_PER_SOURCE * len(sources):
             return self.between(np.repeat(sources, np.diff(offsets)), targets)
 
-        # Each thread lays the label of a source out in memory of its own.
+        # Each thread writes the label of a source to an array of its own, with a place per rank
+        # that holds ``unreached`` where the rank is no hub of the source.
         sums = np.empty(targets.size, np.int64)
         scratch = [
             np.full(self.n_vertices, self.unreached, self.dtype)
@@ -181,6 +198,9 @@ class HubLabels:
     def to_distances(self, graph: Any, sums: np.ndarray) -> np.ndarray:
         """Return sums in units as distances of the graph, in the type in which these are certified;
         ``unreached`` becomes what stands for no path in that type.
+
+        ``sums`` is int64 of any shape, as ``between`` returns it, and ``graph`` is the graph of the
+        labels. Distances in hops are int32, those of integer weights int64, others floats.
         """
         if self.metric == "hops":
             dtype: Any = np.dtype(np.int32)
@@ -195,7 +215,7 @@ class HubLabels:
 
     @property
     def answers(self) -> BothLabels:
-        """What compiled code answers pairs by."""
+        """The labels of both directions in a form that compiled code takes."""
         return BothLabels(self.outward, self.inward, self.unreached)
 
     @property

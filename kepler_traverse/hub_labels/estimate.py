@@ -15,22 +15,24 @@ from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from .build import build_labels
 
-MAX_HUBS = 1000  # per vertex; beyond, labels take more memory than they save time
-_SAMPLE = 256  # vertices whose labels are built
-# Share of the vertices above one that are its hubs, at least: a quarter in road networks, less in
-# lattices.
+MAX_HUBS = 1000  # hubs per vertex; with more, labels take more memory than they save time
+_SAMPLE = 256  # the largest number of vertices whose labels are built for an estimate
+# A vertex is above another if edges of the hierarchy lead upward to it, over any number of others.
+# Its hubs are among these: at least the first share of them, and typically the second, which is
+# that of road networks.
 _MIN_HUB_SHARE = 0.1
 _TYPICAL_HUB_SHARE = 0.25
-_COUNTED = 32  # of these, vertices whose vertices above are counted one by one
-_WORK = 4e8  # sums of the estimate, which takes less than a second
-# Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
+_COUNTED = 32  # of the sampled vertices, how many have their vertices above counted one by one
+_WORK = 4e8  # the largest number of sums that an estimate computes, in less than a second
+# Nanoseconds of one thread per row of a label: to find a candidate for a hub, and to test it per
+# hub of its own label. Measured on road networks.
 _PER_ROW = 60.0
 _PER_TEST = 1.2
-_PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
+_PEAK = 2  # how many times the bytes of the labels building takes, as their arrays grow by copying
 
 
 class LabelEstimate(NamedTuple):
-    """What the labels of a hierarchy would be; see ``estimate_labels``.
+    """How large the hub labels of a graph would be, and how long building them would take.
 
     Attributes
     ----------
@@ -43,13 +45,13 @@ class LabelEstimate(NamedTuple):
     nbytes : int
         Bytes of the labels.
     seconds : float
-        Seconds to build them on the threads of now.
+        Seconds to build them on the threads that the caller may use now.
     sampled : int
-        Vertices whose labels were built.
+        Vertices whose labels were built, or searched for, to find ``hubs``.
     directions : int
         1 of an undirected graph, else 2.
     peak : int
-        Times the bytes of the labels that building takes.
+        How many times ``nbytes`` building takes at its peak.
     """
 
     hubs: float
@@ -63,7 +65,7 @@ class LabelEstimate(NamedTuple):
 
     @property
     def rows_per_direction(self) -> int:
-        """Rows that are likely to do for a direction, with some to spare."""
+        """Rows per direction, and a tenth more: memory to reserve, which is likely to suffice."""
         return int(1.1 * self.rows / self.directions)
 
     def __str__(self) -> str:
@@ -74,21 +76,26 @@ class LabelEstimate(NamedTuple):
 
 
 def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
-    """Estimate the labels of a hierarchy in less than 2 s, by building those of some vertices and of
-    all vertices above them.
+    """Estimate the labels of a hierarchy in less than 2 s, by building those of some random
+    vertices and of all vertices above them, which a label is made of.
+
+    The result depends on the hierarchy and the number of threads alone.
     """
     n = hierarchy.n_vertices
     if not n:
         return LabelEstimate(0.0, 0.0, 0, 0, 0.0, 0)
 
-    # A first guess: count the vertices above a few, of which the usual share are hubs.
+    # A first guess of ``hubs``, the mean length of a label: count the vertices above a few, of
+    # which the usual share are hubs. ``sample`` has positions: places of vertices in the order of
+    # the hierarchy, 0 at the top.
     numbers = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     sample = np.sort(hierarchy.position[numbers].astype(np.int64))
     mean_above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
     hubs = _TYPICAL_HUB_SHARE * mean_above
 
-    # Then the labels of as many vertices as can be built in short time; of none if even the
-    # smallest likely labels are too long to pay.
+    # Then build the labels of as many vertices as can be built in short time; of none if even the
+    # smallest likely labels are too long to pay. Each position has ``hubs`` rows, and each row is
+    # tested by as many sums.
     if _MIN_HUB_SHARE * mean_above > MAX_HUBS:
         sample = sample[:0]
     positions = _all_above(hierarchy, sample)
@@ -96,6 +103,8 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         sample = sample[::2][: sample.size // 2]  # half of them, and of one none
         positions = _all_above(hierarchy, sample)
     if sample.size:
+        # The part has the vertex numbers 0, 1, ... in the order of ``positions``. What the weights
+        # mean does not matter, as the rows are only counted.
         labels = build_labels(_part_above(hierarchy, positions), "weights")
         sample_ranks = labels.rank[np.searchsorted(positions, sample)]
         sizes = [np.diff(lists.offsets)[sample_ranks] for lists in labels.directions.values()]
@@ -117,10 +126,14 @@ def estimate_from_length(
     ns_per_row: float,
     sampled: int,
 ) -> LabelEstimate:
-    """Return the estimate of labels of a mean length ``hubs``, whose rows take ``ns_per_row``
-    nanoseconds each.
+    """Return the estimate of the labels of ``n`` vertices, of a mean length of ``hubs`` rows.
+
+    Building takes ``ns_per_row`` nanoseconds per row. ``dtype`` is that of the distances.
+    ``above``, ``directions`` and ``sampled`` are fields of ``LabelEstimate``.
     """
     rows = round(hubs * n * directions)
+    # Per row a hub of 4 bytes and a distance; per vertex its order and rank of 4 bytes each, and an
+    # offset of 8 bytes in each direction.
     nbytes = rows * (4 + dtype.itemsize) + n * (8 + 8 * directions)
     return LabelEstimate(hubs, above, rows, nbytes, 1e-9 * rows * ns_per_row, sampled, directions)
 
@@ -141,13 +154,15 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
 
 
 def _mean_above(hierarchy: Hierarchy, positions: np.ndarray) -> float:
-    """Return how many positions are above each of some, on average."""
+    """Return how many positions are above each of ``positions``, itself included, on average."""
     sizes = [_all_above(hierarchy, positions[i : i + 1]).size for i in range(positions.size)]
     return float(np.mean(sizes))
 
 
 def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
-    """Return the positions above some, these included, by edges of either direction; ascending."""
+    """Return the positions above any of ``positions``, these included, by edges of either
+    direction; int64, ascending.
+    """
     return _positions_above(positions, hierarchy.upward, hierarchy.downward)
 
 
@@ -173,11 +188,11 @@ def _positions_above(targets, upward, downward):
 
 
 def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
-    """Return the hierarchy of some positions, which ascend; all that is above them must be among
-    them.
+    """Return the hierarchy of ``positions`` alone, which ascend; all positions above them must be
+    among them.
 
     They are numbered anew in their order. Each new position is its own vertex number, since the
-    labels are only counted.
+    rows of the labels are only counted.
     """
     numbers = np.arange(positions.size, dtype=np.int32)
     upward = _edges_between(hierarchy.upward, positions)
@@ -189,7 +204,9 @@ def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
 
 
 def _edges_between(edges: Edges, positions: np.ndarray) -> Edges:
-    """Return the edges of some positions, which are numbered anew in their order."""
+    """Return the edges that lead upward from ``positions``, which ascend, to others of these; they
+    are numbered anew in their order.
+    """
     sizes = np.diff(edges.offsets)[positions]
     offsets, entries = concatenate_rows(edges.offsets[positions], sizes)
     heads = np.searchsorted(positions, edges.heads[entries]).astype(np.int32)

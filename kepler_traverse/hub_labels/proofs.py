@@ -9,12 +9,12 @@
 - L5: each edge of the graph, and each two edges of the hierarchy that meet below, are answered by
   at most their sum, or are an edge of the hierarchy of at most that weight.
 
-By L2 and L3 every row is the length of a path, so that no answer is too small. By L5, and since rows
-are paths upward, a path that dips below a vertex can be exchanged for one that does not, and is not
-longer: from any vertex to any other, a shortest path leads upward first and then downward. By L4 the
-first vertex of a path upward has a row to a hub from which the rest is as short; applied in turn at
-both ends, which only moves the hub up, it ends at a common hub. So no answer is too large either,
-and by L4 each row is a distance, since it is what its pair is answered.
+By L2 and L3 every row is the length of a path, so that no answer is too small. By L5, and since
+rows are paths upward, a path that dips below a vertex can be exchanged for one that does not, and
+is not longer: from any vertex to any other, a shortest path leads upward first and then downward.
+By L4 the first vertex of a path upward has a row to a hub from which the rest is as short; applied
+in turn at both ends, which only moves the hub up, it ends at a common hub. So no answer is too
+large either, and by L4 each row is a distance, since it is what its pair is answered.
 """
 
 from __future__ import annotations
@@ -281,7 +281,9 @@ def _is_covered(tail, head, weight, sides, answers):
 
 @njit(cache=True, nogil=True)
 def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
-    """Check L5 of each two edges of the hierarchy that meet at a vertex below both of their ends."""
+    """Check L5 of each two edges of the hierarchy that meet at a vertex below both of their
+    ends.
+    """
     upward = sides.upward
     downward = sides.downward
     n = upward.offsets.size - 1

@@ -3,7 +3,8 @@
 Akiba, Iwata, Yoshida 2013 (pruned landmark labeling). Vertices are searched from by falling degree.
 A search ends where the labels so far answer no more than its distance, and adds a row to the label
 of each other vertex that it settles. So labels are the smallest ones of their order, as those that
-``build`` makes of a hierarchy: a hub of v is the highest vertex of all shortest paths between the two.
+``build`` makes of a hierarchy: a hub of v is the highest vertex of all shortest paths between the
+two.
 
 The hierarchy of that order follows from them: a row is an edge unless two rows by way of a vertex
 between them sum up to it. By it labels are proved, stored and used as all others.

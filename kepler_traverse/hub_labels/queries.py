@@ -1,4 +1,8 @@
-"""Distances of pairs by hub labels: the smallest sum over the hubs that two labels share."""
+"""Distances of pairs by hub labels: the smallest sum over the hubs that two labels share.
+
+In all arguments a vertex is given by its rank: its place in the order of the hierarchy, 0 at the
+top. Hubs are ranks, too.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,32 @@ from ..cpu.compiled import njit
 from ..cpu.simd_sums import prefetch_entry
 
 CHUNK = 256  # pairs that a thread takes at a time
-# Pairs before one is answered, its labels are prefetched; and its offsets twice as many before.
+# The labels of a pair are prefetched when the pair so many places before it is answered. The
+# offsets of its labels, which are needed for that, are prefetched twice as many places before.
 _PREFETCH_DISTANCE = 4
 _LINE = 16  # integers of 32 bits per cache line
-_NO_MATCH = 62  # bits by which the sum of two hubs that differ is moved beyond all others
+_NO_MATCH = 62  # the bit that is set in a sum over two hubs that differ: it exceeds all distances
 
 
 class BothLabels(NamedTuple):
-    """What answers pairs, as compiled code takes it."""
+    """The hub labels of both directions, as compiled code takes them.
+
+    ``LabelLists`` have ``offsets``, ``hubs`` and ``distances``: the label of rank r is the rows
+    ``offsets[r]`` to ``offsets[r + 1] - 1``, with ascending hubs.
+    """
 
     outward: Any  # ``LabelLists``: distances from each rank to its hubs
-    inward: Any  # ``LabelLists``: distances to each rank from its hubs
-    unreached: np.integer  # what stands for no path
+    inward: Any  # ``LabelLists``: distances to each rank from its hubs; may be the same object
+    unreached: np.integer  # the sum that stands for no path; all sums of distances are smaller
 
 
 class PairLists(NamedTuple):
     """Some sources with targets of their own."""
 
-    sources: np.ndarray  # ranks, of shape (k,)
-    offsets: np.ndarray  # int64 array of shape (k + 1,): where the targets of each source begin
-    targets: np.ndarray  # ranks, of shape (n_targets,): one list after the other
+    sources: np.ndarray  # the ranks of the k sources, of shape (k,)
+    # int64 array of shape (k + 1,): source i has targets offsets[i] to offsets[i + 1] - 1
+    offsets: np.ndarray
+    targets: np.ndarray  # ranks, of shape (n_targets,): the list of one source after the other
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -45,9 +55,11 @@ def _prefetch(rank, lists):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def merge(source, target, answers):
-    """Return the smallest sum over the common hubs of two ranks, ``unreached`` without one.
+    """Return the smallest sum over the common hubs of two ranks, int64; ``unreached`` without one.
 
-    The loop has no branch but its end: which label is behind cannot be predicted.
+    ``answers`` are ``BothLabels``. The sum is the distance from ``source`` to a hub and from there
+    to ``target``. Both labels have ascending hubs, so that one pass over both finds the common
+    ones. The loop has no branch but its end: which label has the smaller hub cannot be predicted.
     """
     outward = answers.outward
     inward = answers.inward
@@ -68,6 +80,7 @@ def merge(source, target, answers):
         total = np.int64(distances[i]) + np.int64(distances_in[j])
         # The sum of two hubs that differ gets a bit that makes it larger than every distance.
         best = min(best, total | (np.int64(hub != hub_in) << np.int64(_NO_MATCH)))
+        # Move on in the label with the smaller hub, or in both if the hubs are equal.
         i += np.uint64(hub <= hub_in)
         j += np.uint64(hub_in <= hub)
     return best
@@ -75,10 +88,11 @@ def merge(source, target, answers):
 
 @njit(cache=True, nogil=True)
 def answer_pairs(next_item, n_items, sources, targets, answers, sums):
-    """Write the distance of each pair of ranks to ``sums``, int64. Threads take chunks of pairs
-    from the counter ``next_item``.
+    """Write the distance of each pair of ranks to ``sums``, int64, ``unreached`` without a path.
 
-    ``sources`` and ``targets`` have shape (n_pairs,); ``answers`` are ``BothLabels``.
+    ``sources``, ``targets`` and ``sums`` have shape (n_pairs,); ``answers`` are ``BothLabels``. An
+    item is a chunk of ``CHUNK`` pairs. Threads take items from the counter ``next_item``, until it
+    is ``n_items``.
     """
     n = sources.size
     outward = answers.outward
@@ -99,25 +113,30 @@ def answer_pairs(next_item, n_items, sources, targets, answers, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def lay_out(rank, lists, dense):
-    """Write the distances of a label to the places of its hubs in ``dense``, of shape (n,)."""
+    """Write the distances of the label of ``rank`` to the places of its hubs in ``dense``, of shape
+    (n,). ``lists`` are ``LabelLists``.
+    """
     for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
         dense[lists.hubs[i]] = lists.distances[i]
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def clear(rank, lists, dense, unreached):
-    """Set the places of the hubs of a label in ``dense`` to ``unreached``, after ``lay_out``."""
+    """Set the places of the hubs of the label of ``rank`` in ``dense`` to ``unreached``, after
+    ``lay_out``: this takes less time than setting all n places.
+    """
     for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
         dense[lists.hubs[i]] = unreached
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def smallest_sum(begin, end, lists, dense, unreached):
-    """Return the smallest sum over the hubs that two labels share, at least ``unreached`` if they
-    share none.
+    """Return the smallest sum over the hubs that two labels share, ``unreached`` if they share
+    none.
 
     One label is the rows ``begin`` to ``end - 1`` of ``lists``. The other one is laid out in
-    ``dense``, of shape (n,), which has its distances at the places of its hubs.
+    ``dense``, of shape (n,), which has its distances at the places of its hubs, and ``unreached``
+    at all others.
     """
     smallest = unreached
     for i in range(begin, end):
@@ -127,9 +146,12 @@ def smallest_sum(begin, end, lists, dense, unreached):
 
 @njit(cache=True, nogil=True)
 def answer_lists(next_item, n_items, pairs, answers, sums, dense):
-    """Write the distances from each source to its targets to ``sums``, int64.
+    """Write the distances from each source to its targets to ``sums``, int64 of the shape of
+    ``pairs.targets``.
 
-    ``pairs`` are ``PairLists``; ``dense``, of shape (n,), is all unreached, before and after.
+    ``pairs`` are ``PairLists``, and ``answers`` are ``BothLabels``. An item is a source. Threads
+    take items from the counter ``next_item``, until it is ``n_items``. ``dense``, of shape (n,), is
+    the thread's own, and all unreached before and after.
     """
     outward = answers.outward
     inward = answers.inward

@@ -24,7 +24,8 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
     """Write labels into the folder of a stored graph; they appear complete or not at all, and none
     are replaced.
 
-    The fingerprint is that of the graph.
+    ``fingerprint`` is a checksum of the graph, by which ``load_labels`` knows that they belong to
+    it.
     """
     arrays = {"order": labels.order}
     for direction, lists in labels.directions.items():
@@ -41,14 +42,15 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
 
 
 def has_labels(folder: Path, metric: str) -> bool:
-    """Return whether a stored graph has labels of a metric."""
+    """Return whether the folder of a stored graph has labels of a metric, "weights" or "hops"."""
     return (Path(folder) / LABEL_FOLDERS[metric] / META).is_file()
 
 
 def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) -> HubLabels:
     """Read the labels of a stored graph; ValueError if they are damaged, or those of another graph.
 
-    Their arrays are copy-on-write mappings of the files.
+    ``n_vertices`` and ``fingerprint`` are those of the graph. ``metric`` is "weights" or "hops".
+    The arrays of the labels are copy-on-write mappings of the files.
     """
     label_folder = folder / LABEL_FOLDERS[metric]
     meta = read_meta(
@@ -67,6 +69,7 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
     rank = inverse_order(order, n_vertices)
     if rank is None or are_no_labels(outward, n_vertices) or are_no_labels(inward, n_vertices):
         raise ValueError("its labels are none")
+    # An answer is the sum of one distance of each direction.
     longest = sum(int(lists.distances.max(initial=0)) for lists in (outward, inward))
     if longest >= int(UNREACHED[outward.distances.dtype]):
         raise ValueError("sums of its labels are too large")
@@ -87,9 +90,12 @@ def _read_lists(folder: Path, meta: dict[str, Any], direction: str) -> LabelList
 
 
 def are_no_labels(lists: LabelLists, n_vertices: int) -> bool:
-    """Return whether arrays form no label lists: hubs must ascend within a label, whose last one is
-    the vertex's own.
+    """Return whether arrays form no label lists of ``n_vertices`` labels.
+
+    They do if their types and lengths are right, each label has a row, its hubs are not negative
+    and ascend, its last row is its own rank at distance 0, and no distance is negative.
     """
+    # the types that offsets, hubs and distances may have
     dtypes: list[Any] = [(np.int64,), (np.int32,), (np.int32, np.int64)]
     for array, allowed in zip(lists, dtypes, strict=True):
         if array.ndim != 1 or array.dtype not in allowed:
@@ -104,8 +110,8 @@ def are_no_labels(lists: LabelLists, n_vertices: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _are_ascending(offsets, hubs, distances):
-    """Return whether hubs ascend within each label, end with its own at distance 0, and no distance
-    is negative.
+    """Return whether hubs ascend from 0 or more within each label, end with its own rank at
+    distance 0, and no distance is negative. Each label must have a row.
     """
     for v in range(offsets.size - 1):
         last = offsets[v + 1] - 1

@@ -26,50 +26,62 @@ from .arrays import HubLabels, LabelLists
 from .queries import clear
 
 _CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few
-_SCRATCH = 1 << 22  # candidates of the vertices that threads share at a time
-_FEW = 24  # integers that are sorted by insertion
-_TEST = 64  # sums of a test between two looks whether it is decided
+_SCRATCH = 1 << 22  # the number of candidates that is held at a time, for all threads
+_FEW = 24  # the number of integers up to which they are sorted by insertion
+_TEST = 64  # hubs that are looked at before the test of a candidate may end
 
 
 class Ranked(NamedTuple):
-    """A hierarchy by rank: its levels from the top to the bottom, within a level by position."""
+    """A hierarchy whose vertices are numbered by rank: by level from the top to the bottom, and
+    within a level by position, the place of a vertex in the order of the hierarchy.
+    """
 
     order: np.ndarray  # int32 array of shape (n,): the position of each rank
-    levels: np.ndarray  # int64 array of shape (n_levels + 1,): where each level begins
+    # int64 array of shape (n_levels + 1,): level i is the ranks levels[i] to levels[i + 1] - 1
+    levels: np.ndarray
     upward: Edges  # from each rank to smaller ranks
-    downward: Edges  # to each rank from smaller ranks; the same object if it is symmetric
+    # to each rank from smaller ranks, which are ``heads``; the same object if it is symmetric
+    downward: Edges
 
 
 class Share(NamedTuple):
-    """Ranks from ``start`` on, of which a thread takes ``chunk`` at a time."""
+    """How threads share a range of ranks."""
 
-    start: int
-    chunk: int
+    start: int  # the first rank
+    chunk: int  # ranks that a thread takes at a time
 
 
 class Above(NamedTuple):
-    """What the labels of a level are made of."""
+    """What the labels of a level are made of, in one direction.
 
-    edges: Edges  # from each rank to higher levels
+    A candidate is a hub of a neighbor above, which may become a hub of the vertex. ``dense`` is an
+    array with the sum of each candidate of one rank at the place of the hub.
+    """
+
+    edges: Edges  # from each rank to smaller ranks, those of higher levels
     labels: LabelLists  # finished labels of higher levels, in the direction of the edges
     labels_back: LabelLists  # those of the other direction, by which candidates are tested
-    unreached: np.integer  # in ``dense``: a rank that is no candidate
+    unreached: np.integer  # in ``dense``: the rank is no candidate; larger than all sums
 
 
 class Scratch(NamedTuple):
-    """Candidates of some ranks that follow each other; those that are kept become their labels."""
+    """Memory for the candidates of n ranks that follow each other. At the end the finished label of
+    each is at the beginning of its space.
+    """
 
-    places: np.ndarray  # int64 array of shape (n + 1,): where those of each rank begin
+    # int64 array of shape (n + 1,): the space of the i-th rank is places[i] to places[i + 1] - 1
+    places: np.ndarray
     hubs: np.ndarray  # int32 array of shape (places[-1],) or more: ranks
-    distances: np.ndarray  # of the same shape, of the type of the sums
+    distances: np.ndarray  # of the same shape, of the type of the sums: int32 or int64
     counts: np.ndarray  # int64 array of shape (n,), output: rows of each finished label
 
 
 def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> HubLabels:
     """Return the labels of a hierarchy; the result does not depend on the number of threads.
 
-    ``likely_rows`` are those of a direction, for which memory is reserved: pages that are not
-    needed are never touched.
+    ``metric`` says what the weights of the hierarchy are: "weights" or "hops". ``likely_rows`` is
+    the number of rows per direction for which memory is reserved. It may be too large, since pages
+    that are not needed are never touched, or too small, since the arrays grow.
     """
     start_time = time.perf_counter()
     ranked = ranked_by_level(hierarchy)
@@ -77,6 +89,7 @@ def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> Hub
     inward = outward
     if not hierarchy.is_symmetric:
         inward = _GrowingLists(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
+    # Level by level from the top. A label needs those of higher levels of both directions.
     for begin, end in zip(ranked.levels[:-1].tolist(), ranked.levels[1:].tolist(), strict=True):
         outward.add(begin, end, ranked.upward, inward)
         if inward is not outward:
@@ -98,8 +111,10 @@ def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> Hub
 
 
 def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
-    """Return a hierarchy by rank. A vertex is as high as those below it require, so that the levels
-    at the top are small.
+    """Return a hierarchy with its vertices numbered by rank.
+
+    The level of a vertex is the largest height less its own, where ``heights`` is as small as the
+    edges from below allow. So the levels at the top are small.
     """
     upward = hierarchy.upward
     downward = hierarchy.downward
@@ -117,11 +132,15 @@ def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
 
 @njit(cache=True, nogil=True)
 def heights(offsets, heads, offsets_back, heads_back):
-    """Return the height of each position, int64: 0 without an edge from below in either direction,
-    else 1 more than the highest of these.
+    """Return the height of each position, int64 of shape (n,): 0 without an edge from below in
+    either direction, else 1 more than the largest height of the positions below.
+
+    ``offsets`` and ``heads``, and those ``_back`` of the other direction, lead from each position
+    to positions above it, which have smaller numbers.
     """
     n = offsets.size - 1
     height = np.zeros(n, np.int64)
+    # From the bottom to the top, so that the height of a position is final when it is passed on.
     for p in range(n - 1, -1, -1):
         height_above = height[p] + 1
         for e in range(offsets[p], offsets[p + 1]):
@@ -136,10 +155,12 @@ class _GrowingLists:
 
     - ``_offsets``: int64 of shape (n + 1,): where the rows of each rank begin. Ranks that have no
       label yet begin where the last label ends.
-    - ``_hubs``, ``_distances``: the rows, int32 and of the type of sums, with space behind them.
-    - ``_scratch``: hubs and distances of ``Scratch``.
-    - ``_dense``: per thread an array of shape (n,) with the sum of each candidate of a rank, all
-      unreached before and after.
+    - ``_hubs``, ``_distances``: the rows, int32 and of the type of sums, with unused space behind
+      them.
+    - ``_scratch``: the arrays ``hubs`` and ``distances`` of ``Scratch``, which are kept for the
+      next level.
+    - ``_dense``: per thread an array of shape (n,) with the sum of each candidate of a rank at the
+      place of the hub. All of it is unreached between two ranks.
     """
 
     def __init__(self, n_vertices: int, dtype: np.dtype, likely_rows: int):
@@ -150,28 +171,33 @@ class _GrowingLists:
         self._dense = [np.full(n_vertices, UNREACHED[dtype], dtype) for _ in range(threads.count())]
 
     def lists(self) -> LabelLists:
-        """Return the labels of all levels that were added."""
+        """Return the labels of all levels that were added, without the unused space."""
         rows = self._offsets[-1]
         return LabelLists(self._offsets, self._hubs[:rows], self._distances[:rows])
 
     def _arrays(self) -> LabelLists:
-        """Return the arrays with the space behind the labels."""
+        """Return the arrays with the unused space behind the labels, as compiled code takes
+        them.
+        """
         return LabelLists(self._offsets, self._hubs, self._distances)
 
     def add(self, first: int, last: int, edges: Edges, labels_back: _GrowingLists) -> None:
         """Add the labels of a level, the ranks ``first`` to ``last - 1``.
 
-        ``edges`` lead from each to higher levels, and ``labels_back`` are those of the other
-        direction.
+        ``edges`` lead from each rank to smaller ranks, those of higher levels. ``labels_back`` has
+        the labels of the other direction, up to the level above at least.
         """
-        # A candidate is a row of a neighbor above: count those of each edge of the level.
+        # A candidate is a row of a neighbor above. ``sizes`` has the rows of the neighbor at each
+        # edge of the level, and ``candidates_before`` their number before each edge. A hub may be a
+        # candidate by way of several neighbors, so that these are upper bounds.
         sizes = np.diff(self._offsets)[edges.heads[edges.offsets[first] : edges.offsets[last]]]
         candidates_before = np.concatenate([[0], np.cumsum(sizes)])
-        # candidates at most, and the vertex itself, of all before each rank of the level
+        # How much space the ranks of the level before each one need at most: for their candidates,
+        # and one row each for the rank itself.
         bounds = candidates_before[edges.offsets[first : last + 1] - edges.offsets[first]]
         bounds += np.arange(last - first + 1)
 
-        # As many ranks at a time as the scratch holds, one at least.
+        # As many ranks at a time as ``_SCRATCH`` candidates allow, one at least.
         begin = 0
         while begin < last - first:
             max_bound = bounds[begin] + _SCRATCH
@@ -183,7 +209,11 @@ class _GrowingLists:
     def _add_part(
         self, first: int, places: np.ndarray, edges: Edges, labels_back: _GrowingLists
     ) -> None:
-        """Add the labels of some ranks from ``first`` on; ``places`` is that of ``Scratch``."""
+        """Add the labels of some ranks of a level, from ``first`` on.
+
+        ``places``, of shape (n_ranks + 1,), is that of ``Scratch``: where the space of each rank
+        begins. The other arguments are those of ``add``.
+        """
         n_ranks = places.size - 1
         if places[-1] > self._scratch[0].size:
             n_candidates = max(_SCRATCH, int(places[-1]))
@@ -192,14 +222,14 @@ class _GrowingLists:
                 np.empty(n_candidates, self._distances.dtype),
             )
         scratch = Scratch(places, *self._scratch, np.zeros(n_ranks, np.int64))
-        chunk = max(1, min(_CHUNK, n_ranks // 16))
+        chunk = max(1, min(_CHUNK, n_ranks // 16))  # 16 items at least, if possible
         n_items = -(-n_ranks // chunk)
         share = Share(first, chunk)
         unreached = UNREACHED[self._distances.dtype]
         above = Above(edges, self._arrays(), labels_back._arrays(), unreached)
         threads.run(_form_labels, n_items, share, above, scratch, own=[self._dense])
 
-        # The labels end where their sizes say; those of later ranks are empty yet.
+        # Set where the new labels end, and that those of later ranks are empty yet.
         offsets = self._offsets
         np.cumsum(scratch.counts, out=offsets[first + 1 : first + n_ranks + 1])
         offsets[first + 1 : first + n_ranks + 1] += offsets[first]
@@ -208,11 +238,12 @@ class _GrowingLists:
         threads.run(_copy_to_lists, n_items, share, scratch, self._arrays())
 
     def _reserve(self, used: int, needed: int) -> None:
-        """Have space for ``needed`` rows; the first ``used`` stay."""
+        """Make space for ``needed`` rows, and keep the first ``used``, which are finished."""
         if needed <= self._hubs.size:
             return
         for name in ("_hubs", "_distances"):
             array = getattr(self, name)
+            # at least twice as large, so that rows are copied few times
             larger = np.empty(max(needed, 2 * array.size, _SCRATCH), array.dtype)
             larger[:used] = array[:used]
             setattr(self, name, larger)
@@ -220,7 +251,9 @@ class _GrowingLists:
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _longest_above(v, edges, labels):
-    """Return the edge to the neighbor above with the longest label, -1 without one."""
+    """Return the index of the edge from rank ``v`` to the neighbor above with the longest label; -1
+    if there is no neighbor above.
+    """
     longest = -1
     max_size = -1
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
@@ -236,6 +269,9 @@ def _longest_above(v, edges, labels):
 def _copy_hubs(e, above, hubs, at, dense):
     """Write the hubs of the neighbor at the end of edge ``e`` as candidates to ``hubs``, from
     ``at`` on, and their sums to ``dense``. Return their number.
+
+    A sum is the weight of the edge and the distance of the neighbor's row. ``above`` is ``Above``.
+    There are no candidates before.
     """
     labels = above.labels
     neighbor = above.edges.heads[e]
@@ -251,8 +287,8 @@ def _copy_hubs(e, above, hubs, at, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _add_hubs(e, above, hubs, end, dense):
-    """Add the hubs of another neighbor: new ones to ``hubs`` from ``end`` on, smaller sums to
-    ``dense``. Return where the hubs end then.
+    """Add the hubs of the neighbor at the end of edge ``e`` to the candidates before: new ones to
+    ``hubs`` from ``end`` on, and smaller sums to ``dense``. Return where the hubs end then.
     """
     labels = above.labels
     neighbor = above.edges.heads[e]
@@ -261,7 +297,7 @@ def _add_hubs(e, above, hubs, end, dense):
     for i in range(labels.offsets[neighbor], labels.offsets[neighbor + 1]):
         hub = labels.hubs[i]
         total = labels.distances[i] + weight
-        if dense[hub] == above.unreached:
+        if dense[hub] == above.unreached:  # the hub is no candidate yet
             hubs[end + size] = hub
             size += 1
         dense[hub] = min(dense[hub], total)
@@ -270,7 +306,7 @@ def _add_hubs(e, above, hubs, end, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _sort(numbers):
-    """Sort a few integers in place."""
+    """Sort integers in place; few of them by insertion, which is faster then."""
     if numbers.size > _FEW:
         numbers.sort()
         return
@@ -285,9 +321,9 @@ def _sort(numbers):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _merge_new(hubs, distances, at, first, size):
-    """Sort the candidates from ``first`` on into those before, which ascend.
+    """Sort the candidates of a rank, ``hubs[at : at + size]``, of which the first ``first`` ascend.
 
-    They are ``hubs[at : at + size]``; ``distances`` in the same places are scratch.
+    ``distances[at : at + size]`` holds nothing yet and is used as memory for the merge.
     """
     # The new ones are moved away, so that the merge, from the end on, can write over them.
     n_new = size - first
@@ -309,10 +345,12 @@ def _merge_new(hubs, distances, at, first, size):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def write_candidates(v, above, scratch, at, dense):
-    """Write the hubs of all neighbors above to ``scratch.hubs``, from ``at`` on in ascending order,
-    and the smallest sum of each to its place in ``dense``. Return their number.
+    """Write the candidates of rank ``v``, the hubs of all its neighbors above, to ``scratch.hubs``,
+    from ``at`` on in ascending order, and the smallest sum of each to its place in ``dense``.
+    Return their number.
 
-    The longest label is copied, as it is sorted; what others add is sorted and merged.
+    ``above`` is ``Above``, and ``scratch`` is ``Scratch``. The longest label of a neighbor is
+    copied, as it is sorted; hubs that others add are sorted and merged.
     """
     edges = above.edges
     hubs = scratch.hubs
@@ -331,12 +369,15 @@ def write_candidates(v, above, scratch, at, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_answered(hub, distance, labels_back, dense, unreached):
-    """Return whether a hub above ``hub`` answers ``distance``, or less.
+    """Return whether a hub above ``hub`` answers the pair of a vertex and ``hub`` by ``distance``
+    or less, so that the vertex needs no row for ``hub``.
 
-    ``dense`` has the candidates, ``labels_back`` the final label of the hub.
+    ``dense`` has the sums of the candidates of the vertex, and ``labels_back`` the final label of
+    the hub. ``unreached`` is the value of ``dense`` for a rank that is no candidate.
     """
     begin = labels_back.offsets[hub]
     end = labels_back.offsets[hub + 1] - 1  # without the hub itself
+    # Blocks of ``_TEST`` rows have a loop without a branch, which is faster than a test per row.
     while begin < end:
         smallest = unreached
         for i in range(begin, min(begin + _TEST, end)):
@@ -358,8 +399,12 @@ def forget_candidates(v, edges, labels, dense, unreached):
 
 @njit(cache=True, nogil=True)
 def _form_labels(next_item, n_items, share, above, scratch, dense):
-    """Write the labels of some ranks to the scratch. ``dense``, of shape (n,), is all unreached,
-    before and after.
+    """Write the labels of some ranks of one level to ``scratch``, and their sizes to
+    ``scratch.counts``.
+
+    ``share`` is ``Share``, and ``above`` is ``Above``. An item is a chunk of ranks. Threads take
+    items from the counter ``next_item``, until it is ``n_items``. ``dense``, of shape (n,), is the
+    thread's own, and all unreached before and after.
     """
     chunk = share.chunk
     unreached = above.unreached
@@ -375,7 +420,8 @@ def _form_labels(next_item, n_items, share, above, scratch, dense):
             at = scratch.places[j]
             size = write_candidates(v, above, scratch, at, dense)
 
-            # Keep the candidates that no hub above answers.
+            # Keep the candidates that no hub above answers. They move forward over those that are
+            # dropped, and stay sorted. The rank itself, which is larger than all, is the last row.
             end = at
             for i in range(at, at + size):
                 hub = hubs[i]
@@ -391,8 +437,11 @@ def _form_labels(next_item, n_items, share, above, scratch, dense):
 
 @njit(cache=True, nogil=True)
 def _copy_to_lists(next_item, n_items, share, scratch, labels):
-    """Copy finished labels of some ranks from the scratch to their lists, from ``labels.offsets``
-    on.
+    """Copy the finished labels of some ranks from ``scratch`` to ``labels``, where the label of
+    each rank begins at its element of ``labels.offsets``.
+
+    ``share`` is ``Share``. An item is a chunk of ranks. Threads take items from the counter
+    ``next_item``, until it is ``n_items``.
     """
     chunk = share.chunk
     while True:

@@ -33,29 +33,41 @@ from .queries import clear, lay_out, merge, smallest_sum
 from .stored import are_no_labels
 
 _CHUNK = 64  # vertices that a thread takes at a time
-_PATH, _LARGE, _UNCOVERED = range(3)  # faults of rows
-_VALLEY, _EDGE = range(2)  # faults of edges
-_NONE = -1
+# Faults of rows, as indices of ``faults``: a row is not a smallest sum (L2), a row is larger than
+# the answer for its pair (L4), or a row that is needed is missing (L4).
+_PATH, _LARGE, _UNCOVERED = range(3)
+# Faults of edges, as indices of ``faults``: of two edges of the hierarchy that meet below their
+# ends, or of an edge of the graph (both L5).
+_VALLEY, _EDGE = range(2)
+_NONE = -1  # in place of a vertex, where no single one is at fault
 
 
 class Rows(NamedTuple):
-    """The rows of one direction, which are checked, and what they are compared with."""
+    """The rows of one direction, which are checked, and what they are compared with.
 
-    edges: Edges  # of the hierarchy, from each rank to smaller ranks, in the direction of the rows
+    A row is a hub of a label with its distance. A rank is a place in the order of the hierarchy, 0
+    at the top.
+    """
+
+    # of the hierarchy, from each rank to smaller ranks, in the direction of the rows: upward for
+    # the distances from vertices to hubs, downward for those from hubs to vertices
+    edges: Edges
     labels_ahead: LabelLists  # the labels whose rows are checked
-    labels_back: LabelLists  # those of the other direction, by which pairs are answered
-    unreached: np.integer  # what stands for no path
+    labels_back: LabelLists  # those of the other direction: a pair needs a label of each
+    unreached: np.integer  # the sum that stands for no path; all sums of distances are smaller
 
 
 class Sides(NamedTuple):
     """The edges of a hierarchy by rank, and which of them are explained so far (rule L3)."""
 
-    # upward, downward: from each rank to smaller ranks, and to each rank from smaller ranks
+    # upward, downward: from each rank to smaller ranks, and to each rank from smaller ranks. Both
+    # are stored by the larger rank, so that ``heads`` are the smaller ones. One object if
+    # undirected
     upward: Edges
     downward: Edges
-    # explained, explained_down: uint8 arrays with one value per edge of each side, output: 1 if an
-    # edge of the graph, or the sum of two edges by way of a lower vertex, has its weight. One array
-    # if both sides are the same
+    # explained, explained_down: output, uint8 arrays with one value per edge of ``upward`` and of
+    # ``downward``: 1 if an edge of the graph between the same ends, or the sum of two edges by way
+    # of a lower vertex, has its weight. One array if both sides are the same
     explained: np.ndarray
     explained_down: np.ndarray
 
@@ -64,15 +76,16 @@ class Fault(NamedTuple):
     """A rule that labels break, and where."""
 
     rule: str  # {"L1", ..., "L5"}
-    vertex: int  # number of that at fault with the smallest rank; -1 if there is no one vertex
-    reason: str
+    vertex: int  # the number of the vertex at fault with the smallest rank; -1 if of no one vertex
+    reason: str  # what is wrong, as a clause for an error
 
 
 def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
     """Return the first rule that labels break, or None if each answer of them is right.
 
-    ``graph`` is on the CPU, with the hierarchy of the metric of the labels.
+    ``graph`` is on the CPU. ``hierarchy`` is its hierarchy for the metric of the labels.
     """
+    # The form comes first: the other checks use ranks as indices without looking at them.
     fault = _find_fault_of_form(hierarchy, labels)
     if fault:
         return fault
@@ -110,6 +123,7 @@ def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None
         return Fault("L1", _NONE, "labels and hierarchy do not have the same directions")
     upward, downward = _edges_by_rank(hierarchy, labels)
     for edges in [upward] if downward is upward else [upward, downward]:
+        # the rank from which each edge leads upward, so that its head must be smaller
         tails = np.repeat(np.arange(n), np.diff(edges.offsets))
         if bool((edges.heads >= tails).any()):
             return Fault("L1", _NONE, "an edge of the hierarchy leads to a hub of larger rank")
@@ -117,7 +131,11 @@ def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None
 
 
 def _edges_by_rank(hierarchy: Hierarchy, labels: HubLabels) -> tuple[Edges, Edges]:
-    """Return the edges of a hierarchy upward and downward, by the ranks of the labels."""
+    """Return the edges of a hierarchy upward and downward, by the ranks of the labels.
+
+    The hierarchy has them by position. Both number the vertices from the top, but in orders that
+    may differ, since ranks go by level.
+    """
     positions = hierarchy.position[labels.order]
     ranks = labels.rank[hierarchy.order]
     upward = renumbered(hierarchy.upward, positions, ranks)
@@ -129,9 +147,13 @@ def _edges_by_rank(hierarchy: Hierarchy, labels: HubLabels) -> tuple[Edges, Edge
 def _find_fault_of_rows(
     labels: HubLabels, edges: Edges, labels_ahead: LabelLists, labels_back: LabelLists
 ) -> Fault | None:
-    """Check L2 and L4: the rows of one direction."""
+    """Check L2 and L4 for the rows of one direction; return the first fault, or None.
+
+    ``edges``, ``labels_ahead`` and ``labels_back`` are the fields of ``Rows``.
+    """
     n = labels.n_vertices
     faults = np.full(3, n, np.int64)  # by kind of fault, the smallest rank that has it; n for none
+    # ``sums`` and ``label`` of ``_check_rows``, one of each per thread.
     scratch = [
         [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.count())]
         for _ in range(2)
@@ -152,7 +174,9 @@ def _find_fault_of_rows(
 def _find_fault_of_edges(
     graph: Any, labels: HubLabels, upward: Edges, downward: Edges
 ) -> Fault | None:
-    """Check L3 and L5: the edges of the hierarchy, which are by rank, and of the graph."""
+    """Check L3 and L5 for the edges of the hierarchy, which are by rank, and of the graph; return
+    the first fault, or None.
+    """
     n = labels.n_vertices
     faults = np.full(2, n, np.int64)  # by kind of fault, the smallest rank that has it; n for none
     explained = [np.zeros(edges.heads.size, np.uint8) for edges in (upward, downward)]
@@ -168,6 +192,8 @@ def _find_fault_of_edges(
     graph_edges = Edges(graph.offsets, graph.targets, lengths)
     threads.run(_check_edges, n_items, graph_edges, labels.rank, sides, answers, faults)
 
+    # L3: each edge of the hierarchy must have been marked. The rank of the first that was not is
+    # the last one whose edges begin at it or before.
     for edges, are_explained in zip((upward, downward), explained, strict=True):
         if not are_explained.all():
             rank_at_fault = (
@@ -187,8 +213,10 @@ def _find_fault_of_edges(
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _sum_up(v, edges, labels_ahead, sums):
-    """Write to ``sums``, at each hub of a vertex above v, the smallest sum of an edge from v and
-    the row of the vertex above.
+    """Write to ``sums``, at each hub of a neighbor above rank ``v``, the smallest sum of an edge
+    from ``v`` and the row of its neighbor.
+
+    ``sums``, of shape (n,), is all unreached before.
     """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
@@ -199,8 +227,11 @@ def _sum_up(v, edges, labels_ahead, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _has_other_sums(v, labels_ahead, sums):
-    """Return whether a row of v, but that of v itself, differs from the sum at its hub."""
+    """Return whether a row of rank ``v``, other than that of ``v`` itself, differs from the sum
+    that ``_sum_up`` has written at its hub.
+    """
     has_other = False
+    # The last row of a label is its own rank.
     for i in range(labels_ahead.offsets[v], labels_ahead.offsets[v + 1] - 1):
         has_other |= labels_ahead.distances[i] != sums[labels_ahead.hubs[i]]
     return has_other
@@ -208,11 +239,12 @@ def _has_other_sums(v, labels_ahead, sums):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _check_answers(v, rows, faults, sums, label):
-    """Compare what labels answer for v and each hub that has a sum with that sum, and with the row
-    of v if there is one. The sums become unreached again.
+    """Check L4 at rank ``v``: compare what labels answer for ``v`` and each hub that has a sum with
+    that sum, and with the row of ``v`` for this hub if there is one.
 
-    ``sums`` and ``label``, both of shape (n,), have the sums of ``_sum_up`` and the label of v at
-    the place of each hub. ``faults`` receives v where it is the smallest rank at fault.
+    ``sums`` and ``label``, both of shape (n,), have the sums of ``_sum_up`` and the distances of
+    the label of ``v`` at the places of hubs, and unreached elsewhere. The sums become unreached
+    again. ``faults`` receives ``v`` where it is the smallest rank at fault.
     """
     edges = rows.edges
     labels_ahead = rows.labels_ahead
@@ -223,13 +255,16 @@ def _check_answers(v, rows, faults, sums, label):
         for i in range(labels_ahead.offsets[above], labels_ahead.offsets[above + 1]):
             hub = labels_ahead.hubs[i]
             if sums[hub] == unreached:
-                continue  # seen by way of another edge
+                continue  # this hub was compared by way of another edge, and its sum cleared
+            # The answer for v and the hub, by the label of v and that of the hub.
             begin = labels_back.offsets[hub]
             answer = smallest_sum(
                 begin, labels_back.offsets[hub + 1], labels_back, label, unreached
             )
             if answer > sums[hub]:
                 atomic_min(faults, _UNCOVERED, v)
+            # The label of the hub has itself at distance 0, so that the answer is at most the row
+            # of v. If it is less, the row is too large.
             if label[hub] != unreached and answer != label[hub]:
                 atomic_min(faults, _LARGE, v)
             sums[hub] = unreached
@@ -237,7 +272,12 @@ def _check_answers(v, rows, faults, sums, label):
 
 @njit(cache=True, nogil=True)
 def _check_rows(next_item, n_items, rows, faults, sums, label):
-    """Check L2 and L4 at each rank; ``sums`` and ``label`` are all unreached, before and after."""
+    """Check L2 and L4 at each rank, and write to ``faults`` the smallest rank per kind of fault.
+
+    ``rows`` are ``Rows``. An item is a chunk of ``_CHUNK`` ranks. Threads take items from the
+    counter ``next_item``, until it is ``n_items``. ``sums`` and ``label``, of shape (n,), are the
+    thread's own, and all unreached before and after.
+    """
     labels_ahead = rows.labels_ahead
     n = labels_ahead.offsets.size - 1
     while True:
@@ -255,11 +295,13 @@ def _check_rows(next_item, n_items, rows, faults, sums, label):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_covered(tail, head, weight, sides, answers):
-    """Return whether the hierarchy has an edge between two ranks of at most ``weight``, or labels
-    answer the pair by at most that.
+    """Return whether the hierarchy has an edge from rank ``tail`` to rank ``head`` of at most
+    ``weight``, or labels answer the pair by at most that.
 
-    An edge of the hierarchy that has exactly this weight is marked as explained.
+    ``sides`` are ``Sides``, and ``answers`` are ``BothLabels``. An edge of the hierarchy that has
+    exactly this weight is marked as explained.
     """
+    # Edges are stored at their larger rank, the lower end.
     if head < tail:
         edges = sides.upward
         explained = sides.explained
@@ -281,8 +323,11 @@ def _is_covered(tail, head, weight, sides, answers):
 
 @njit(cache=True, nogil=True)
 def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
-    """Check L5 of each two edges of the hierarchy that meet at a vertex below both of their
-    ends.
+    """Check L5 for each two edges of the hierarchy that meet at a vertex below both of their ends,
+    and mark the edges that such a pair explains.
+
+    A fault writes the rank of the vertex below to ``faults``. An item is a chunk of ``_CHUNK``
+    ranks. Threads take items from the counter ``next_item``, until it is ``n_items``.
     """
     upward = sides.upward
     downward = sides.downward
@@ -293,6 +338,8 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             for i in range(downward.offsets[v], downward.offsets[v + 1]):
+                # The path leads down edge i to v, and up edge j. If both directions are the same,
+                # each two edges are taken once.
                 first = upward.offsets[v]
                 if is_symmetric:
                     first = i + 1
@@ -306,9 +353,12 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
 
 @njit(cache=True, nogil=True)
 def _check_edges(next_item, n_items, graph_edges, rank, sides, answers, faults):
-    """Check L5 of the edges of the graph: the hierarchy or the labels have a way as short as each.
+    """Check L5 for the edges of the graph: the hierarchy or the labels have a way as short as each.
+    Mark the edges of the hierarchy that an edge of the graph explains.
 
-    ``graph_edges`` are between vertices, ``rank`` is that of each vertex.
+    ``graph_edges`` are between vertex numbers, with lengths in units, and ``rank`` has the rank of
+    each vertex. A fault writes the rank of the tail to ``faults``. An item is a chunk of ``_CHUNK``
+    vertices. Threads take items from the counter ``next_item``, until it is ``n_items``.
     """
     offsets = graph_edges.offsets
     heads = graph_edges.heads

@@ -31,26 +31,28 @@ from .build import heights
 from .estimate import LabelEstimate, estimate_from_length
 from .queries import clear, lay_out
 
-_BLOCK = 16  # rows of a label that follow each other while labels grow
-_ROOTS = 1 << 12  # searches between two looks at the memory and at interrupts
+_BLOCK = 16  # rows of a label that are adjacent in memory while labels grow
+_ROOTS = 1 << 12  # searches before space is checked and Python can be interrupted again
 _CHUNK = 64  # vertices that a thread takes at a time
-_SAMPLED_EDGES = 1e7  # edges that the searches of an estimate relax, about a second
-# searches of an estimate
+_SAMPLED_EDGES = 1e7  # edges that the searches of an estimate relax, which takes about a second
+# the smallest and the largest number of searches of an estimate
 _MIN_SAMPLE = 4
 _MAX_SAMPLE = 64
-_PEAK = 7  # times the bytes of the labels that building takes; measured on email-Enron
-_NS_PER_ROW = 2000.0  # of the only thread
+_PEAK = 7  # how many times the bytes of the labels building takes; measured on email-Enron
+_NS_PER_ROW = 2000.0  # nanoseconds per row of a label to build them, on the one thread that does
 
 
 class Growing(NamedTuple):
-    """The labels of one direction while searches add rows. The rows of a label are in a chain of
-    blocks. Labels and hubs are ranks.
+    """The labels of one direction while searches add rows.
+
+    A label belongs to a rank, and a row is a hub, also a rank, and its distance. The rows of a
+    label are in a chain of blocks of ``_BLOCK`` rows, of which all but the last are full.
     """
 
     hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK): the hub of each row
-    distances: np.ndarray  # int64 array of that shape: in units
-    # int64 array of shape (n_blocks,): the next block of the same label; -1 if it has no further
-    # one
+    distances: np.ndarray  # int64 array of that shape: the distance of each row, in units
+    # int64 array of shape (n_blocks,): the number of the next block of the same label; -1 if it has
+    # no further one
     following: np.ndarray
     # first, last: int64 arrays of shape (n,): the first and the last block of each label; -1 while
     # the label has no row
@@ -73,7 +75,9 @@ class Growing(NamedTuple):
         )
 
     def with_space(self, n_blocks: int) -> Growing:
-        """Return a copy with space for so many further blocks."""
+        """Return labels with space for ``n_blocks`` blocks after those that are used, which are
+        copied; all other arrays are shared.
+        """
         new_blocks = Growing.of(0, n_blocks)
         used = self.used[0]
         return self._replace(
@@ -84,13 +88,16 @@ class Growing(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """Memory of a search, of shape (n,) each."""
+    """Memory of a search from a rank, the root. Each array has shape (n,)."""
 
-    # int64: the distance of each hub in the label of the root. All unreached before and after
+    # int64: the distance of each hub in the label of the root, at the place of the hub, and
+    # unreached at all others. All unreached before and after a search
     dense: np.ndarray
     # int64: the smallest distance of each rank from the root so far. All unreached before and after
     tentative: np.ndarray
-    touched: np.ndarray  # int32: the ranks that have a tentative distance, to be reset at the end
+    # int32: the ranks that have a tentative distance, which is reset at the end. A search knows how
+    # many of these it has written
+    touched: np.ndarray
 
 
 class Ranks(NamedTuple):
@@ -111,7 +118,11 @@ class Ranks(NamedTuple):
 
 
 def ranks_by_degree(graph: Any, metric: str) -> Ranks:
-    """Return a graph by falling degree, vertices of equal degree by their numbers."""
+    """Return a graph with its vertices ranked by falling degree, vertices of equal degree by their
+    numbers. In a directed graph the degree counts edges of both directions.
+
+    ``metric`` is "weights" or "hops", which says what the lengths of the edges are.
+    """
     unit = unit_of_lengths(graph, metric)
     graphs = [graph, graph.reverse] if graph.directed else [graph]
     degree = np.zeros(graph.n_vertices, np.int64)
@@ -129,17 +140,20 @@ def ranks_by_degree(graph: Any, metric: str) -> Ranks:
 
 
 def has_positive_lengths(graph: Any, metric: str) -> bool:
-    """Return whether no edge has length zero.
+    """Return whether no edge of a graph has length zero, by a metric, "weights" or "hops".
 
-    Where one has, a way through a higher vertex can be as short as one of its parts, and the edges
-    of labels are then no shortcuts of a hierarchy.
+    Where one has, a way through a higher vertex can be as short as one of its parts. The edges that
+    ``_find_edges`` takes from labels are then no shortcuts of a hierarchy.
     """
     return metric == "hops" or not graph.n_edges or bool(graph.weights.min() > 0)
 
 
 def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
-    """Estimate the labels of a graph in about a second, by the lengths of those of some vertices: a
-    search from a vertex finds which others are above all others of their shortest paths.
+    """Estimate the labels of a graph in about a second, by the lengths of those of some random
+    vertices. A search from a vertex counts its hubs: the vertices of higher rank than all others on
+    the shortest paths to them.
+
+    ``metric`` is "weights" or "hops".
     """
     ranks = ranks_by_degree(graph, metric)
     n = graph.n_vertices
@@ -148,7 +162,9 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
 
     # a fixed seed, so that a graph always has the same estimate
     numbers = np.random.default_rng(0).permutation(n)[:n_searches]
+    # Sums of weights may fit into int32, too, but this is known only after building.
     dtype = np.dtype(np.int32 if metric == "hops" else np.int64)
+    # pairs of the hubs of a rank and the ranks that it reaches, one per search
     counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
     hubs, reached = np.mean(counts, axis=0).tolist()
     estimate = estimate_from_length(
@@ -158,13 +174,14 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
 
 
 def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
-    """Return the labels of a graph by falling degree, and the hierarchy of that order.
+    """Return the hierarchy of a graph with its vertices by falling degree, and the labels of that
+    order. ``metric`` is "weights" or "hops".
 
     Raises HierarchyError: a sum of weights may reach 2^61.
     """
     start_time = time.perf_counter()
     ranks = ranks_by_degree(graph, metric)
-    lists = _search_from_all(ranks)
+    lists = _search_from_all(ranks)  # per direction: outward, and inward of a directed graph
     sides = [_find_edges(labels) for labels in lists]
 
     # Sums of 32 bits where these hold all.
@@ -202,14 +219,17 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
 
 
 def _search_from_all(ranks: Ranks) -> list[LabelLists]:
-    """Return the labels of each direction that is stored, with distances of 64 bits."""
+    """Return the labels of each direction that is stored, outward and then inward, with distances
+    of 64 bits. An undirected graph has one direction.
+    """
     n = ranks.order.size
     growing = [Growing.of(n, 2 * n) for _ in ranks.sides]
     unreached = UNREACHED[np.dtype(np.int64)]
     scratch = SearchScratch(np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32))
     next_rank = 0
     while next_rank < n:
-        # A search adds at most one block to each label.
+        # A search adds at most one block to each label, so n free blocks suffice for one search.
+        # Space grows by more than that, and by half of what is used, so that it is copied seldom.
         for i, labels in enumerate(growing):
             if labels.used[0] + n > labels.following.size:
                 growing[i] = labels.with_space(n + int(labels.used[0]) // 2)
@@ -222,7 +242,9 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
 
 
 def _flatten(lists: Growing) -> LabelLists:
-    """Return labels as compressed sparse rows."""
+    """Return growing labels as compressed sparse rows. Hubs ascend, since searches begin at ranks
+    in ascending order.
+    """
     offsets = make_offsets(lists.sizes)
     hubs = np.empty(offsets[-1], np.int32)
     distances = np.empty(offsets[-1], np.int64)
@@ -231,12 +253,16 @@ def _flatten(lists: Growing) -> LabelLists:
 
 
 def _find_edges(lists: LabelLists) -> Edges:
-    """Return the rows of labels that no two rows by way of a vertex between sum up to."""
+    """Return the edges of the hierarchy of the labels' order, in one direction, by rank.
+
+    They are the rows of labels, without the last one of each, that are not the sum of two rows by
+    way of a vertex between their two ends.
+    """
     offsets, hubs, distances = lists
     n = offsets.size - 1
     is_edge = np.zeros(hubs.size, np.uint8)
     unreached = UNREACHED[np.dtype(np.int64)]
-    # ``dense`` and ``between`` of each thread
+    # ``dense`` and ``between`` of ``mark_edges``, one of each per thread
     scratch = [
         [np.full(n, unreached) for _ in range(threads.count())],
         [np.full(n, -1, np.int32) for _ in range(threads.count())],
@@ -250,15 +276,17 @@ def _find_edges(lists: LabelLists) -> Edges:
 
 
 def _count_shortcuts(edges: Edges, graph_edges: Edges) -> int:
-    """Return how many edges of the hierarchy are not edges of the graph with the same weight; both
-    are by rank.
+    """Return how many ``edges`` of a hierarchy are not among ``graph_edges``, the edges of the
+    graph, with the same weight. Both are by rank.
     """
     n = edges.offsets.size - 1
     if not graph_edges.heads.size:
         return int(edges.heads.size)
 
     def number_pairs(edges: Edges) -> np.ndarray:
-        """Return one number per edge, by which its two ends can be compared."""
+        """Return one number per edge, the same for edges with the same two ends: tail * n +
+        head.
+        """
         return np.repeat(np.arange(n), np.diff(edges.offsets)) * n + edges.heads
 
     graph_pairs = number_pairs(graph_edges)
@@ -275,8 +303,8 @@ def _count_shortcuts(edges: Edges, graph_edges: Edges) -> int:
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _write_dense(rank, lists, dense, unreached=None):
-    """Write the distances of a growing label to the places of its hubs in ``dense``, or
-    ``unreached`` in place of each.
+    """Write the distances of the growing label of ``rank`` to the places of its hubs in ``dense``,
+    of shape (n,); or ``unreached`` in place of each distance, to clear them.
     """
     block = lists.first[rank]
     n_left = lists.sizes[rank]
@@ -293,8 +321,11 @@ def _write_dense(rank, lists, dense, unreached=None):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_covered(rank, distance, lists, dense):
-    """Return whether a hub of a growing label answers ``distance``, or less; ``dense`` has the
-    label of the root.
+    """Return whether a common hub of a rank and the root of a search answers the pair by
+    ``distance`` or less.
+
+    ``lists`` are the growing labels, of which that of ``rank`` is read. ``dense`` has the label of
+    the root at the places of its hubs.
     """
     block = lists.first[rank]
     n_left = lists.sizes[rank]
@@ -309,7 +340,9 @@ def _is_covered(rank, distance, lists, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _add_row(rank, hub, distance, lists):
-    """Add a row to a growing label, in a new block if the last one is full."""
+    """Add a row of ``hub`` and ``distance`` to the growing label of ``rank``, in a new block if the
+    last one is full.
+    """
     place = lists.sizes[rank] % _BLOCK
     if place == 0:
         block = lists.used[0]
@@ -327,17 +360,19 @@ def _add_row(rank, hub, distance, lists):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _search(root, edges, root_labels, grown_labels, scratch):
-    """Search from a rank along edges, and add it to the labels of the lower ranks that it settles.
+    """Search from the rank ``root`` along ``edges`` by Dijkstra's algorithm, and add it as a hub to
+    the labels of the ranks that it settles: itself and lower ones, which have larger numbers.
 
-    ``root_labels`` has the label of the root in the direction of the edges. ``grown_labels`` are
-    those to which rows are added: of the other direction.
+    ``root_labels`` are the labels in the direction of the edges, of which that of the root is read.
+    ``grown_labels`` are those to which rows are added: of the other direction. ``scratch`` is
+    ``SearchScratch``.
     """
     dense = scratch.dense
     tentative = scratch.tentative
     touched = scratch.touched
     unreached = tentative[root]
     _write_dense(root, root_labels, dense)
-    heap = [(np.int64(0), np.int64(root))]
+    heap = [(np.int64(0), np.int64(root))]  # distances and ranks
     tentative[root] = 0
     touched[0] = root
     n_touched = 1
@@ -353,7 +388,8 @@ def _search(root, edges, root_labels, grown_labels, scratch):
         for e in range(edges.offsets[rank], edges.offsets[rank + 1]):
             head = np.int64(edges.heads[e])
             candidate = distance + edges.weights[e]
-            # A higher rank has searched before, and answers the root.
+            # A higher rank, which has a smaller number, has searched before, and labels answer its
+            # distance from the root.
             if head > root and candidate < tentative[head]:
                 if tentative[head] == unreached:
                     touched[n_touched] = head
@@ -368,14 +404,17 @@ def _search(root, edges, root_labels, grown_labels, scratch):
 
 @njit(cache=True, nogil=True)
 def search_from_some(first, end, sides, outward, inward, scratch):
-    """Search from the ranks ``first`` to ``end - 1`` as long as blocks last. Return the next rank.
+    """Search from the ranks ``first`` to ``end - 1``, and add rows to their labels, as long as
+    there are free blocks. Return the next rank to search from.
 
-    ``sides`` are the edges ahead and back, and whether the graph is directed and searched in both
-    directions.
+    ``sides`` are three values: the edges from each rank, those to each rank, and whether the graph
+    is directed, so that it is searched in both directions. ``outward`` and ``inward`` are
+    ``Growing``, one object of an undirected graph.
     """
     ahead, back, is_directed = sides
     n = scratch.tentative.size
     for root in range(first, end):
+        # A search may need a block per rank.
         n_free = min(
             outward.following.size - outward.used[0], inward.following.size - inward.used[0]
         )
@@ -389,7 +428,9 @@ def search_from_some(first, end, sides, outward, inward, scratch):
 
 @njit(cache=True, nogil=True)
 def copy_blocks(lists, offsets, hubs, distances):
-    """Copy growing labels to arrays; those of each rank begin at ``offsets[rank]``."""
+    """Copy growing labels, ``lists``, to the arrays ``hubs`` and ``distances``, in which the label
+    of each rank begins at ``offsets[rank]``.
+    """
     for rank in range(lists.sizes.size):
         block = lists.first[rank]
         for row in range(offsets[rank], offsets[rank + 1]):
@@ -402,11 +443,14 @@ def copy_blocks(lists, offsets, hubs, distances):
 
 @njit(cache=True, nogil=True)
 def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
-    """Set ``is_edge``, uint8, of the rows that are edges of the hierarchy.
+    """Set ``is_edge``, uint8 with one value per row, to 1 for the rows that are edges of the
+    hierarchy: not the sum of two rows by way of a rank between.
 
-    ``dense``, of shape (n,), is all unreached, before and after. ``between``, int32 of shape (n,),
-    is -1 before. In it a hub has the number of the last rank whose row for that hub is the sum of
-    two rows by way of a rank between. So it need not be cleared from rank to rank.
+    ``lists`` are ``LabelLists``. An item is a chunk of ``_CHUNK`` ranks. Threads take items from
+    the counter ``next_item``, until it is ``n_items``. ``dense`` and ``between`` are the thread's
+    own. ``dense``, of shape (n,), is all unreached before and after. ``between``, int32 of shape
+    (n,), is -1 before. In it a hub has the number of the last rank whose row for that hub is the
+    sum of two rows by way of a rank between. So it need not be cleared from rank to rank.
     """
     offsets = lists.offsets
     hubs = lists.hubs
@@ -418,6 +462,8 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             lay_out(v, lists, dense)
+            # Each two rows, of v for ``middle`` and of that for a hub above it. The last row of a
+            # label is its own rank.
             for i in range(offsets[v], offsets[v + 1] - 1):
                 middle = hubs[i]
                 for j in range(offsets[middle], offsets[middle + 1] - 1):
@@ -430,13 +476,15 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
 
 @njit(cache=True, nogil=True)
 def count_hubs(source, edges):
-    """Return the number of hubs of a rank, and how many ranks it reaches.
+    """Return the number of hubs of the rank ``source`` along ``edges``, and how many ranks it
+    reaches, itself included.
 
     A rank is a hub if it is the highest, so the smallest number, on all shortest paths to it.
     """
     n = edges.offsets.size - 1
     tentative = np.full(n, np.iinfo(np.int64).max, np.int64)
-    highest = np.empty(n, np.int64)  # of all shortest paths so far
+    # the highest rank on all shortest paths to each rank so far, itself included; -1 once settled
+    highest = np.empty(n, np.int64)
     heap = [(np.int64(0), np.int64(source))]
     tentative[source] = 0
     highest[source] = source
@@ -458,6 +506,6 @@ def count_hubs(source, edges):
                 tentative[head] = candidate
                 highest[head] = min(highest_on_path, head)
                 heapq.heappush(heap, (candidate, head))
-            elif candidate == tentative[head]:
+            elif candidate == tentative[head]:  # another shortest path; -1 of a settled rank stays
                 highest[head] = min(highest_on_path, highest[head])
     return n_hubs, n_reached

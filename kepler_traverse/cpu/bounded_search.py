@@ -1,4 +1,7 @@
-"""How far a search gets: a BFS that ends once it has walked a number of edges."""
+"""How far a search gets: a BFS that ends once it has walked a number of edges.
+
+A survey of a graph, by which a strategy is chosen, runs a few of them.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,24 @@ from .compiled import njit
 
 @njit(cache=True)
 def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
-    """Walk from a source, level by level, until nothing is new or more than ``most_edges`` are
+    """Walk from a source, level by level, until no vertex is new or more than ``most_edges`` are
     walked.
 
     Parameters
     ----------
+    offsets, targets : integer arrays of shape (n_vertices + 1,) and (n_edges,)
+        The graph in compressed sparse rows.
+    source : int
+        The vertex to begin at.
+    most_edges : int
+        The number of edges beyond which no further vertex is visited.
     seen : uint8 array of shape (n_vertices,)
-        Vertices with ``mark`` there count as seen; those that are reached get it.
+        Vertices with ``mark`` there count as seen; those that are reached get it. With another mark
+        the array can be used by the next search without being cleared.
+    mark : int
+        The mark of this search.
     queue : integer array of shape (n_vertices,)
-        Scratch memory.
+        Scratch memory: the vertices in the order in which they are reached.
 
     Returns
     -------
@@ -29,11 +41,13 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
     """
     seen[source] = mark
     queue[0] = source
+    # The vertices of the level that is visited are ``queue[first:level_end]``, and those of the
+    # next one follow up to ``last``, which is also the number of vertices reached.
     first = 0
     last = 1
     n_walked = 0
     n_levels = 0
-    # (vertices reached, levels) at the last two powers of two of levels
+    # (vertices reached, levels) when the number of levels was a power of two, the last two times
     earlier = latest = (1, 0)
     while first < last:
         level_end = last
@@ -51,7 +65,7 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
                     last += 1
         first = level_end
         n_levels += 1
-        if n_levels & (n_levels - 1) == 0:
+        if n_levels & (n_levels - 1) == 0:  # a power of two
             earlier = latest
             latest = (last, n_levels)
     # the last power of two below the number of levels, which may be a power of two itself

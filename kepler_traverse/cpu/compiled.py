@@ -25,7 +25,10 @@ from . import compile_clock
 
 
 def njit(*function: Callable[..., Any], **options: Any) -> Any:
-    """As ``numba.njit``, without signatures, and compiled where no signal interrupts it."""
+    """Compile a function at its first call as ``numba.njit`` does, where no signal interrupts it.
+
+    Use it as a decorator, with or without options of ``numba.njit``. Signatures are not taken.
+    """
     if not function:
         return lambda decorated: njit(decorated, **options)
     compiled = numba.njit(*function, **options)
@@ -35,15 +38,21 @@ def njit(*function: Callable[..., Any], **options: Any) -> Any:
 
 
 def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what Numba calls, with the arguments of a call, to compile the function or to load it
-    from its cache.
+    """Return a function that stands for ``compile_for``, which Numba calls, with the arguments of a
+    call, to compile a function for their types or to load it from its cache.
+
+    If the main thread calls it, another thread compiles, and the main thread waits for that.
     """
 
     def compile_all(*args: Any) -> Any:
+        """Compile for the types of ``args``; before the first compilation, change how arrays are
+        returned.
+        """
         _keep_the_class_of_arrays()
         return compile_for(*args)
 
     def compile_uninterrupted(*args: Any) -> Any:
+        """Compile where no signal comes, and count the time as compiling of this thread."""
         with compile_clock.waiting():
             return _uninterrupted.run(compile_all, *args)
 
@@ -53,14 +62,19 @@ def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., An
 @cache
 def _keep_the_class_of_arrays() -> None:
     """Have Numba take the class of the arrays that a function returns from the constants of the
-    function.
+    function, rather than from a call of Python that a signal may interrupt.
+
+    It replaces a part of Numba once per process, hence the cache.
     """
     from numba.core import boxing, types
     from numba.core.pythonapi import _boxers
 
-    # What boxes an array serializes its class, and unserializes it in the compiled function: a
-    # constant takes the place of both.
+    # Numba's function that boxes an array, makes an object of Python of it, serializes the class of
+    # arrays and unserializes it in the compiled function. A constant takes the place of both.
     def box_array(kind: Any, value: Any, place: Any) -> Any:
+        """Generate the code that boxes ``value``, an array of the Numba type ``kind``; ``place`` is
+        Numba's context of boxing.
+        """
         array_class = place.env_manager.add_const(kind.box_type)
         api = copy.copy(place.pyapi)
         api.serialize_object = lambda _: None

@@ -9,15 +9,19 @@ from .compiled import njit
 
 @njit(cache=True, nogil=True)
 def stable_order(keys, n):
-    """Return the order of keys from 0 to n - 1, in which equal ones stay as they are, and where
-    each key begins, both int64.
+    """Return the positions of ``keys`` in ascending order of the keys, and where each key begins
+    among these; both int64.
+
+    ``keys`` are integers from 0 to ``n - 1``, of shape (k,). The first result has shape (k,);
+    positions of equal keys ascend. The second one has shape (n + 1,), and ends with k.
     """
+    # Count each key one place further, so that the running sum gives where each key begins.
     offsets = np.zeros(n + 1, np.int64)
     for i in range(keys.size):
         offsets[keys[i] + 1] += 1
     for key in range(n):
         offsets[key + 1] += offsets[key]
-    following = offsets[:-1].copy()  # where the next one of each key goes
+    following = offsets[:-1].copy()  # where the next position of each key is written
     order = np.empty(keys.size, np.int64)
     for i in range(keys.size):
         key = keys[i]

@@ -22,23 +22,26 @@ from .atomics import atomic_add, atomic_min
 from .compiled import njit
 from .edges import Edges
 
+# in place of weights, as floats and as the integers of their bits, where there are none
 _NO_WEIGHTS = np.zeros(0, np.float32)
 _NO_BITS = np.zeros(0, np.uint32)
-_COUNTED_AT_ONCE = 1 << 26  # targets
-_BLOCKS = 256  # of vertices whose adjacency lists one thread sorts
-_FIRST = 1 << 10  # edges to look at for their order
+_COUNTED_AT_ONCE = 1 << 26  # targets of a slice that ``transpose`` counts
+_BLOCKS = 256  # blocks of vertices; a thread sorts the adjacency lists of one at a time
+_FIRST = 1 << 10  # edges at the beginning whose order says whether to try to build in one pass
 _SHORT_LIST = 32  # edges up to which insertion sort is faster than radix sort
-_DIGIT_BITS = 8
+_DIGIT_BITS = 8  # bits of a digit of a radix sort
 _DIGIT_VALUES = 1 << _DIGIT_BITS
 
 
 @njit(cache=True)
 def _count_edges(src, dst, offsets, both_ways):
-    """Write where the adjacency list of each vertex begins, and return the number of self-loops.
+    """Write where the adjacency list of each vertex begins to ``offsets``, and return the number of
+    self-loops, which are in no list.
 
-    ``offsets``, of shape (n_vertices + 1,), are 0 before. With ``both_ways`` each edge is in two
-    lists.
+    ``src`` and ``dst`` are vertex numbers of shape (n_rows,). ``offsets``, int64 of shape
+    (n_vertices + 1,), are 0 before. With ``both_ways`` each edge is in two lists.
     """
+    # Count the edges of each vertex one place further, so that the running sum is where it begins.
     self_loops = 0
     for i in range(src.size):
         u = src[i]
@@ -60,9 +63,10 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
     """Store every edge of the vertices ``first`` to ``end - 1`` in the adjacency list of its
     source.
 
-    ``edges`` is the CSR, whose offsets serve as cursors: each one moves to the end of its adjacency
-    list and is set back afterwards. Its weights are of shape (0,) without weights; otherwise
-    ``weight`` has that of each edge. Self-loops are left out.
+    ``src``, ``dst`` and ``weight`` are the rows of the edge list. ``edges`` is the CSR, whose
+    offsets serve as cursors: each one moves to the end of its adjacency list and is set back
+    afterwards. Its weights are of shape (0,) without weights; otherwise ``weight`` has that of each
+    row. With ``both_ways`` a row is also an edge from ``dst`` to ``src``. Self-loops are left out.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -87,6 +91,7 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
             if weights.size:
                 weights[place] = weight[i]
 
+    # Each cursor is now where the next list begins: move them by one place, the last one first.
     for v in range(end - 1, first, -1):
         offsets[v] = offsets[v - 1]
     offsets[first] = begin
@@ -95,13 +100,15 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
 @njit(cache=True)
 def _append_edges(src, dst, weight, offsets, targets, weights):
     """Count and scatter in one pass where edges come in the order of their sources, as in most
-    files.
+    files. Self-loops are left out.
 
-    Return the edges stored, or -1 at the first edge out of order; and whether each adjacency list
-    ascends, without parallel edges.
+    ``src``, ``dst`` and ``weight`` are the rows of the edge list. ``offsets``, ``targets`` and
+    ``weights`` receive the CSR; they have places for all rows, but ``weights`` has shape (0,)
+    without weights. Return the number of edges stored, or -1 at the first edge out of order; and
+    whether each adjacency list ascends, without parallel edges.
     """
-    source = 0  # whose list is being written
-    size = 0
+    source = 0  # the vertex whose list is being written
+    size = 0  # edges stored
     last = -1  # target of the last edge in this list
     ascending = True
     for i in range(src.size):
@@ -125,6 +132,7 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
             weights[size] = weight[i]
         size += 1
 
+    # The lists of the last source and of all vertices after it end here, too.
     for v in range(source + 1, offsets.size):
         offsets[v] = size
     return size, ascending
@@ -132,13 +140,15 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
 
 @njit(cache=True, nogil=True)
 def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
-    """Sort adjacency lists by target, but for long ones out of order.
-
-    ``next_block`` is a counter from which each thread takes its next block of vertices, of
-    ``n_blocks`` in all. ``counts[0]`` counts edges that are parallel to the one before.
-    ``counts[1]`` is the number of edges of the longest list that is left to ``_sort_long_lists``,
-    negated, since there is an atomic minimum only. That function takes longer to compile, and most
+    """Sort adjacency lists by target, except those longer than ``_SHORT_LIST`` that are out of
+    order, which are left to ``_sort_long_lists``. That function takes longer to compile, and most
     graphs have no such list.
+
+    ``weights`` has shape (0,) without weights. ``next_block`` is a counter from which each thread
+    takes its next block of vertices, of ``n_blocks`` in all. ``counts``, int64 of shape (2,), is 0
+    before: ``counts[0]`` becomes the number of edges that are parallel to the one before, and
+    ``counts[1]`` the number of edges of the longest list that is left, negated, since there is an
+    atomic minimum only.
     """
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
@@ -167,7 +177,7 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
                     targets[j] = u
                     if weights.size:
                         weights[j] = weight
-                parallel += j > begin and targets[j - 1] == u
+                parallel += j > begin and targets[j - 1] == u  # equal targets are adjacent now
                 i += 1
 
             if i < end:  # long, and out of order
@@ -183,9 +193,10 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
 def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted_weights, starts):
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
-    ``sorted_targets`` and ``sorted_weights`` are scratch of the thread with room for the longest
-    list, and ``starts``, int64, with a place for each value of a digit. ``counts[0]`` counts edges
-    that are parallel to the one before.
+    ``edges`` is the CSR. ``sorted_targets`` and ``sorted_weights`` are scratch of the thread with
+    room for the longest list, and ``starts``, int64, with a place for each value of a digit.
+    ``counts[0]`` is increased by the number of edges that are parallel to the one before. Threads
+    take blocks of vertices from the counter ``next_block``, until it is ``n_blocks``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -200,6 +211,8 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
             if end - begin <= _SHORT_LIST:
                 continue
 
+            # The largest target, which says how many digits there are, and whether the list ascends
+            # already.
             largest = np.int64(0)
             is_sorted = True
             for e in range(begin, end):
@@ -216,6 +229,7 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
                 for e in range(begin, end):
                     starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
 
+                # Numbers of edges per digit become the places where those of each digit begin.
                 place = 0
                 for digit in range(_DIGIT_VALUES):
                     size = starts[digit]
@@ -244,7 +258,11 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
 
 @njit(cache=True)
 def _merge_parallel_edges(offsets, targets, weights):
-    """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps."""
+    """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps,
+    in place.
+
+    ``weights`` has shape (0,) without weights. The number of edges that remain is the last offset.
+    """
     size = 0  # edges that remain
     begin = 0  # where the list began before; its offset is overwritten
     for v in range(offsets.size - 1):
@@ -264,11 +282,32 @@ def _merge_parallel_edges(offsets, targets, weights):
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch=None):
-    """Build the CSR of an edge list; see ``protocols.CsrBackend.assemble``.
+    """Build the CSR of an edge list, in which each adjacency list ascends and has no parallel
+    edges.
 
-    Return offsets, targets and weights, and the numbers of self-loops and of parallel edges left
-    out.
+    Parameters
+    ----------
+    src, dst : integer arrays of shape (n_rows,)
+        Vertex numbers of the two ends of each row.
+    weight : array of shape (n_rows,), or None
+    n_vertices : int
+    both_ways : bool
+        Whether each row is also an edge from ``dst`` to ``src``.
+    scratch : runtime.scratch.Scratch, optional
+        Where long arrays are kept in files, and the memory that work on them may take. Default: all
+        arrays are in memory.
+
+    Returns
+    -------
+    offsets : int64 array of shape (n_vertices + 1,)
+    targets : array of the type of ``src``
+    weights : array of the type of ``weight``, or None
+        The smallest weight of each set of parallel edges.
+    n_self_loops, n_parallel : int
+        Rows that were left out as self-loops, and edges that were left out as parallel.
     """
+    # Weights are moved as integers of the same bits. ``total`` is the number of edges stored, -1
+    # until they are; ``ascending`` says that the lists need no sorting.
     empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
     src = read_only(src)
@@ -290,7 +329,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         offsets[:] = 0  # the one pass may have written some before it met an edge out of order
         self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
-        # frees those of an edge list that is in order at its begin only
+        # Free the arrays of the one pass, if it was tried, before others are allocated.
         targets = target_bits = None
         targets = empty(total, src.dtype)
         target_bits = empty(total if bits.size else 0, bits.dtype)
@@ -303,6 +342,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         edges = Edges(offsets, targets, target_bits)
         end = 0
         while end < n_vertices:
+            # As many vertices as have ``at_once`` edges or fewer, one at least.
             first = end
             beyond = offsets[end] + at_once
             end = max(first + 1, int(np.searchsorted(offsets, beyond, side="right")) - 1)
@@ -340,18 +380,24 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
 
 
 def in_files(scratch):
-    """Return a ``protocols.CsrBackend`` whose long arrays are in files."""
+    """Return an object with the functions of ``protocols.CsrBackend``, such as ``assemble``, whose
+    long arrays are in files of ``scratch``, a ``runtime.scratch.Scratch``.
+    """
     builders = {build.__name__: partial(build, scratch=scratch) for build in (assemble, renumber)}
     return SimpleNamespace(**builders, count_isolated=count_isolated, transpose=transpose)
 
 
 def _empty_like(scratch):
-    """Return the function that makes arrays, as ``numpy.empty`` does: in files, with a scratch."""
+    """Return the function that makes arrays, as ``numpy.empty`` does: in files if there is a
+    ``scratch``, in memory if it is None.
+    """
     return np.empty if scratch is None else scratch.empty
 
 
 def _shorten(array, size):
-    """Return an array without what is beyond a size: in place, or a view of one in a file."""
+    """Return the first ``size`` elements of an array. In memory the array itself is cut, so that
+    the rest is freed; of an array in a file a view is returned.
+    """
     if array.base is not None:  # in a file
         return array[:size]
     array.resize(size, refcheck=False)
@@ -359,8 +405,10 @@ def _shorten(array, size):
 
 
 def filled(convert, array, dtype, scratch=None):
-    """Return an array of ``dtype`` with ``convert(part)`` for each slice of another, one after the
-    other.
+    """Return ``convert(array)`` as an array of ``dtype``, in a file if there is a ``scratch``.
+
+    ``convert`` takes a slice of the array and returns as many elements. It is called slice by
+    slice, so that its temporary arrays are small.
     """
     result = _empty_like(scratch)(array.size, dtype)
     for first, part in iter_slices(array):
@@ -369,8 +417,8 @@ def filled(convert, array, dtype, scratch=None):
 
 
 def read_only(array):
-    """Return a read-only view: Numba compiles once for all arrays that are only read, whatever the
-    caller may write to.
+    """Return a read-only view of an array. Numba compiles a function for read-only and for writable
+    arrays separately; with views it does so once.
     """
     view = array.view()
     view.flags.writeable = False
@@ -387,8 +435,11 @@ def _as_bits(weights):
 
 
 def count_isolated(offsets, targets, directed: bool) -> int:
-    """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
-    touched = (offsets[1:] != offsets[:-1]).view(np.uint8)
+    """Return the number of vertices without an edge, of either direction.
+
+    In an undirected graph each edge is stored at both ends, so that the offsets show it.
+    """
+    touched = (offsets[1:] != offsets[:-1]).view(np.uint8)  # per vertex, 1 if it has an edge
     if directed:
         _mark(read_only(targets), 0, touched)
     return touched.size - int(np.count_nonzero(touched))
@@ -396,8 +447,11 @@ def count_isolated(offsets, targets, directed: bool) -> int:
 
 @njit(cache=True)
 def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
-    """Write the tails of the edges into each vertex, ``sources``, and the weights of these edges,
-    from its ``cursor`` on.
+    """Write the CSR of the reversed edges: to ``sources`` the tails of the edges into each vertex,
+    and to ``reverse_weights`` the weights of these edges.
+
+    ``cursor``, int64 of shape (n_vertices,), has the place where the edges into each vertex begin;
+    it is changed. ``weights`` has shape (0,) without weights.
     """
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
@@ -436,22 +490,35 @@ def transpose(offsets, targets, weights):
 
 @njit(cache=True)
 def _mark(ids, lowest, present):
-    """Set ``present`` to 1 at each id; its first entry is that of the lowest id."""
+    """Set ``present`` to 1 at the place of each id: ``id - lowest``."""
     for i in range(ids.size):
         present[ids[i] - lowest] = 1
 
 
 @njit(cache=True)
 def _look_up(ids, lowest, rank, numbers):
-    """Write the number of each id; ``rank`` has that of each id from the lowest one on."""
+    """Write the vertex number of each id to ``numbers``: ``rank[id - lowest]``."""
     for i in range(ids.size):
         numbers[i] = rank[ids[i] - lowest]
 
 
 def renumber(columns, dtype, scratch=None):
-    """Replace ids by their ranks; see ``protocols.CsrBackend.renumber``.
+    """Replace integer ids by their ranks among all ids of all columns.
 
-    Return the ids, ascending and without duplicates, and the ranks of each column.
+    Parameters
+    ----------
+    columns : list of integer arrays
+    dtype : numpy.dtype
+        The type of the ranks.
+    scratch : runtime.scratch.Scratch, optional
+        Where the ranks are kept in files, and the memory that the ids may take.
+
+    Returns
+    -------
+    ids : integer array
+        All ids, ascending and without duplicates.
+    ranks : list of arrays of ``dtype``
+        The rank of each id of each column, from 0.
     """
     kind = np.result_type(*columns)
     occupied = [column for column in columns if column.size]
@@ -460,7 +527,8 @@ def renumber(columns, dtype, scratch=None):
     lowest = min(int(column.min()) for column in occupied)
     span = max(int(column.max()) for column in occupied) - lowest + 1
 
-    # Few gaps between the ids: an array over all numbers in their range is the fastest.
+    # Few gaps between the ids: an array over all numbers in their range is the fastest. The range
+    # may be a few times as long as the columns, and indices from ``lowest`` on must not overflow.
     n_ids = sum(column.size for column in columns)
     if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         if scratch is not None:
@@ -490,6 +558,7 @@ def renumber(columns, dtype, scratch=None):
             _look_up(read_only(column), lowest, rank, number)
         return ids, numbers
 
+    # Many gaps: sort the ids, and find each one by bisection.
     ids = _find_distinct(columns, kind, scratch)
     return ids, [
         filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch)
@@ -498,13 +567,14 @@ def renumber(columns, dtype, scratch=None):
 
 
 def _find_distinct(columns, kind, scratch):
-    """Return the distinct values of some columns, ascending.
+    """Return the distinct values of some columns, ascending, in the type ``kind``.
 
-    Slices wait until they are as many values as the distinct ones so far, so that memory is needed
-    for some times as many values as there are distinct ones.
+    The columns are read slice by slice. The distinct values of slices are collected until they are
+    more than the distinct values so far, and then merged with these. So memory is needed for a few
+    times the distinct values, and not for all values of the columns. ``scratch`` limits it.
     """
     distinct = np.zeros(0, kind)
-    waiting = []
+    waiting = []  # the distinct values of slices that are not merged yet
 
     parts = [part for column in columns for _, part in iter_slices(column)]
     for i, part in enumerate(parts):

@@ -15,16 +15,18 @@ from .checksum import mix_one
 from .compiled import njit
 from .edges import Edges
 
-_BLOCKS = 256  # of vertices; threads take them one after the other
+_BLOCKS = 256  # blocks into which the vertices are divided; threads take one after the other
+# Kinds of faults, as columns of ``faults``: a target that is no vertex, targets that do not ascend
+# or are the vertex itself, and a weight that is infinite, NaN or -0.0.
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
-_NO_WEIGHTS = np.zeros(0, np.int32)
+_NO_WEIGHTS = np.zeros(0, np.int32)  # in place of the weights of a graph without weights
 
 
 class _Rules(NamedTuple):
     """What weights must not be, as bits, and how edges are hashed."""
 
-    # infinity, negative_zero: the bits of these floats, as integers; 0 for other weights. What has
-    # all bits of infinity is infinite or NaN.
+    # infinity, negative_zero: the bits of these floats, as integers; 0 if weights are no floats. A
+    # float that has all bits of infinity is infinite or NaN.
     infinity: int
     negative_zero: int
     is_float: bool  # whether weights are floats; integers may be any
@@ -33,7 +35,8 @@ class _Rules(NamedTuple):
 
 
 def find_fault(offsets, targets, weights, both_ways: bool) -> str:
-    """Say what is wrong with CSR arrays in host memory, nothing if they fit together.
+    """Return what is wrong with CSR arrays in host memory, as a clause for an error; an empty text
+    if they fit together. ``weights`` may be None.
 
     Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend
     within a row, and none is its own vertex. Float weights are finite and not -0.0. If
@@ -103,8 +106,13 @@ def _first_wrong_offset(offsets, n_edges):
 
 @njit(cache=True, nogil=True)
 def _find_faults(next_block, n_blocks, edges, rules, faults, balance):
-    """Store what each block of vertices has: one vertex or edge per kind of fault in ``faults``,
-    and in ``balance`` a sum of hashes; over all blocks it is 0 if all edges go both ways.
+    """Check all edges, block of vertices by block, and write the faults of each block.
+
+    ``edges`` are ``Edges`` with weights as integers of the same bits, and ``rules`` are ``_Rules``.
+    ``faults``, int64 of shape (n_blocks, 3), receives the number of a vertex, or for a wrong weight
+    of an edge, per kind of fault; it is -1 before. ``balance``, uint64 of shape (n_blocks,),
+    receives a sum of hashes, modulo 2^64; over all blocks it is 0 if all edges go both ways.
+    Threads take blocks from the counter ``next_block``, until it is ``n_blocks``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -115,7 +123,7 @@ def _find_faults(next_block, n_blocks, edges, rules, faults, balance):
     while block < n_blocks:
         total = np.uint64(0)
         for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
-            last = np.int64(-1)
+            last = np.int64(-1)  # the target before in this list, which ascends
             for e in range(offsets[v], offsets[v + 1]):
                 u = np.int64(targets[e])
                 if u < 0 or u >= n:
@@ -124,7 +132,7 @@ def _find_faults(next_block, n_blocks, edges, rules, faults, balance):
                     faults[block, _OUT_OF_ORDER] = v
                 last = u
 
-                weight = key
+                weight = key  # the part of the hash that stands for the weight
                 if bits.size:
                     if rules.is_float and (
                         (bits[e] & rules.infinity) == rules.infinity

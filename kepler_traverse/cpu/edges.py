@@ -8,10 +8,15 @@ import numpy as np
 
 
 class Neighbors(NamedTuple):
-    """Where the edges out of each vertex lead; of a reversed graph, where those into it are from."""
+    """Where the edges out of each vertex lead, in compressed sparse rows; of a reversed graph,
+    where the edges into each vertex come from.
+    """
 
-    offsets: np.ndarray  # int64 array of shape (n_vertices + 1,)
-    targets: np.ndarray  # integer array of shape (n_edges,)
+    # int64 array of shape (n_vertices + 1,): vertex v has edges offsets[v] to offsets[v + 1] - 1
+    offsets: np.ndarray
+    # integer array of shape (n_edges,): the vertex at the other end of each edge, ascending for
+    # each vertex
+    targets: np.ndarray
 
     @classmethod
     def of(cls, graph: Any) -> Neighbors:
@@ -25,8 +30,8 @@ class Edges(NamedTuple):
     # offsets, targets: as in ``Neighbors``
     offsets: np.ndarray
     targets: np.ndarray
-    # of shape (n_edges,), of the type of the sums; or of shape (0,), for functions that then count
-    # hops
+    # the weight of each edge, of shape (n_edges,) and the type in which sums are computed; or of
+    # shape (0,), for functions that then count hops
     weights: np.ndarray
 
     @classmethod

@@ -1,5 +1,6 @@
-"""The lock under which Numba starts its threads, also asked for by each call of
-``numba.set_num_threads``: one that an interrupt cannot leave held.
+"""Replace the lock under which Numba starts its threads by one that an interrupt cannot leave held.
+
+Each call of ``numba.set_num_threads`` takes this lock, too.
 
 Numba takes a lock of ``multiprocessing``, whose ``__enter__`` is a function of Python. Ctrl-C can
 raise KeyboardInterrupt after that function has acquired the lock and before the ``with`` statement

@@ -18,14 +18,21 @@ from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
 
-DIGITS = 8  # of a counter of ``count_row``, which so holds up to 255
+DIGITS = 8  # binary digits of a counter of ``count_row``, which so holds up to 255
 
 
 class _Rows:
     """What the intrinsics below share while code is generated: rows of arguments as vectors.
 
-    Arrays and indices are given by the positions of their arguments; pointers and vectors are
-    values of the generated code.
+    ``context``, ``builder``, ``signature`` and ``args`` are those that Numba passes to
+    ``generate``: how types are compiled, what writes instructions, the types of the intrinsic's
+    arguments, and their values in the generated code. In the methods, arrays and indices are given
+    by the positions of their arguments; pointers and vectors are values of the generated code.
+
+    Attributes
+    ----------
+    vector : llvmlite.ir.VectorType
+        The type of a row: as many 64-bit words as the tuple ``lanes``, the last argument, has.
     """
 
     def __init__(self, context, builder, signature, args):
@@ -36,13 +43,17 @@ class _Rows:
         self.vector = ir.VectorType(_WORD, len(signature.args[-1]))
 
     def place(self, array: int, index: int):
-        """Return a pointer to the row of an array at an index."""
+        """Generate a pointer to a row: ``array`` and ``index`` are the positions of the arguments
+        that are the array, and the number of the row.
+        """
         kind = self._signature.args[index]
         i = self._context.cast(self._builder, self._args[index], kind, types.intp)
         return self._place(array, i)
 
     def _place(self, array: int, i):
-        """Return a pointer to the row of an array at an index of the generated code."""
+        """Generate a pointer to row ``i``, a value of the generated code, of the argument at the
+        position ``array``.
+        """
         kind = self._signature.args[array]
         view = self._context.make_array(kind)(self._context, self._builder, self._args[array])
         indices = [i, ir.Constant(_WORD, 0)]
@@ -52,19 +63,25 @@ class _Rows:
         return self._builder.bitcast(pointer, self.vector.as_pointer())
 
     def place_of_constant(self, array: int, index: int):
-        """Return a pointer to a row whose index is known while code is generated."""
+        """Generate a pointer to the row ``index``, a number of Python, of the argument at the
+        position ``array``.
+        """
         return self._place(array, ir.Constant(_WORD, index))
 
     def load(self, place):
-        """Load a row; it is aligned as its words are, not as a vector."""
+        """Generate the load of a row as a vector. It is aligned to the 8 bytes of a word, as rows
+        of NumPy arrays are, and not to a vector.
+        """
         return self._builder.load(place, align=8)
 
     def store(self, value, place):
-        """Store a row."""
+        """Generate the store of a vector to a row, which is aligned as in ``load``."""
         self._builder.store(value, place, align=8)
 
     def lanes(self):
-        """Return the bits in use, the last argument of each intrinsic, as a vector."""
+        """Generate the bits in use, the tuple of words that is the last argument of each intrinsic,
+        as a vector.
+        """
         value = ir.Constant(self.vector, ir.Undefined)
         for i in range(self.vector.count):
             word = self._builder.extract_value(self._args[-1], i)
@@ -72,7 +89,7 @@ class _Rows:
         return value
 
     def is_zero(self, value):
-        """Return whether no bit of a vector is set."""
+        """Generate whether no bit of a vector is set, as one bit."""
         name = f"llvm.vector.reduce.or.v{self.vector.count}i64"
         reduce = cgutils.get_or_insert_function(
             self._builder.module, ir.FunctionType(_WORD, [self.vector]), name
@@ -84,7 +101,7 @@ class _Rows:
 
 @intrinsic
 def or_row(typing_context, into, i, rows, u, lanes):
-    """``into[i] |= rows[u]``."""
+    """Add the bits of row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] |= rows[u]``."""
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
@@ -97,7 +114,7 @@ def or_row(typing_context, into, i, rows, u, lanes):
 
 @intrinsic
 def copy_row(typing_context, into, i, rows, u, lanes):
-    """``into[i] = rows[u]``."""
+    """Copy row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] = rows[u]``."""
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
@@ -109,7 +126,9 @@ def copy_row(typing_context, into, i, rows, u, lanes):
 
 @intrinsic
 def is_full(typing_context, rows, i, lanes):
-    """Return whether ``rows[i]`` holds all bits of ``lanes``."""
+    """Return whether ``rows[i]`` holds all bits of ``lanes``, a tuple of words with the bits in
+    use.
+    """
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
@@ -120,7 +139,11 @@ def is_full(typing_context, rows, i, lanes):
 
 @intrinsic
 def take_new(typing_context, found, seen, v, lanes):
-    """Keep in ``found[v]`` what ``seen[v]`` lacks, add it there, and return whether there is any."""
+    """Keep in ``found[v]`` the bits that ``seen[v]`` lacks, add these to ``seen[v]``, and return
+    whether there are any.
+
+    A bit stands for a source: these are the sources that reach the vertex ``v`` for the first time.
+    """
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
@@ -138,8 +161,10 @@ def take_new(typing_context, found, seen, v, lanes):
 
 @intrinsic
 def count_row(typing_context, digits, rows, v, lanes):
-    """Add each bit of ``rows[v]`` to a counter of its own, of DIGITS binary digits: ``digits[d]``
-    holds digit d of all.
+    """Add each bit of ``rows[v]`` to a counter of its own, of ``DIGITS`` binary digits.
+
+    ``digits``, a uint64 array of ``DIGITS`` rows, holds the counters: row d has digit d of each, at
+    the place of its bit, and digit 0 is the lowest. The caller clears them before they overflow.
     """
 
     def generate(context, builder, signature, args):

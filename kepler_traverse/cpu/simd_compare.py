@@ -15,13 +15,14 @@ from numba.extending import intrinsic
 
 from .simd_distances import broadcast
 
-SIXTEEN = 16
+SIXTEEN = 16  # numbers that are compared at once
 
 
 def _compare_sixteen(symbol: str):
     """Return the generator of an intrinsic that compares by ``symbol``, such as "<"."""
 
     def generate(context, builder, signature, args):
+        """Write the instructions: ``args`` are the array, the first index and the value."""
         kind, index_kind, _ = signature.args
         view = context.make_array(kind)(context, builder, args[0])
         index = context.cast(builder, args[1], index_kind, types.intp)
@@ -46,15 +47,15 @@ def _compare_sixteen(symbol: str):
 
 @intrinsic
 def are_equal(typing_context, array, at, value):
-    """Return a bit for each of ``array[at : at + 16]`` that is ``value``, a number of the array's
-    type.
+    """Return a uint64 whose bit i, for i from 0 to 15, says whether ``array[at + i]`` is ``value``,
+    a number of the array's type. The array must have so many elements.
     """
     return types.uint64(array, at, array.dtype), _compare_sixteen("==")
 
 
 @intrinsic
 def are_less(typing_context, array, at, value):
-    """Return a bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the
-    array's type.
+    """Return a uint64 whose bit i, for i from 0 to 15, says whether ``array[at + i]`` is less than
+    ``value``, a number of the array's type. The array must have so many elements.
     """
     return types.uint64(array, at, array.dtype), _compare_sixteen("<")

@@ -21,9 +21,10 @@ from .opportunities import NO_DECAY, weight_at
 from .path_walk import NO_EDGE, along_level, nearer_edge
 from .simd_sums import prefetch_entry
 
-_NOWHERE = -1
-_UNKNOWN = -2  # an edge that is not found yet
+_NOWHERE = -1  # in ``place``: the vertex has no entry; in ``waits``: the entry has handed on
+_UNKNOWN = -2  # in ``edge``: the edge into the entry is not found yet
 EDGES, VERTICES, PAIRS = range(3)  # what carries the loads, in the order of ``kinds.loads.CELLS``
+# values of ``mark``: not known yet, the path to the entry uses a named edge, or it uses none
 _UNMARKED, _USES, _USES_NONE = range(3)
 # How many entries before one is looked at, its offset, its edges and the distances of its first
 # in-neighbors are prefetched.
@@ -34,46 +35,60 @@ _PREFETCHED_NEIGHBORS = 3
 
 
 class Served(NamedTuple):
-    """The targets of one source, of shape (k,), and what they take."""
+    """The k targets of one source, and the volume that each of them takes.
+
+    A volume is what travels from the source to a target, such as trips. Arrays have shape (k,).
+    """
 
     vertices: np.ndarray  # int64 vertex numbers; one may be there several times
-    # low, high: uint64 and int64: what each takes, as ``exact_sums`` has it
+    # low, high: uint64 and int64: the volume that each takes, as a 128-bit integer of two words in
+    # the unit of the sums (``exact_sums``)
     low: np.ndarray
     high: np.ndarray
-    # of the type of the distances: the largest one that is served; an unreached vertex is at -1 or
-    # beyond it
+    # of the type of the distances: the largest distance of a target that is served; the distance of
+    # an unreached vertex is -1 or beyond it
     limit: Any
-    # is_lost, is_sent: of bool, output: which are not reached within the limit, and which take
-    # something on a path that counts
+    # is_lost, is_sent: of bool, output: whether each is not reached within the limit, and whether
+    # it takes a volume other than 0 on a path that counts
     is_lost: np.ndarray
     is_sent: np.ndarray
 
 
 class Decay(NamedTuple):
-    """How amounts become volumes."""
+    """How the amounts of targets become volumes: times a weight that falls with the distance."""
 
-    limit: Any  # no volume decays beyond this distance
-    # kind, parameters: as ``opportunities.weight_at`` takes them
+    limit: Any  # of the type of the distances: no volume decays beyond this distance
+    # kind, parameters: as ``opportunities.weight_at`` takes them: one of ``NO_DECAY`` to ``POWER``,
+    # and its two numbers
     kind: int
     parameters: tuple[float, float]
-    exponent: int  # of the unit of the volumes; 0 for integers
+    exponent: int  # volumes are counted in units of 2**exponent; 0 for integers
 
 
 class Tree(NamedTuple):
-    """Scratch of one thread, of shape (n_vertices,) each."""
+    """Scratch of one thread for the tree of the paths from one source.
 
-    place: np.ndarray  # int32: the entry of each vertex of the tree; -1 before and after
-    # vertex, edge, parent: integers: of each entry its vertex, the edge that leads to it, and the
-    # entry that this edge comes from
+    The vertices of the tree are entries, in the order in which they were found: entry 0 is the
+    source. ``place`` is indexed by vertex numbers, all other arrays by entries. Each has shape
+    (n_vertices,), of which entries take as many places as the tree has vertices.
+    """
+
+    place: np.ndarray  # int32: the entry of each vertex; -1 if it has none, as before and after
+    # vertex, edge, parent: int32, int64, int32: of each entry its vertex, the edge of the tree that
+    # leads to it as a position in the reversed graph, and the entry that this edge comes from. The
+    # source has no edge: ``NO_EDGE``
     vertex: np.ndarray
     edge: np.ndarray
     parent: np.ndarray
-    # int32: how many entries have yet to hand on to each; all 0, before and after
+    # int32: how many entries have yet to hand on to each, and -1 once it has handed on itself; all
+    # 0, before and after
     waits: np.ndarray
-    # low, high: uint64 and int64: what each entry carries; all 0, before and after
+    # low, high: uint64 and int64: the volume that each entry carries, as in ``Served``; all 0,
+    # before and after
     low: np.ndarray
     high: np.ndarray
-    # uint8: whether the path to each entry uses a named edge; all unmarked, before and after
+    # uint8: whether the path to each entry uses a named edge, ``_UNMARKED``, ``_USES`` or
+    # ``_USES_NONE``; all unmarked, before and after
     mark: np.ndarray
 
 
@@ -89,10 +104,11 @@ def new_tree(n: int) -> Tree:
 
 @njit(cache=True, nogil=True)
 def _mark_entries(count, named, tree):
-    """Mark which entries have a named edge on their paths.
+    """Mark which of the ``count`` entries of ``tree`` have a named edge on their paths.
 
-    From each entry, walk up to one that is marked or has such an edge, and mark all on the way
-    alike.
+    ``named``, uint8 with one value per edge of the reversed graph, is not 0 at named edges. From
+    each entry, walk toward the source up to one that is marked or is led to by a named edge. Then
+    walk the same way again, and mark all on it like that one. So each entry is marked once.
     """
     edge = tree.edge
     parent = tree.parent
@@ -114,15 +130,19 @@ def _mark_entries(count, named, tree):
 
 @njit(cache=True, nogil=True)
 def carry(source, served, walks, tree, named, cell_kind, sums):
-    """Add to the sums what each edge, or each vertex, of the paths to some targets
-    carries.
+    """Add to the sums the volume that each edge, or each vertex, of the paths from a source to some
+    targets carries.
 
     Parameters
     ----------
     source : int
+        A vertex number.
     served : Served
+        The targets and their volumes; its ``is_lost`` and ``is_sent`` are written.
     walks : path_walk.Walks
+        The reversed graph, the distances from the source, and scratch.
     tree : Tree
+        Scratch.
     named : uint8 array
         Not 0 at the edges of which a path must use one, by their positions in the reversed graph;
         empty if all paths count.
@@ -204,6 +224,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                 if size == NO_EDGE:
                     unexplained = v
                     break
+                # Each vertex of this way, but the last one, gets an entry with its edge at once.
+                # ``step`` is the entry of v, and u is the vertex before v.
                 step = entry
                 for j in range(size):
                     u = path[j]
@@ -221,6 +243,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                     v = np.int64(u)
                     n_entries += 1
 
+        # The vertex before this one joins the queue, and waits for this entry to hand on to it.
         u = sources[edge[entry]]
         if place[u] == _NOWHERE:
             place[u] = n_entries
@@ -231,7 +254,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
         waits[place[u]] += 1
         entry += 1
 
-    # Take away what entries carry whose paths use no named edge.
+    # Take away what entries carry whose paths use no named edge. An entry whose path uses one hands
+    # on to entries whose paths use none, so that these carry it all the same.
     if unexplained == NO_EDGE and named.size:
         _mark_entries(n_entries, named, tree)
         for i in range(targets.size):
@@ -242,7 +266,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                 entry_high[i] = 0
             mark[i] = _UNMARKED
 
-    # Hand on from each entry that waits for no other, and on from there as far as that goes.
+    # Hand on what an entry carries to the entry before it, from each entry that waits for no other,
+    # and on from there as far as that goes.
     if unexplained == NO_EDGE and cell_kind != PAIRS:
         for first in range(1, n_entries):
             i = np.int64(first)
@@ -275,18 +300,18 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
 
 @njit(cache=True, nogil=True)
 def volumes_at(distance, targets, amounts, factor, decay):
-    """Return what each target takes, as ``exact_sums`` has it, uint64 and int64: its amount times a
-    factor of the source times the decay of its distance.
+    """Return the volume that each target takes, as the two words of a 128-bit integer, uint64 and
+    int64 arrays: its amount times ``factor``, that of the source, times the decay of its distance.
 
-    ``distance`` are those of one source to all vertices, and ``targets`` are vertex numbers.
-    ``amounts`` are int64 for sums of integers, and else float64; ``decay`` is a ``Decay``. Without
-    a path no volume decays: it is what is lost.
+    ``distance`` has the distances of one source to all vertices, and ``targets`` are vertex
+    numbers. ``amounts``, one per target, are int64 for sums of integers, and else float64;
+    ``decay`` is a ``Decay``. Without a path no volume decays: it is reported as lost.
     """
     low = np.zeros(targets.size, np.uint64)
     high = np.zeros(targets.size, np.int64)
     for i in range(targets.size):
         volume = amounts[i] * factor
-        if decay.exponent == 0:
+        if decay.exponent == 0:  # integers, which are not negative, so that the upper word is 0
             low[i] = np.uint64(np.int64(volume))
             continue
         d = distance[targets[i]]

@@ -17,28 +17,32 @@ _LOG = logging.getLogger("kepler_traverse")
 
 
 class _Clock:
-    """Adds up the time during which at least one thread compiles, and per thread the time during
-    which that thread compiles or waits for another that does.
+    """Adds up the seconds during which at least one thread compiles, and per thread the seconds
+    during which that thread compiles or waits for another that does.
+
+    ``begin`` and ``end`` enclose a compilation, of any thread. ``enter`` and ``leave`` enclose a
+    time during which the calling thread may compile or wait. Both may be nested. Of this time, the
+    seconds of the thread are those during which any thread compiled.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._active = 0  # compilations that have begun and not ended
-        self._since = 0.0  # when the first of these began
-        self._total = 0.0  # seconds of those that have ended
-        # per thread: ``depth``, how deep compilations are nested; ``since``, the clock of all
-        # threads when the outermost began; and ``total``, the seconds of those that have ended
+        self._since = 0.0  # when the first of these began, by ``time.perf_counter``
+        self._total = 0.0  # seconds before that during which a thread compiled
+        # per thread: ``depth``, how many times it has entered and not left; ``since``, the seconds
+        # of all threads when it first did; and ``total``, its seconds before that
         self._own = threading.local()
 
     def begin(self) -> None:
-        """A compilation begins."""
+        """Record that a compilation begins."""
         with self._lock:
             if not self._active:
                 self._since = time.perf_counter()
             self._active += 1
 
     def end(self) -> None:
-        """A compilation ends."""
+        """Record that a compilation ends; add its seconds unless another one still runs."""
         with self._lock:
             self._active -= 1
             if self._active:
@@ -48,21 +52,21 @@ class _Clock:
         _LOG.debug("compiled for %.3g s", seconds)
 
     def seconds(self) -> float:
-        """Return the time of all threads, that of compilations that have not ended included."""
+        """Return the seconds during which at least one thread compiled, until now."""
         with self._lock:
             if not self._active:
                 return self._total
             return self._total + time.perf_counter() - self._since
 
     def enter(self) -> None:
-        """This thread begins to compile, or to wait for another that compiles."""
+        """Record that this thread begins to compile, or to wait for another that compiles."""
         depth = getattr(self._own, "depth", 0)
         if not depth:
             self._own.since = self.seconds()
         self._own.depth = depth + 1
 
     def leave(self) -> None:
-        """This thread ends what it entered last."""
+        """Record that this thread ends what it entered last; add its seconds if nothing is left."""
         depth = getattr(self._own, "depth", 0)
         if not depth:  # it was entered before ``listen`` was called
             return
@@ -71,7 +75,7 @@ class _Clock:
             self._own.total = getattr(self._own, "total", 0.0) + self.seconds() - self._own.since
 
     def thread_seconds(self) -> float:
-        """Return the time of this thread."""
+        """Return the seconds of this thread, without what it has entered and not left."""
         return getattr(self._own, "total", 0.0)
 
 
@@ -80,7 +84,7 @@ _is_listening = False
 
 
 def listen() -> None:
-    """Measure from now on what Numba compiles, in all threads."""
+    """Measure from now on what Numba compiles, in all threads. Further calls do nothing."""
     global _is_listening
     if _is_listening:
         return
@@ -88,16 +92,21 @@ def listen() -> None:
     from numba.core import event
 
     class Listener(event.Listener):
+        """Calls one function when an event of Numba begins, and another one when it ends."""
+
         def __init__(self, on_start: Callable[[], None], on_end: Callable[[], None]):
             self._on_start = on_start
             self._on_end = on_end
 
         def on_start(self, _event: Any) -> None:
+            """Call the function for the beginning; Numba calls this."""
             self._on_start()
 
         def on_end(self, _event: Any) -> None:
+            """Call the function for the end; Numba calls this."""
             self._on_end()
 
+    # A thread that compiles holds Numba's lock, for which others wait.
     event.register("numba:compile", Listener(_CLOCK.begin, _CLOCK.end))
     event.register("numba:compiler_lock", Listener(_CLOCK.enter, _CLOCK.leave))
 
@@ -130,5 +139,7 @@ def seconds() -> float:
 
 
 def thread_seconds() -> float:
-    """Return the seconds that this thread has compiled, or waited for another thread that compiled."""
+    """Return the seconds that this thread has compiled, or waited for another thread that
+    compiled.
+    """
     return _CLOCK.thread_seconds()

@@ -12,13 +12,17 @@ from .compiled import njit
 from .simd_statistics import PIECE, WIDTH, statistics_of_block
 
 _SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves
-_COUNTERS = 4  # of one bin or level, a power of two
-_COUNTERS_OF_HOPS = 8  # the same, of one row alone
-LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
+_COUNTERS = 4  # counters per bin or level, which are used in turn; a power of two
+_COUNTERS_OF_HOPS = 8  # the same, for the hops of one row alone
+# The largest number of counts of levels that are returned at once: rows times levels, where all
+# rows are as long as the longest of them.
+LEVELS_AT_ONCE = 1 << 23
 
 
 class Parts(NamedTuple):
-    """Statistics of the reduction blocks of a row, output."""
+    """Statistics of the reduction blocks of a row, output. A block is ``PIECE`` adjacent
+    distances.
+    """
 
     # of shape (2, WIDTH), of the type of the distances: the smallest distance of the row in each
     # lane of a vector, infinite before, and the largest, minus infinity before
@@ -29,11 +33,14 @@ class Parts(NamedTuple):
 
 
 def statistics(distance, offsets, limit) -> tuple[Any, ...]:
-    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``.
+    """Return statistics of the distances from each source, the columns of
+    ``kepler_traverse.search.distance_stats.DistanceStats``.
 
-    ``distance`` is a float array of shape (k, n), ``offsets`` are those of the CSR. The columns, of
-    shape (k,), are the vertices within the limit, the smallest and the largest distance of these,
-    the sums of their distances and of 1 / distance, and the edges that leave all vertices reached.
+    ``distance`` is a float array of shape (k, n), infinite where unreached, and ``offsets`` are
+    those of the CSR. Distances beyond ``limit``, a number of their type, are ignored. The columns,
+    of shape (k,), are the number of vertices within the limit, the smallest and the largest
+    distance of these, the sums of their distances and of 1 / distance, and the number of edges that
+    leave all vertices reached, also beyond the limit.
     """
     k, n = distance.shape
     counts = np.empty((k, 2), np.int64)
@@ -42,7 +49,7 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     largest = np.finfo(distance.dtype).max
 
     def statistics_of_row(i: int, _thread: int) -> None:
-        """Write the statistics of row i."""
+        """Write the statistics of row i to its places in ``counts``, ``extremes`` and ``sums``."""
         last = np.empty(PIECE, distance.dtype)
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
         parts = Parts(ends, sums[0, i], sums[1, i])
@@ -61,10 +68,12 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
 
 
 def fold_sums(sums):
-    """Add the sums of blocks by halves, as the values of blocks are added, until one is left.
+    """Return the total of the sums of blocks, added in the order in which a GPU adds them, so that
+    the result has the same bits.
 
-    So the result has the same bits as on a GPU. ``sums`` are of shape (..., n_pieces); what is
-    returned has one axis less.
+    ``sums`` are float64 of shape (..., n_blocks), and the result lacks the last axis. Each
+    ``PIECE`` sums form a block again, in which value i and value i + half are added until one is
+    left; and so on, until there is one block.
     """
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)
@@ -81,8 +90,11 @@ def fold_sums(sums):
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
-    """Count the distances of each row in bins, int64 of shape (k, n_bins); see
-    ``search.distance_stats.count_bins``.
+    """Return the number of distances of each row in each bin, int64 of shape (k, n_bins).
+
+    ``distance`` is a float array of shape (k, n). Distances beyond ``limit`` are not counted. Bin b
+    of row i has the distances d for which floor(d * bins_per_unit[i]) - before[i] is b; each
+    distance within the limit must be in one.
     """
     totals = np.empty((len(distance), n_bins), np.int64)
     for i, row in enumerate(distance):
@@ -93,18 +105,28 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
 
 
 def bins_of_hops(distance, shift, first, n_bins: int):
-    """Return how many hops of one row are in each bin of 2^shift hops, from bin ``first`` on."""
-    # the first bin has the vertices that are not reached
+    """Return how many vertices of one row are in each bin of 2^shift hops, int64 of shape
+    (n_bins,), from bin ``first`` on.
+
+    ``distance`` has the hops of all vertices, -1 where unreached. Each reached vertex must be in
+    one of the bins.
+    """
+    # One more bin, the first, counts the vertices that are not reached, and is left out at the end.
     counts = np.zeros((n_bins + 1, _COUNTERS_OF_HOPS), np.int64)
     _count_hops(distance, shift, first, counts.reshape(-1))
     return counts[1:].sum(axis=1)
 
 
 def levels(distance, offsets, limit):
-    """Yield the counts of vertices at 0, 1, 2, ... hops, and of edges, for some rows at a time; see
-    ``search.distance_stats.count_levels``.
+    """Yield the numbers of vertices at 0, 1, 2, ... hops, and of edges, for some rows at a time.
+
+    ``distance`` has a row of hops per source, -1 where unreached. Levels beyond ``limit`` are left
+    out, if it is not None. Each pair that is yielded has the counts of the next rows, int64 of
+    shape (n_rows, n_levels) with 0 behind the last level of a row, and the number of edges that
+    leave the vertices reached by each row, int64 of shape (n_rows,). Rows are taken together as
+    long as their counts are at most ``LEVELS_AT_ONCE``.
     """
-    rows = []
+    rows = []  # the counts of each row that is not yielded yet
     edges = []
     most_levels = 0
     for distances in distance:
@@ -130,7 +152,9 @@ def levels(distance, offsets, limit):
 
 
 def _pad_rows(rows, longest: int):
-    """Return rows of counts as an array of shape (k, longest), with 0 behind each shorter one."""
+    """Return k rows of counts as an int64 array of shape (k, longest), with 0 behind shorter
+    ones.
+    """
     counts = np.zeros((len(rows), longest), np.int64)
     for to, row in zip(counts, rows, strict=True):
         to[: row.size] = row
@@ -138,8 +162,10 @@ def _pad_rows(rows, longest: int):
 
 
 def summary_of_levels(counts):
-    """Return the vertices, the last level, the sum of hops and that of 1 / hops of each row of
-    counts, float64 of shape (k, 4); see ``search.distance_stats.summary_of_levels``.
+    """Return, per row of counts, the number of vertices, the last level, the sum of hops and that
+    of 1 / hops: float64 of shape (k, 4).
+
+    ``counts``, integers of shape (k, n_levels), has the number of vertices at 0, 1, 2, ... hops.
     """
     counts = np.ascontiguousarray(counts, np.int64)
     summary = np.zeros((len(counts), 4))
@@ -149,11 +175,12 @@ def summary_of_levels(counts):
 
 @njit(cache=True, nogil=True)
 def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
-    """Store the vertices and edges of a row in ``counts``, and extremes and sums of its blocks in
-    ``parts``.
+    """Store the number of vertices within the limit, and of edges that leave reached vertices, in
+    ``counts``, of shape (2,), and extremes and sums of the blocks of the row in ``parts``.
 
-    ``largest`` is the largest finite distance, and ``last`` has room for the last block, which is
-    filled up with infinity.
+    ``distance`` is a row of n distances. ``largest`` is the largest finite number of their type,
+    and ``last`` has room for the last block, which is filled up with infinity. ``parts`` is
+    ``Parts``.
     """
     ends = parts.ends
     totals = parts.totals
@@ -191,7 +218,8 @@ def _count_bins(distance, limit, bins_per_unit, before, counts):
     """Count the distances of a row up to ``limit`` in bins, the first of which is number
     ``before``.
 
-    ``counts`` is of shape (_COUNTERS, n_bins).
+    The bin of a distance d is floor(d * bins_per_unit). ``counts``, int64 of shape (_COUNTERS,
+    n_bins), has several counters per bin, which the caller adds up.
     """
     # Neighbors are at about the same distance: with several counters used in turn, no count waits
     # for the one before.
@@ -202,7 +230,9 @@ def _count_bins(distance, limit, bins_per_unit, before, counts):
 
 @njit(cache=True, nogil=True)
 def _find_last_level(distance, offsets):
-    """Return the largest hop count of a row, and the edges that leave the vertices reached."""
+    """Return the largest number of hops of a row, and the number of edges that leave the vertices
+    reached, those at 0 hops or more.
+    """
     last_level = distance[0]
     edges = 0
     for v in range(distance.size):
@@ -214,7 +244,7 @@ def _find_last_level(distance, offsets):
 
 @njit(cache=True, nogil=True)
 def _count_levels(distance, n_levels, counts):
-    """Count the vertices of a row at each hop count below ``n_levels``.
+    """Count the vertices of a row at each number of hops below ``n_levels``.
 
     ``counts``, of shape (_COUNTERS, n_levels), has several counters per level.
     """
@@ -225,11 +255,11 @@ def _count_levels(distance, n_levels, counts):
 
 @njit(cache=True, nogil=True)
 def _summary_of_levels(counts, summary, values):
-    """Write the vertices, the last level, the sum of hops and that of 1 / hops of each row of
-    counts.
+    """Write to ``summary``, of shape (k, 4), the number of vertices, the last level, the sum of
+    hops and that of 1 / hops of each row of ``counts``, of shape (k, n_levels).
 
-    ``summary`` is of shape (k, 4), and ``values``, of shape (n_levels,), is scratch. The
-    reciprocals are added by halves, as on a GPU.
+    ``values``, of shape (n_levels,), is scratch for the reciprocals, which are added by halves, as
+    on a GPU.
     """
     for i in range(len(counts)):
         reached = 0
@@ -243,6 +273,7 @@ def _summary_of_levels(counts, summary, values):
             if count > 0:
                 farthest = level
 
+        # Value i and value i + half are added; of an odd number the middle one stays.
         size = farthest + 1
         while size > 1:
             half = (size + 1) // 2
@@ -258,7 +289,9 @@ def _summary_of_levels(counts, summary, values):
 
 @njit(cache=True, nogil=True)
 def count_edges(offsets, distance, unreached):
-    """Return the number of stored edges of the vertices that one row reaches."""
+    """Return the number of stored edges that leave the vertices that one row reaches, those whose
+    distance is not ``unreached``.
+    """
     edges = 0
     for v in range(distance.size):
         if distance[v] != unreached:
@@ -268,10 +301,10 @@ def count_edges(offsets, distance, unreached):
 
 @njit(cache=True, nogil=True)
 def _count_hops(distance, shift, first, counts):
-    """Count the hops of a row in bins of 2^shift, from bin ``first`` on; bin 0 has what is not
-    reached.
+    """Count the vertices of a row in bins of 2^shift hops, from bin ``first`` on.
 
-    ``counts``, of shape (n_bins * _COUNTERS_OF_HOPS,), has the counters of each bin side by side.
+    ``counts``, int64 of shape ((1 + n_bins) * _COUNTERS_OF_HOPS,), has the counters of each bin
+    side by side. The first of its bins counts the vertices that are not reached, at -1 hops.
     """
     # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
     # dependent additions. Indices are unsigned, so that Numba does not ask whether they are below 0

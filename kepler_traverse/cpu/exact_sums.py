@@ -14,14 +14,18 @@ import numpy as np
 from ..errors import PrecisionError, plural
 from .compiled import njit
 
-PRIME = 2**61 - 1
-BITS = 126  # of the largest sum of absolute values
+PRIME = 2**61 - 1  # the modulus of checksums
+BITS = 126  # bits of the largest sum of absolute values; 128 bits hold it with its sign
 _TWO_64 = 2.0**64
 
 
 @njit(cache=True, nogil=True, inline="always")
 def add(low, high, i, x_low, x_high):
-    """Add a 128-bit integer to element ``i``: two's complement, in a uint64 and an int64."""
+    """Add a 128-bit integer to element ``i`` of the sums whose words are ``low`` and ``high``.
+
+    A 128-bit integer is in two's complement: the lower word is a uint64, the upper one an int64.
+    """
+    # The sum of the lower words is modulo 2**64: if it is less than a term, there was a carry.
     total = low[i] + x_low
     high[i] += x_high + np.int64(total < x_low)
     low[i] = total
@@ -29,14 +33,16 @@ def add(low, high, i, x_low, x_high):
 
 @njit(cache=True, nogil=True)
 def split(x, exponent):
-    """Return a float in units of ``2**exponent``, rounded half to even, as (uint64, int64)."""
+    """Return a float in units of ``2**exponent``, rounded half to even, as the lower and the upper
+    word of a 128-bit integer, (uint64, int64). It must fit into ``BITS`` bits.
+    """
     scaled = np.abs(math.ldexp(x, -exponent))
     if scaled < 4503599627370496.0:  # 2**52, from which on floats are integers
         scaled = np.rint(scaled)
     upper = np.floor(scaled / _TWO_64)
     low = np.uint64(scaled - upper * _TWO_64)
     high = np.int64(upper)
-    if x < 0:
+    if x < 0:  # negate: turn all bits, and add 1, which carries if the lower word becomes 0
         low = ~low + np.uint64(1)
         high = ~high + np.int64(low == 0)
     return low, high
@@ -44,7 +50,9 @@ def split(x, exponent):
 
 @njit(cache=True, nogil=True)
 def _merge(low, high, more_low, more_high):
-    """Add the elements of other sums of the same shape."""
+    """Add the elements of other sums, whose words are ``more_low`` and ``more_high``, to those of
+    the same place.
+    """
     for i in range(low.size):
         add(low, high, i, more_low[i], more_high[i])
 
@@ -60,7 +68,8 @@ def find_exponent(bound: float) -> int:
 
 @njit(cache=True, nogil=True)
 def _multiply_residues(a, b):
-    """Return the product of two residues modulo ``PRIME``."""
+    """Return the product of two residues modulo ``PRIME``, uint64 numbers below it."""
+    # Multiply in halves of 32 bits: a is a1 * 2**32 + a0, and b is b1 * 2**32 + b0.
     mask = np.uint64(2**32 - 1)
     a0 = a & mask
     a1 = a >> np.uint64(32)
@@ -79,10 +88,10 @@ def _multiply_residues(a, b):
 
 @njit(cache=True, nogil=True)
 def linear_checksum(factors, low, high):
-    """Return the sum of 128-bit integers times factors, modulo ``PRIME``.
+    """Return the sum of 128-bit integers times factors, modulo ``PRIME``, a uint64.
 
-    Checksums of terms add up to that of their sum, which so can be checked without the terms. All
-    three arrays are of shape (n,).
+    Checksums of terms add up to that of their sum, which so can be checked without the terms.
+    ``factors``, uint64, and the words ``low`` and ``high`` of the integers are of shape (n,).
     """
     prime = np.uint64(PRIME)
     total = np.uint64(0)
@@ -95,10 +104,14 @@ def linear_checksum(factors, low, high):
 
 
 class ExactSums:
-    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``.
+    """n exact sums, 0 at first: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``.
 
-    ``low`` and ``high`` are uint64 and int64 arrays of shape (n,). ``exponent`` is that of the
-    unit, 0 for sums of integers.
+    Attributes
+    ----------
+    low, high : uint64 and int64 arrays of shape (n,)
+        The words of each sum, a 128-bit integer in units.
+    exponent : int
+        The unit is ``2**exponent``; 0 for sums of integers.
     """
 
     def __init__(self, n: int, exponent: int = 0) -> None:
@@ -107,15 +120,16 @@ class ExactSums:
         self.exponent = exponent
 
     def merge(self, other: ExactSums) -> None:
-        """Add sums of the same size and unit."""
+        """Add other sums to those of the same place; ValueError if their number or unit differs."""
         if other.exponent != self.exponent or other.low.size != self.low.size:
             raise ValueError("these sums have another unit or size")
         _merge(self.low, self.high, other.low, other.high)
 
     def add_at(self, places: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-        """Add terms at some places, of which one may occur several times.
+        """Add a term to the sum at each of ``places``, of which one may occur several times.
 
-        ``low`` and ``high`` are the words of the terms, in the unit of the sums.
+        ``low`` and ``high`` are the words of the terms, in the unit of the sums. All three arrays
+        have the same length.
         """
         _add_at(self.low, self.high, places, low, high)
 
@@ -124,7 +138,9 @@ class ExactSums:
         return np.flatnonzero((self.low != 0) | (self.high != 0))
 
     def integers(self, places: np.ndarray, what: str) -> np.ndarray:
-        """Return some sums in int64; ``what`` names them in the PrecisionError if one exceeds it."""
+        """Return the sums at ``places`` as int64. PrecisionError if one exceeds that, or the unit
+        is not 1; ``what`` names the sums in its message, in the singular.
+        """
         values = self.low[places].view(np.int64)
         # The upper word of a number that fits int64 repeats the sign of the lower word.
         signs = values >> 63
@@ -135,11 +151,11 @@ class ExactSums:
         return values
 
     def floats(self, places: np.ndarray) -> np.ndarray:
-        """Return some sums in float64, each rounded once, half to even."""
+        """Return the sums at ``places`` as float64, each rounded once, half to even."""
         return _rounded(self.low[places], self.high[places], self.exponent)
 
     def total(self) -> int:
-        """Return the sum of all elements, in units."""
+        """Return the sum of all elements, in units, an exact integer of Python."""
         # Halves of words are summed in 64 bits, which do not overflow.
         mask = 2**32 - 1
         total = int((self.low & np.uint64(mask)).sum())
@@ -151,7 +167,9 @@ class ExactSums:
 
 @njit(cache=True, nogil=True)
 def _add_at(low, high, places, more_low, more_high):
-    """Add each term to the element at its place."""
+    """Add each term, whose words are ``more_low`` and ``more_high``, to the element at its
+    place.
+    """
     for i in range(places.size):
         add(low, high, places[i], more_low[i], more_high[i])
 
@@ -164,7 +182,7 @@ def _rounded(low, high, exponent):
         lower = low[i]
         upper = high[i]
         is_negative = upper < 0
-        if is_negative:
+        if is_negative:  # continue with the absolute value
             lower = ~lower + np.uint64(1)
             upper = ~upper + np.int64(lower == 0)
 
@@ -175,6 +193,8 @@ def _rounded(low, high, exponent):
         if top == 0:
             top = lower
         else:
+            # ``top`` becomes the 64 bits from the highest one on, and the number is
+            # ``top * 2**shift`` and what is below. ``lead`` counts the leading zeros.
             lead = 0
             while top >> np.uint64(63) == 0:
                 top = top << np.uint64(1)

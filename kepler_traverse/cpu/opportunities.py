@@ -14,33 +14,40 @@ from .compiled import njit
 from .distance_stats import fold_sums
 from .simd_statistics import PIECE
 
+# Decays: how the weight of a vertex falls with its distance; ``weight_at`` has the formulas. The
+# kernel for GPUs has the same numbers.
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN, STEP, LOGISTIC, POWER = range(7)
 
 
 class Within(NamedTuple):
-    """What is added up within cutoffs."""
+    """What is added up within cutoffs: attributes of vertices, such as jobs or people."""
 
-    # of the type of the distances: smaller ones do not count, such as the -1 of unreached vertices
+    # of the type of the distances: vertices at smaller distances do not count, such as unreached
+    # ones at -1
     lowest: Any
     # of the type of the distances, of shape (n_cutoffs,): the largest distance within each cutoff,
     # ascending
     bounds: np.ndarray
-    # integers, floats: int64 and float64 attributes of shape (n_attributes, n_vertices)
+    # integers, floats: int64 of shape (n_integers, n_vertices) and float64 of shape (n_floats,
+    # n_vertices): a number per attribute and vertex. Integers are not decayed
     integers: np.ndarray
     floats: np.ndarray
-    decay: int  # one of NO_DECAY to POWER
-    parameters: tuple[float, float]  # of ``weight_at``
+    decay: int  # one of NO_DECAY to POWER, for the floats
+    parameters: tuple[float, float]  # the two numbers that ``weight_at`` takes
 
 
 def sums(
     distance, lowest, bounds, integers, floats, decay: int, parameters: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Add up attributes within cutoffs, per source; see ``kinds.opportunities.sums_within``.
+    """Add up attributes of the vertices within each cutoff, per source.
 
-    ``distance``, of shape (k, n_vertices), has a row per source. The other arguments are the fields
-    of ``Within``. Return an int64 array of shape (k, n_integers, n_cutoffs), and a
-    float64 array of shape (k, n_floats, n_cutoffs).
+    ``distance``, of shape (k, n_vertices), has a row per source: hops, -1 where unreached, or
+    weighted distances. The other arguments are the fields of ``Within``. Return the sums of
+    integers, an int64 array of shape (k, n_integers, n_cutoffs), and those of floats, a float64
+    array of shape (k, n_floats, n_cutoffs).
     """
+    # Sums of floats are kept per block of ``PIECE`` vertices, and the blocks are added at the end,
+    # in an order that does not depend on threads.
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
     rounded = np.zeros((k, len(floats), bounds.size, -(-n // PIECE)))
@@ -51,16 +58,21 @@ def sums(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sum_within(next_item, n_items, distance, wanted, exact, rounded):
-    """Add integer attributes to ``exact``, and write the sums of floats over each block to
-    ``rounded``.
+    """Add integer attributes to ``exact``, and write the sums of floats over each block of
+    ``PIECE`` vertices to ``rounded``.
 
-    They are of shape (k, n_integers, n_cutoffs) and (k, n_floats, n_cutoffs, n_blocks).
+    ``exact`` is int64 of shape (k, n_integers, n_cutoffs), and 0 before. ``rounded`` is float64 of
+    shape (k, n_floats, n_cutoffs, n_blocks). ``distance`` has a row per source, and ``wanted`` is
+    ``Within``. An item is a source. Threads take items from the counter ``next_item``, until it is
+    ``n_items``.
     """
     lowest = wanted.lowest
     bounds = wanted.bounds
     integers = wanted.integers
     floats = wanted.floats
     decay = wanted.decay
+    # Of the vertices of a block: the decayed values of an attribute, those within a cutoff and 0
+    # for others, and the weights by which values decay.
     values = np.empty(PIECE)
     masked = np.empty(PIECE)
     weights = np.empty(PIECE)
@@ -97,7 +109,12 @@ def _sum_within(next_item, n_items, distance, wanted, exact, rounded):
 
 @njit(cache=True, nogil=True)
 def _add_integers(part, attribute, lowest, bounds, exact):
-    """Add the attribute of the vertices within each cutoff to its sum."""
+    """Add the values of an attribute of the vertices within each cutoff to ``exact``, of shape
+    (n_cutoffs,).
+
+    ``part`` and ``attribute`` have the distance and the value of each vertex of a block. A vertex
+    is within a cutoff if its distance is from ``lowest`` to the element of ``bounds``.
+    """
     for c in range(bounds.size):
         bound = bounds[c]
         total = np.int64(0)
@@ -108,10 +125,12 @@ def _add_integers(part, attribute, lowest, bounds, exact):
 
 @njit(cache=True, nogil=True)
 def _sum_block(part, values, lowest, bound, masked):
-    """Return the sum of the values of a block within a cutoff, added by halves; ``masked`` is
-    scratch.
+    """Return the sum of the values of a block whose vertices are at distances from ``lowest`` to
+    ``bound``.
 
-    ``part`` has the distances, of which the last block may have fewer than ``PIECE``.
+    ``part`` has the distances, of which the last block may have fewer than ``PIECE``. ``values``
+    has the value of each, and ``masked``, of shape (PIECE,), is scratch. Values are added by
+    halves, value i and value i + half of them, which is the order of the GPU.
     """
     for i in range(part.size):
         masked[i] = values[i] if lowest <= part[i] and part[i] <= bound else 0.0
@@ -128,7 +147,11 @@ def _sum_block(part, values, lowest, bound, masked):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weight_at(d, decay, parameters):
-    """Return the weight at a distance of 0 or more; only a logistic decay has a second parameter."""
+    """Return the weight of a vertex at a distance ``d`` of 0 or more, from 0 to 1.
+
+    ``decay`` is one of ``EXPONENTIAL`` to ``POWER``. ``parameters`` are the number of the decay,
+    such as a rate or a distance, and for a logistic decay its width.
+    """
     parameter, width = parameters
     if decay == LINEAR:
         return 1.0 - d / parameter if d < parameter else 0.0
@@ -160,7 +183,9 @@ def logistic(d, middle, width):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def logarithm(x):
-    """Return ln x for x > 1, of products, quotients and sums that round alike on each device."""
+    """Return ln x for x > 1, computed by products, quotients and sums, which round alike on each
+    device; the logarithms that devices have do not.
+    """
     # x is 2^n times a number near 1, whose logarithm is 2 artanh(s) = 2 (s + s^3 / 3 + ...).
     n = 0
     while x > 1.4142135623730951:  # sqrt(2)
@@ -186,11 +211,11 @@ def logarithm(x):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def exponential(x):
-    """Return exp(x) for x <= 0, of products and sums that round alike on each device.
+    """Return exp(x) for x <= 0, computed by products and sums, which round alike on each device.
 
-    Those of the exponential functions that devices have do not.
+    The exponential functions that devices have do not.
     """
-    if not x > -746.0:
+    if not x > -746.0:  # below the smallest subnormal number; also of NaN
         return 0.0
 
     # x is n ln 2 + r. ln 2 is subtracted in two parts, of which the first times n is exact.

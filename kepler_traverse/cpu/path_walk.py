@@ -28,28 +28,35 @@ from .compiled import njit
 NO_EDGE = -1  # no edge explains a distance
 CIRCLE = -2  # predecessors lead around a circle
 _LEAST = np.int64(-1)  # below every distance
-_UNSEEN = -1  # in no layer
-_OFF = -2  # in a layer, and on no path to an end
+# values of ``level`` that are no layers
+_UNSEEN = -1  # the vertex is in no layer
+_OFF = -2  # the vertex is in a layer, but no path along the layers leads from it to an end
 
 
 class Above(NamedTuple):
-    """What distances are looked up in: a hierarchy, or labels. A position is a rank of these then."""
+    """What distances from one source are looked up in: a contraction hierarchy, or hub labels.
 
-    position: np.ndarray  # array of shape (n,): of each vertex
-    # offsets, heads, weights: the edges to each position from positions above it; or its hubs, and
-    # the distances from there
+    A hierarchy orders the vertices by position, 0 at the top. Hub labels hold, per vertex, the
+    distances from some vertices above it, its hubs, and order them by rank; a position is a rank
+    then.
+    """
+
+    position: np.ndarray  # integer array of shape (n,): the position of each vertex
+    # offsets, heads, weights: compressed sparse rows by position: the edges to each position from
+    # positions above it, ``heads``, with their weights; or its hubs, and the distances from there.
+    # Weights are in units
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
     # array of shape (n,), by position: the distances that the upward search from the source found,
-    # or those of the label of the source; unreached elsewhere
+    # or those of the label of the source; unreached, a number beyond all sums, elsewhere
     tentative: np.ndarray
     # stack, next_edge: arrays of shape (n,): scratch of a depth-first search: the positions on the
     # way, and the edge of each to be looked at next
     stack: np.ndarray
     next_edge: np.ndarray
     # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and
-    # their number, by which the caller sets them back for the next source
+    # their number, by which the caller sets their distances back to -1 for the next source
     known: np.ndarray
     n_known: np.ndarray
     is_label: bool  # whether these are labels, and not a hierarchy
@@ -67,15 +74,16 @@ class Walks(NamedTuple):
     offsets: np.ndarray
     sources: np.ndarray
     weights: np.ndarray | None
-    # Weights are multiples of it, and distances are counted in it; None if distances are sums of
-    # the weights as they are.
+    # The number that weights are multiples of, in which distances are then counted, as int64; None
+    # if distances are sums of the weights as they are.
     unit: float | None
-    # distance, above: of shape (n,): the distance of each vertex, and None; or the distance of each
-    # position, -1 until it is looked up, and where it is looked up
+    # distance, above: of shape (n,): either the distance from the source to each vertex, -1 or
+    # beyond all others where unreached, and None; or the distance to each position, -1 until it is
+    # looked up, and what it is looked up in
     distance: np.ndarray
     above: Above | None
-    # int32 array of shape (n,): scratch of ``along_level``: the layer of each vertex; -1 for none,
-    # as before and after
+    # int32 array of shape (n,): scratch of ``along_level``: the layer of each vertex, its number of
+    # edges from the vertex where that search begins; -1 for none, as before and after
     level: np.ndarray
     # queue, path: integer arrays of shape (n,): scratch, the vertices layer by layer; and output,
     # the vertices of the path, from the target back to the source
@@ -91,11 +99,12 @@ def new_walk_scratch(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _look_up(p, of_heads, enough, distance, above):
-    """Look up the distance of a position, by those of the positions above it, and write it to
-    ``distance``.
+    """Look up the distance of the position ``p``, by those of the positions above it, or of its
+    hubs, and write it to ``distance``.
 
-    ``of_heads`` has the distances of the positions above. None of the sums is below ``enough``, so
-    that a sum that is equal to it ends the search.
+    ``of_heads``, of shape (n,), has the distances of the positions above, or of the hubs. The
+    caller knows that no sum is below ``enough``, so that a sum that is equal to it ends the
+    look-up. ``above`` is ``Above``.
     """
     best = above.tentative[p]
     for e in range(above.offsets[p], above.offsets[p + 1]):
@@ -128,7 +137,8 @@ def distance_at(v, distance, above):
         _look_up(p, above.tentative, _LEAST, distance, above)
         return distance[p]
 
-    # In a hierarchy, those above come first, depth first.
+    # In a hierarchy, the distances of the positions above are needed first: visit these depth
+    # first. ``stack[:depth + 1]`` are the positions on the way from p.
     offsets = above.offsets
     heads = above.heads
     stack = above.stack
@@ -142,7 +152,7 @@ def distance_at(v, distance, above):
         end = offsets[q + 1]
         while e < end and distance[heads[e]] >= 0:
             e += 1
-        if e < end:
+        if e < end:  # an unknown position above: go there, and come back to this edge
             next_edge[depth] = e
             depth += 1
             stack[depth] = heads[e]
@@ -156,11 +166,11 @@ def distance_at(v, distance, above):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _distance_before(u, least, distance, above):
-    """Return the distance of an in-neighbor, of which the caller knows that it is at least
+    """Return the distance of the in-neighbor ``u``, of which the caller knows that it is at least
     ``least``.
 
     So the first sum of a label that is no more than ``least`` is the distance, and ends the pass
-    over the label.
+    over the label. ``distance`` and ``above`` are as in ``Walks``.
     """
     if above is None:
         return distance[u]
@@ -172,8 +182,8 @@ def _distance_before(u, least, distance, above):
 
 @njit(cache=True, nogil=True)
 def distances_at(vertices, distance, above, distances):
-    """Write the distances of several vertices to ``distances``; the others are as in
-    ``distance_at``.
+    """Write the distance of each of ``vertices`` to ``distances``, of the same length. ``distance``
+    and ``above`` are as in ``Walks``.
     """
     for i in range(vertices.size):
         distances[i] = distance_at(vertices[i], distance, above)
@@ -181,8 +191,8 @@ def distances_at(vertices, distance, above, distances):
 
 @njit(cache=True, nogil=True)
 def _length(weights, e, unit):
-    """Return the length of an edge: one hop without weights, its weight without a unit, and else
-    how many units it has.
+    """Return the length of edge ``e``: one hop if ``weights`` is None, its weight if ``unit`` is
+    None, and else how many units its weight has, int64.
     """
     if weights is None:
         return np.int64(1)
@@ -206,6 +216,7 @@ def nearer_edge(v, own_distance, walks):
     unit = walks.unit
     distance = walks.distance
     above = walks.above
+    # An edge is tight if the distance of its tail and its length make up the distance of v.
     for e in range(offsets[v], offsets[v + 1]):
         length = _length(weights, e, unit)
         # No in-neighbor is nearer than this, or v would be nearer, too.
@@ -218,13 +229,17 @@ def nearer_edge(v, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def along_level(v, source, own_distance, size, walks):
-    """Append the path from a vertex over edges of length zero to one that has a nearer predecessor.
+    """Append to ``walks.path`` the way from the vertex ``v``, over edges of length zero, to one
+    that has a nearer in-neighbor, or to the source.
 
-    It may end at the source instead. Of the vertices at this distance, ``own_distance``, a
-    predecessor has fewer such edges before it. A search back from v finds the nearest vertices that
-    need none, and which vertices lie on the way there. The path is ``walks.path``, on which there
-    are ``size`` vertices before. Return how many are on it then, or ``NO_EDGE`` if none is found.
+    All vertices of the way are at the distance ``own_distance``. It has as few edges as possible,
+    and each step leads to the smallest in-neighbor from which this can be so. Such a way is needed
+    where all tight edges into ``v`` have length zero. ``walks`` are ``Walks``. There are ``size``
+    vertices on the path before. Return how many are on it then, without ``v`` itself being added,
+    or ``NO_EDGE`` if there is no such way.
     """
+    # A search back from v, by layers, finds the nearest ends. Then vertices of layers from which no
+    # end can be reached are taken out, and the way follows the smallest ones that are left.
     depth, last = _search_level(v, source, own_distance, walks)
     n_path = np.int64(NO_EDGE)
     if depth >= 0:
@@ -243,7 +258,9 @@ def along_level(v, source, own_distance, size, walks):
 
 @njit(cache=True, nogil=True)
 def _is_end(x, source, own_distance, walks):
-    """Return whether a path along a level may end here: at the source, or before a nearer vertex."""
+    """Return whether a way over edges of length zero may end at ``x``: it is the source, or a tight
+    edge leads to it from a nearer in-neighbor.
+    """
     if x == source:
         return True
     return nearer_edge(x, own_distance, walks) != NO_EDGE
@@ -251,8 +268,8 @@ def _is_end(x, source, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def _is_level(e, own_distance, walks):
-    """Return whether an edge adds nothing to the distance ``own_distance``, in the type of the
-    distances.
+    """Return whether edge ``e`` adds nothing to the distance ``own_distance``, in the type of the
+    distances: its length is zero, or lost by rounding.
     """
     distance = walks.distance
     return distance.dtype.type(own_distance + _length(walks.weights, e, walks.unit)) == own_distance
@@ -260,10 +277,12 @@ def _is_level(e, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def _search_level(v, source, own_distance, walks):
-    """Search back from v, layer by layer, until a layer has a vertex at which the path may end.
+    """Search back from ``v``, over edges of length zero and layer by layer, until a layer has a
+    vertex at which the way may end.
 
-    Layers stand in ``level``, and their vertices in ``queue``. Return the layer, or -1 if there is
-    none, and how many vertices were found.
+    A layer holds the vertices with the same number of edges to ``v``, which is layer 0. The layer
+    of each vertex is written to ``walks.level``, and the vertices to ``walks.queue``. Return the
+    last layer, or -1 if none has an end, and how many vertices are in the queue.
     """
     level = walks.level
     queue = walks.queue
@@ -277,6 +296,7 @@ def _search_level(v, source, own_distance, walks):
         is_found = False
         for i in range(first, end):
             x = np.int64(queue[i])
+            # v itself is known to have no nearer in-neighbor.
             if x == source or (depth > 0 and _is_end(x, source, own_distance, walks)):
                 is_found = True
             elif not is_found:
@@ -290,10 +310,10 @@ def _search_level(v, source, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def _add_layer(x, own_distance, depth, last, walks):
-    """Put the in-neighbors of x that are at its distance ``own_distance``, and in no layer yet,
-    into the layer ``depth``.
+    """Put the in-neighbors of ``x`` over edges of length zero that are at its distance
+    ``own_distance``, and in no layer yet, into the layer ``depth``.
 
-    Return how many vertices are in the queue then.
+    There are ``last`` vertices in the queue before. Return how many there are then.
     """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
@@ -308,8 +328,8 @@ def _add_layer(x, own_distance, depth, last, walks):
 
 @njit(cache=True, nogil=True)
 def _mark_dead_ends(source, own_distance, depth, last, walks):
-    """Mark the vertices of the queue from which no path along the layers leads to an end in the
-    layer ``depth``.
+    """Mark by ``_OFF`` the vertices of the queue from which no way along the layers leads to an end
+    in the layer ``depth``. There are ``last`` vertices in the queue.
     """
     level = walks.level
     # From the last layer on: whether a vertex leads on depends on the layer behind it.
@@ -325,7 +345,9 @@ def _mark_dead_ends(source, own_distance, depth, last, walks):
 
 @njit(cache=True, nogil=True)
 def _next_of_level(x, own_distance, walks):
-    """Return the smallest in-neighbor in the next layer, or -1."""
+    """Return the smallest in-neighbor of ``x`` over an edge of length zero in the next layer, or -1
+    if there is none.
+    """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
         if walks.level[u] == walks.level[x] + 1 and _is_level(e, own_distance, walks):
@@ -368,12 +390,13 @@ def walk(source, target, walks):
 
 @njit(cache=True, nogil=True)
 def count_back(predecessor, rows, ends, sizes):
-    """Write the number of vertices of each path along predecessors, of shape (k, n), from its end
-    back to a vertex that is its own predecessor.
+    """Write to ``sizes`` the number of vertices of each path, from its end back along predecessors
+    to a vertex that is its own predecessor, the source.
 
-    ``rows`` has, for each path, the row of ``predecessor`` that it follows, and ``ends`` the vertex
-    where it ends. A size becomes ``NO_EDGE`` if the path leads to a negative predecessor, and
-    ``CIRCLE`` if it does not end. After a circle no further size is written.
+    ``predecessor``, of shape (k, n), has a row per source: the vertex before each vertex. ``rows``
+    has, for each path, the row that it follows, and ``ends`` the vertex where it ends. A size
+    becomes ``NO_EDGE`` if the path leads to a negative predecessor, and ``CIRCLE`` if it does not
+    end. After a circle no further size is written.
     """
     n = predecessor.shape[1]
     for i in range(ends.size):
@@ -400,7 +423,7 @@ def write_back(predecessor, rows, ends, sizes, vertices):
     ``sizes`` are the results of ``count_back``, none of them negative, and ``vertices`` has as many
     places as their sum.
     """
-    stop = np.int64(0)
+    stop = np.int64(0)  # the place behind the last vertex of the path
     for i in range(ends.size):
         stop += sizes[i]
         v = np.int64(ends[i])

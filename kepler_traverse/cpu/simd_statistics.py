@@ -15,7 +15,8 @@ from numba.extending import intrinsic
 from .simd_distances import broadcast
 
 WIDTH = 16  # distances of a vector
-PIECE = 1024  # distances of a reduction block; the kernels', too
+# Distances of a reduction block, which are summed in a fixed order; the GPU kernels have the same.
+PIECE = 1024
 _INT = ir.IntType(32)
 _WORD = ir.IntType(64)
 # Step s adds the vectors s + _STEPS * i of a block, for i below _TOGETHER. The product of both is
@@ -25,7 +26,9 @@ _TOGETHER = 4
 
 
 def _add_by_halves(builder, values):
-    """Generate the sum of values, by halves: value i and value i + half of them."""
+    """Generate the sum of a list of values of the generated code, by halves: value i and value
+    i + half are added, until one is left. Their number is a power of two.
+    """
     while len(values) > 1:
         half = len(values) // 2
         values = [builder.fadd(values[i], values[i + half]) for i in range(half)]
@@ -34,17 +37,20 @@ def _add_by_halves(builder, values):
 
 @intrinsic
 def statistics_of_block(typing_context, distances, first, limit, largest, extremes):
-    """Return figures of ``distances[first : first + PIECE]``, floats: sums, folded by halves, and
-    counts.
+    """Return statistics of ``distances[first : first + PIECE]``, an array of floats.
 
-    Distances beyond ``limit`` are ignored, and ``largest`` is the largest finite number.
-    ``extremes``, of shape (2, WIDTH) and their type, are lowered to the smallest, and raised to the
-    largest distances within the limit. The figures are the sum of the distances within the limit,
-    that of the reciprocals of the positive ones, and the numbers of distances within the limit and
-    of finite ones.
+    The result has the sum of the distances within ``limit``, that of the reciprocals of the
+    positive ones, both float64 and added by halves, and the numbers of distances within the limit
+    and of finite ones. ``largest`` is the largest finite number of their type. ``extremes``, of
+    shape (2, WIDTH) and their type, holds the smallest distances of a row so far, and in its second
+    row the largest ones: one per lane, a place in the vectors of ``WIDTH`` distances. They are
+    updated by the distances within the limit.
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions for the types of ``signature``, and return the tuple of
+        results.
+        """
         kind = signature.args[0].dtype
         number = context.get_value_type(kind)
         vector = ir.VectorType(number, WIDTH)
@@ -59,13 +65,17 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
             return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
         def lower_or_raise(extreme, sign, values, are_counted):
-            """Generate the update of an extreme per lane; ``sign`` says which values are better."""
+            """Generate the update of a vector of extremes: each lane takes the value of ``values``
+            if it is counted and better, which is ``sign`` "<" or ">" the extreme.
+            """
             best = builder.load(extreme)
             is_better = builder.and_(are_counted, builder.fcmp_ordered(sign, values, best))
             builder.store(builder.select(is_better, values, best), extreme)
 
         def count(counter, mask):
-            """Generate the addition of the lanes that are set to a counter."""
+            """Generate the addition of the number of lanes that are set in ``mask`` to a
+            counter.
+            """
             n = builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
             builder.store(builder.add(builder.load(counter), n), counter)
 
@@ -110,7 +120,7 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         builder.store(builder.load(farthest), farthest_at, align=align)
 
         def fold(vectors):
-            """Add the vectors of all steps, and then the numbers of the one that is left."""
+            """Generate the sum of the vectors of all steps, and then of the lanes of the result."""
             steps = [ir.Constant(_WORD, i) for i in range(_STEPS)]
             folded = _add_by_halves(
                 builder, [builder.load(builder.gep(vectors, [i])) for i in steps]

@@ -16,27 +16,30 @@ from .path_walk import NO_EDGE, along_level, nearer_edge
 
 
 class EdgeColumns(NamedTuple):
-    """Columns of the edges, by their positions in the reversed graph."""
+    """Columns of the edges to be summed, such as metres, with a row per edge: its position in the
+    reversed graph.
+    """
 
-    integers: np.ndarray  # int64 (n_edges, n_columns)
-    floats: np.ndarray  # float64 (n_edges, n_columns)
+    integers: np.ndarray  # int64 of shape (n_edges, n_integer_columns)
+    floats: np.ndarray  # float64 of shape (n_edges, n_float_columns)
 
 
 class SumTree(NamedTuple):
-    """Scratch of one thread, a row per vertex.
+    """Scratch of one thread: the sums along the paths from one source, a row per vertex.
 
-    Only sums of vertices with the stamp of the search count; others are of earlier searches.
+    A stamp is a number of a search. Only sums of vertices with the stamp of the search count;
+    others are of earlier searches. So nothing need be cleared between searches.
     """
 
     # int64 (n,): the stamp of the last search in which the sums of a vertex became known; -1 before
     stamp: np.ndarray
     # integers, floats: int64 and float64 (n, n_columns): the sums along the path to each vertex, in
-    # the order of ``EdgeColumns``
+    # the columns of ``EdgeColumns``
     integers: np.ndarray
     floats: np.ndarray
-    hops: np.ndarray  # int32 (n,): edges of the path
-    # vertex, edge: int32 and int64 (n,): scratch: the way back that is walked, and the edge that
-    # leads to each vertex of it, as its position in the reversed graph
+    hops: np.ndarray  # int32 (n,): the number of edges of the path to each vertex
+    # vertex, edge: int32 and int64 (n,): scratch: the vertices of the way back that is walked, from
+    # the target on, and the edge that leads to each of them, as its position in the reversed graph
     vertex: np.ndarray
     edge: np.ndarray
     # known, n_known: int32 (n,) and int64 (1,): the vertices whose sums the last search has made
@@ -46,7 +49,7 @@ class SumTree(NamedTuple):
 
 
 def new_sum_tree(n: int, columns: EdgeColumns) -> SumTree:
-    """Return the scratch for ``n`` vertices."""
+    """Return the scratch of one thread for ``n`` vertices and the sums of ``columns``."""
     vertex, known, hops = np.empty((3, n), np.int32)
     return SumTree(
         stamp=np.full(n, -1),
@@ -62,7 +65,7 @@ def new_sum_tree(n: int, columns: EdgeColumns) -> SumTree:
 
 @njit(cache=True, nogil=True)
 def _begin_at_source(source, stamp, tree):
-    """Make the sums of a source known, which are 0."""
+    """Make the sums of a source known, which are 0, in the search of the given stamp."""
     tree.stamp[source] = stamp
     tree.hops[source] = 0
     tree.integers[source] = 0
@@ -73,10 +76,11 @@ def _begin_at_source(source, stamp, tree):
 
 @njit(cache=True, nogil=True)
 def _add_along_way(depth, stamp, sources, columns, tree):
-    """Make the sums of the first ``depth`` vertices of the way known, from the last one on, whose
-    predecessor is known.
+    """Make the sums of the first ``depth`` vertices of the way known. It begins at the one farthest
+    back, whose predecessor has known sums, and goes on to the target.
 
-    ``sources`` are the tails of the edges of the reversed graph.
+    ``stamp`` is that of the search, and ``sources`` are the tails of the edges, by their positions
+    in the reversed graph.
     """
     for i in range(depth - 1, -1, -1):
         v = np.int64(tree.vertex[i])
@@ -94,9 +98,10 @@ def _add_along_way(depth, stamp, sources, columns, tree):
 
 @njit(cache=True, nogil=True)
 def edge_between(u, v, offsets, sources):
-    """Return the position in the reversed graph of the edge from u to v; there is one.
+    """Return the position in the reversed graph of the edge from ``u`` to ``v``; there is one.
 
-    ``sources`` are the tails of the edges, which ascend for each v.
+    ``sources`` are the tails of the edges, which ascend for each ``v``, so that it is found by
+    bisection.
     """
     low = offsets[v]
     high = offsets[v + 1]
@@ -111,11 +116,12 @@ def edge_between(u, v, offsets, sources):
 
 @njit(cache=True, nogil=True)
 def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
-    """Make the sums of all targets within a limit known.
+    """Make the sums of all targets within a distance of ``limit`` from a source known.
 
-    ``stamp`` is a number that no earlier search of this tree had; ``walks``, ``columns`` and
-    ``tree`` are ``Walks``, ``EdgeColumns`` and ``SumTree``. Return a vertex whose distance no edge
-    explains, or ``NO_EDGE``.
+    Targets that are unreached or beyond the limit are left out. ``stamp`` is a number that no
+    earlier search of this tree had; ``walks``, ``columns`` and ``tree`` are ``Walks``,
+    ``EdgeColumns`` and ``SumTree``. Return a vertex whose distance no edge explains, or
+    ``NO_EDGE``.
     """
     offsets = walks.offsets
     sources = walks.sources  # the tails of the edges
@@ -158,11 +164,13 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
 
 @njit(cache=True, nogil=True)
 def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
-    """Make the sums of some vertices known, along predecessors that lead back to the root.
+    """Make the sums of ``targets`` known, along predecessors that lead back to ``root``.
 
-    The steps from the root add nothing, as its neighbors are the sources of the search. ``edges``:
-    offsets and in-neighbors of the reversed graph, which lacks the root. ``predecessor`` has one
-    more vertex, the root. The tree is new, so that 0 serves as the stamp.
+    The root is a vertex that was added to the graph, from which a search from several sources
+    begins: its neighbors are these sources, and the steps to them add nothing. ``edges`` are the
+    offsets and in-neighbors of the reversed graph, which lacks the root. ``predecessor``, the
+    vertex before each vertex, has one more element, for the root. The tree is new, so that 0 serves
+    as the stamp.
     """
     offsets, sources = edges
     tree.n_known[0] = 0
@@ -183,7 +191,7 @@ def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
 
 @njit(cache=True, nogil=True)
 def _edge_length(weights, e):
-    """Return the length of an edge: its weight, or one hop without weights."""
+    """Return the length of edge ``e``: its weight, or one hop if ``weights`` is None."""
     if weights is None:
         return np.int64(1)
     return weights[e]
@@ -192,11 +200,12 @@ def _edge_length(weights, e):
 @njit(cache=True, nogil=True)
 def violation(source, stamp, walks, columns, tree):
     """Return a vertex whose sums are not those of its canonical predecessor and the edge from
-    there, or -1.
+    there; -1 if all sums that the last search has made known are right.
 
-    Of in-neighbors that explain its distance and are nearer to the source, the smallest counts.
-    Behind edges of length zero there may be none; then the sums are those of some in-neighbor at
-    the same distance.
+    The canonical predecessor is the smallest of the in-neighbors that explain the distance of the
+    vertex and are nearer to the source. Behind edges of length zero there may be none; then the
+    sums are those of some in-neighbor at the same distance. ``source`` and ``stamp`` are those of
+    the search, and the other arguments are as in ``sum_to_targets``.
     """
     distance = walks.distance
     kind = distance.dtype.type  # in which the search has added, and rounded
@@ -214,7 +223,7 @@ def violation(source, stamp, walks, columns, tree):
                 continue
 
             is_nearer = distance[u] < own_distance
-            is_equal = tree.stamp[u] == stamp
+            is_equal = tree.stamp[u] == stamp  # else the sums of u are not of this search
             for c in range(columns.integers.shape[1]):
                 total = tree.integers[u, c] + columns.integers[e, c]
                 is_equal = is_equal and tree.integers[v, c] == total

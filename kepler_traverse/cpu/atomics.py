@@ -25,12 +25,14 @@ def _element(context, builder, array_type, array, index):
 
 
 def _read_modify_write(operation: str):
-    """Return an intrinsic ``update(array, index, value)`` for an operation that LLVM's
-    ``atomicrmw`` has.
+    """Return an intrinsic ``update(array, index, value)`` that changes an element by an operation
+    and returns what stood there; ``operation`` is one of LLVM's ``atomicrmw``, such as "min".
     """
 
     @intrinsic
     def update(typing_context, array, index, value):
+        """Change ``array[index]`` by the operation with ``value``; return what stood there."""
+
         def generate(context, builder, signature, args):
             array_type, index_type, value_type = signature.args
             place = context.cast(builder, args[1], index_type, types.intp)
@@ -60,18 +62,21 @@ def compare_and_swap(typing_context, array, index, expected, value):
         new = context.cast(builder, args[3], value_type, array_type.dtype)
         pointer = _element(context, builder, array_type, args[0], place)
         pair = builder.cmpxchg(pointer, old, new, "monotonic", "monotonic")
-        return builder.extract_value(pair, 0)  # and whether it was stored
+        return builder.extract_value(pair, 0)  # the second value says whether it was stored
 
     return array.dtype(array, index, expected, value), generate
 
 
 def ordered_dtype(weight_dtype: np.dtype) -> np.dtype:
-    """Return the integer type whose order stands for the order of the floats; see ``to_ordered``."""
+    """Return the integer type of the width of a float type, to which ``to_ordered`` maps floats."""
     return np.dtype(f"i{np.dtype(weight_dtype).itemsize}")
 
 
 def _flip_negative(builder, bits, width):
-    """Reverse the order of the negative numbers by turning all their bits but the sign."""
+    """Generate ``bits``, an integer of ``width`` bits, with all bits but the sign turned if it is
+    negative. Done to the bits of floats, this makes their order that of integers; done again, it
+    undoes that.
+    """
     integer = ir.IntType(width)
     flipped = builder.xor(bits, ir.Constant(integer, 2 ** (width - 1) - 1))
     return builder.select(builder.icmp_signed(">=", bits, ir.Constant(integer, 0)), bits, flipped)
@@ -79,7 +84,9 @@ def _flip_negative(builder, bits, width):
 
 @intrinsic
 def to_ordered(typing_context, value):
-    """Map a float to an integer of its width, order kept; the very bits of non-negative floats."""
+    """Return a float, float32 or float64, as an integer of its width, such that the order of
+    integers is that of the floats. A float of 0 or more keeps its bits.
+    """
     if value is types.float32:
         integer = types.int32
     else:
@@ -94,7 +101,7 @@ def to_ordered(typing_context, value):
 
 @intrinsic
 def from_ordered(typing_context, bits):
-    """Undo ``to_ordered``."""
+    """Return the float that ``to_ordered`` has mapped to ``bits``, an int32 or int64."""
     if bits is types.int32:
         real = types.float32
         llvm_type = ir.FloatType()

@@ -14,12 +14,13 @@ NO_VERTEX = -9999  # SciPy's predecessor of a vertex that has none
 
 
 def breadth_first_order(matrices, source: int):
-    """Visit vertices from a source, in the order in which they enter a queue.
+    """Return the vertices reached from a source, in the order in which they enter a queue, and
+    their predecessors.
 
     ``matrices`` are one or two of (indptr, indices): the neighbors of a vertex are those of the
     first, then those of the second. Indices of one vertex may be in any order and may repeat.
-    Return the order, int32 of shape (n_reached,), and the predecessors, int32 of shape
-    (n_vertices,), ``NO_VERTEX`` for the source and for vertices that are not reached.
+    The order is int32 of shape (n_reached,). The predecessors are int32 of shape (n_vertices,),
+    ``NO_VERTEX`` for the source and for vertices that are not reached.
     """
     neighbors = []
     for indptr, indices in matrices:
@@ -37,10 +38,12 @@ def breadth_first_order(matrices, source: int):
 
 @njit(cache=True)
 def _visit(first, second, has_second, source, order, predecessor):
-    """Write the order and the predecessors, which are all ``NO_VERTEX`` before.
+    """Write the order and the predecessors, which are all ``NO_VERTEX`` before. Return how many
+    vertices are reached.
 
-    ``first`` and ``second`` are ``Neighbors``. Return how many vertices are reached. ``second`` is
-    ``first`` again unless ``has_second``: then a function of one type serves both cases.
+    ``first`` and ``second`` are ``Neighbors``; those of ``second`` are visited after those of
+    ``first`` if ``has_second``. Otherwise ``second`` is ``first`` again, so that the function is
+    compiled once for both cases.
     """
     offsets = first.offsets
     targets = first.targets

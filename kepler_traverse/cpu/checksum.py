@@ -6,7 +6,8 @@ import numpy as np
 
 from .compiled import njit
 
-ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: splitmix64's increment and multipliers
+# the increment of splitmix64, 2^64 / golden ratio, and its two multipliers
+ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
@@ -27,10 +28,12 @@ mix_one = njit(inline="always")(mix)
 
 @njit(cache=True, nogil=True)
 def checksum(distance, bits, unreached, source):
-    """Return the sum of hashes of (source, vertex, distance) over all reached vertices.
+    """Return the sum of hashes of (source, vertex, distance) over all reached vertices, a uint64,
+    modulo 2^64. So it does not depend on the order of vertices or sources.
 
-    ``bits`` are the distances as unsigned integers, of shape (n_vertices,) as ``distance``.
-    ``unreached`` is the distance of vertices that are not reached, and ``source`` a uint64.
+    ``bits`` are the distances as unsigned integers of the same bits, of shape (n_vertices,) as
+    ``distance``. ``unreached`` is the distance of vertices that are not reached, and ``source`` is
+    a uint64 that stands for the source.
     """
     total = np.uint64(0)
     for v in range(distance.size):

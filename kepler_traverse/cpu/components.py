@@ -9,19 +9,20 @@ from .compiled import njit
 
 @njit(cache=True, nogil=True)
 def strong_components(offsets, targets):
-    """Number the strongly connected components of a graph from 0 on, in the type of ``targets``, by
-    one depth-first search.
+    """Return the number of the strongly connected component of each vertex, of shape (n_vertices,)
+    and the type of ``targets``, by one depth-first search.
 
-    Tarjan's algorithm as Pearce has it ("A space-efficient algorithm for finding strongly connected
-    components", 2016).
+    Components are numbered from 0 on, each after those that it leads to. Tarjan's algorithm as
+    Pearce has it ("A space-efficient algorithm for finding strongly connected components", 2016).
     """
     n = offsets.size - 1
-    labels = np.full(n, -1, targets.dtype)
-    # the earliest visit that a vertex leads back to; 0 before its own visit
+    labels = np.full(n, -1, targets.dtype)  # the component of each vertex; -1 until it is complete
+    # the number of the earliest visit that a vertex leads back to, from 1; 0 before its own visit
     low = np.zeros(n, np.int64)
-    is_root = np.ones(n, np.uint8)  # of its component, as far as is known
-    next_edge = offsets[:-1].copy()  # of each vertex, the next one to look at
-    path = np.empty(n, targets.dtype)
+    # 1 if, as far as is known, a vertex is the first one visited of its component, the root of it
+    is_root = np.ones(n, np.uint8)
+    next_edge = offsets[:-1].copy()  # for each vertex, the edge to look at next
+    path = np.empty(n, targets.dtype)  # from ``start`` to the vertex that the search is at
     waiting = np.empty(n, targets.dtype)  # vertices that are done, and whose component is not
     visits = n_components = n_waiting = 0
     for start in range(n):
@@ -42,7 +43,8 @@ def strong_components(offsets, targets):
                     depth += 1
                     path[depth] = u
                     continue
-                # A neighbor visited from here is looked at again, after its own edges.
+                # The edge to a new vertex is looked at again when that vertex is done, since it was
+                # not moved past above. Vertices whose component is complete do not lead back.
                 next_edge[v] += 1
                 if labels[u] < 0 and low[u] < low[v]:
                     low[v] = low[u]
@@ -64,8 +66,9 @@ def strong_components(offsets, targets):
 
 
 def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the component of each vertex, int64, numbered by falling size and then by the smallest
-    vertex.
+    """Return the number of the strongly connected component of each vertex, int64 of shape
+    (n_vertices,). Component 0 is the largest; of equally large ones that with the smaller vertex
+    comes first.
     """
     labels = strong_components(offsets, targets)
     _, first_vertex, component, sizes = np.unique(
@@ -79,12 +82,14 @@ def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def find_component(
     offsets: np.ndarray, targets: np.ndarray, vertex: int | None = None
 ) -> np.ndarray:
-    """Return the vertex numbers of the strongly connected component of a vertex, ascending.
+    """Return the vertex numbers of the strongly connected component of ``vertex``, ascending.
 
-    Without a vertex it is the largest, and of equally large ones that with the smallest vertex.
+    If ``vertex`` is None it is the largest, and of equally large ones that with the smallest
+    vertex.
     """
     labels = strong_components(offsets, targets)
     if vertex is None:
+        # ``argmax`` returns the first, so the smallest, vertex of a largest component.
         sizes = np.bincount(labels)
         vertex = int(np.argmax(sizes[labels]))
     return np.flatnonzero(labels == labels[vertex])

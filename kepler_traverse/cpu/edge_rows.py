@@ -11,14 +11,17 @@ from .atomics import atomic_add
 from .compiled import njit
 from .csr_build import read_only
 
-_BLOCKS = 256  # of rows that one thread takes at a time
+_BLOCKS = 256  # blocks into which the rows are divided; a thread takes one at a time
 
 
 @njit(cache=True, nogil=True)
 def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
-    """Write the position of the stored edge of each row of the edge list, by binary search.
+    """Write to ``edges`` the position of the stored edge of each row of the edge list, by binary
+    search in the ascending adjacency list of its source.
 
-    A row without a stored edge, such as a self-loop, gets -1 - u instead, where u is its source.
+    ``src`` and ``dst`` are vertex numbers. A row without a stored edge, such as a self-loop, gets
+    -1 - u instead, where u is its source. Threads take blocks of rows from the counter
+    ``next_block``, until it is ``n_blocks``.
     """
     n = src.size
     block = atomic_add(next_block, 0, 1)
@@ -47,10 +50,11 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
 
 
 def find_edges(offsets, targets, src, dst, dtype):
-    """Return the stored edge of each row of an edge list, -1 - src where there is none; see
-    ``protocols.EdgeRowsBackend``.
+    """Return the position in ``targets`` of the stored edge of each row of an edge list, -1 - src
+    where there is none, as for a self-loop.
 
-    ``src`` and ``dst`` are of the type of the targets.
+    ``offsets`` and ``targets`` are the CSR. ``src`` and ``dst`` are vertex numbers of the type of
+    the targets, of shape (rows,), and the result has this shape and the given ``dtype``.
     """
     edges = np.empty(src.size, dtype)
     arrays = [_as_input(array) for array in (offsets, targets, src, dst)]
@@ -59,7 +63,9 @@ def find_edges(offsets, targets, src, dst, dtype):
 
 
 def _as_input(array):
-    """Return an array as compiled functions here take all their inputs: contiguous and read-only."""
+    """Return an array as compiled functions here take all their inputs, contiguous and read-only,
+    so that Numba compiles them once.
+    """
     return read_only(np.ascontiguousarray(array))
 
 
@@ -79,8 +85,12 @@ def _lower_weights(edges, weights, known, lowest):
 
 
 def lowest_weights(edges, weights, n_edges: int):
-    """Return the smallest weight of the rows of each stored edge; see
-    ``protocols.EdgeRowsBackend``.
+    """Return the smallest weight of the rows of each stored edge, of shape (n_edges,) and the type
+    of ``weights``.
+
+    ``weights`` has the weight of each row. ``edges`` are several arrays of the same length: the
+    position of a stored edge that each row became, negative for none. Rows of an undirected graph
+    are two stored edges. Each stored edge must occur.
     """
     lowest = np.empty(n_edges, weights.dtype)
     known = np.zeros(n_edges, np.bool_)
@@ -91,11 +101,12 @@ def lowest_weights(edges, weights, n_edges: int):
 
 @njit(cache=True)
 def _find_first_rows(edges, bits, stored, rows):
-    """Write the first row of each stored edge, of those with its weight unless ``stored`` is empty.
+    """Lower ``rows``, which has an entry per stored edge, to the first row of this edge.
 
-    ``edges`` has, for each row, the position of the stored edge that it became, below 0 for none.
-    ``bits`` and ``stored`` are the weights of rows and of stored edges, as bits. ``rows`` has an
-    entry per stored edge, -1 where no row is known yet.
+    Only rows whose weight is that of the stored edge count, unless ``stored`` is empty. ``edges``
+    has, for each row, the position of the stored edge that it became, below 0 for none. ``bits``
+    and ``stored`` are the weights of rows and of stored edges, as integers of the same bits.
+    ``rows`` is -1 where no row is known yet.
     """
     for i in range(edges.size):
         e = edges[i]
@@ -106,12 +117,16 @@ def _find_first_rows(edges, bits, stored, rows):
 
 
 def rows_that_count(edges, weights, stored, n_edges: int, dtype):
-    """Return the first row of each stored edge that has its weight; see
-    ``protocols.EdgeRowsBackend``.
+    """Return, for each stored edge, the first row of the edge list that has its weight, or the
+    first row without weights; an array of shape (n_edges,) and the given ``dtype``.
+
+    ``edges`` are several arrays of shape (rows,), as for ``lowest_weights``. ``weights`` has the
+    weight of each row and ``stored`` that of each stored edge, of one type; both may be None.
     """
     rows = np.full(n_edges, -1, dtype)
     nothing = np.zeros(0, np.int32)
-    # Their bits, so that the code is compiled once per width.
+    # Weights are compared as integers of the same bits, so that the code is compiled once per
+    # width.
     if weights is None:
         bits = nothing
     else:

@@ -23,12 +23,12 @@ _MESSAGE = (
 
 
 def watch() -> None:
-    """Have every process that is forked from this one checked for lost threads."""
+    """Have every process that is forked from this one checked for lost threads, in the child."""
     os.register_at_fork(after_in_child=_after_fork)
 
 
 def _after_fork() -> None:
-    """Exchange the code of parallel kernels for an error in a child that lacks their threads."""
+    """In a child that lacks the threads of parallel kernels, exchange their code for an error."""
     if _threads_are_lost():
         for kernel in _parallel_kernels():
             _disarm(kernel)
@@ -37,6 +37,9 @@ def _after_fork() -> None:
 def _threads_are_lost() -> bool:
     """Return whether the parent's kernels had threads which this process lacks: those of GNU
     OpenMP, and no others.
+
+    Numba loads its module ``parallel`` and chooses a threading layer, such as "omp", when the first
+    parallel kernel runs. Without these there are no threads to lose.
     """
     parallel = sys.modules.get("numba.np.ufunc.parallel")
     if parallel is None or getattr(parallel, "_threading_layer", None) != "omp":
@@ -45,7 +48,9 @@ def _threads_are_lost() -> bool:
 
 
 def _parallel_kernels() -> list[Any]:
-    """Return the compiled functions of this package that run on several threads."""
+    """Return the functions of this package that Numba compiles with ``parallel=True``, each
+    once.
+    """
     from numba.core.dispatcher import Dispatcher
 
     kernels = {}  # by id, since several modules may have the name of one
@@ -59,13 +64,15 @@ def _parallel_kernels() -> list[Any]:
 
 
 def _disarm(kernel: Any) -> None:
-    """Drop the compiled code, so that each call compiles, and raise there: every holder of the
-    kernel gets the error.
+    """Drop the compiled code of a kernel, so that each call would compile, and raise ForkError
+    where it does. The object stays, so that every holder of the kernel gets the error.
     """
     kernel._clear()
     kernel._compile_for_args = _refuse
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
-    """Raise the error of a kernel whose threads a fork has lost."""
+    """Raise ForkError, whatever the arguments: this stands for compiling a kernel whose threads a
+    fork has lost.
+    """
     raise ForkError(_MESSAGE)

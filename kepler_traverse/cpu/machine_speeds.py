@@ -7,7 +7,9 @@ from .compiled import njit
 
 @njit(cache=True)
 def chase(chain, begin, loads):
-    """Follow a chain through a table; every load waits for the one before. Return where it ends."""
+    """Follow a chain through a table: ``chain[i]`` is the entry after entry ``i``. Each of the
+    ``loads`` steps, from entry ``begin`` on, waits for the one before. Return where it ends.
+    """
     place = begin
     for _ in range(loads):
         place = chain[place]
@@ -16,8 +18,8 @@ def chase(chain, begin, loads):
 
 @njit(cache=True)
 def walk(steps):
-    """Take steps that wait for each other, without memory: a product, a sum, and a choice by the
-    outcome.
+    """Take ``steps`` steps that wait for each other, without memory: a product, a sum, and a choice
+    by the outcome. Return the last outcome, so that no compiler leaves the steps out.
 
     The product is that of a random generator, so that no branch predictor knows the choice.
     """

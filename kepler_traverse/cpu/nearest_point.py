@@ -17,9 +17,10 @@ from .atomics import atomic_add
 from .compiled import njit
 
 EARTH_RADIUS = 6_371_008.8  # metres, mean
-_LEAF = 8  # points
-_BITS = 21  # of each of three axes on the curve
-# how bits move apart, so that two others fit between each two: shift, and what is kept
+_LEAF = 8  # points of a leaf
+_BITS = 21  # bits of a place on the curve per axis; those of three axes fit into 64
+# The steps by which the bits of a number move apart, so that the bits of two other numbers fit
+# between each two: a shift, and the bits that are kept after it.
 _SPREAD = (
     (32, 0x1F00000000FFFF),
     (16, 0x1F0000FF0000FF),
@@ -27,35 +28,40 @@ _SPREAD = (
     (4, 0x10C30C30C30C30C3),
     (2, 0x1249249249249249),
 )
-_DEEPEST = 64  # nodes that wait during a search
+_DEEPEST = 64  # the capacity of the stack of nodes; a search needs one place per level of the tree
 _SLACK = 1e-15  # what rounding may add to a gap between a place and a box of unit vectors
-_SHARE = 1 - 1e-12  # of a square of such gaps, which rounding cannot make too large
+# A factor for a sum of squares of such gaps, which more than covers its rounding: the product is
+# a lower bound.
+_SHARE = 1 - 1e-12
 
 
 class Tree(NamedTuple):
     """Points in the order of the curve, and the boxes of the nodes of a complete binary tree.
 
-    Node 1 is the root, and node i has the children 2 i and 2 i + 1.
+    Node 1 is the root, and node i has the children 2 i and 2 i + 1. The last half of the nodes are
+    leaves: leaf i has the points ``_LEAF`` i to ``_LEAF`` (i + 1) - 1.
     """
 
     # x, y: float64 of shape (n_points,): of each point, as they were given
     x: np.ndarray
     y: np.ndarray
-    number: np.ndarray  # the position of each point among those that were given
-    # low, high: float64 of shape (n_nodes, 3): the corners of the box of each node, in space. Row 0
-    # is no node's.
+    # int64 of shape (n_points,): the position of each point among those that were given
+    number: np.ndarray
+    # low, high: float64 of shape (n_nodes, 3): the smallest and the largest coordinates of the box
+    # of each node, in space. Row 0 is no node's.
     low: np.ndarray
     high: np.ndarray
 
 
 class Locations(NamedTuple):
-    """Where the nearest points are looked for, and the same places in space."""
+    """The n places of which the nearest points are looked for."""
 
     # x, y: float64 of shape (n,), as they were given
     x: np.ndarray
     y: np.ndarray
-    in_space: np.ndarray  # float64 of shape (n, 3): the same places in space
-    order: np.ndarray  # int64 of shape (n,): in which they are taken
+    # float64 of shape (n, 3): the same places in space, as ``_place_in_space`` has them
+    in_space: np.ndarray
+    order: np.ndarray  # int64 of shape (n,): the positions of the places, as threads take them
 
 
 def nearest_points(
@@ -81,7 +87,9 @@ def nearest_points(
 
 
 def _place_in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray:
-    """Return places as points of shape (n, 3): unit vectors on the sphere, and z = 0 on the plane."""
+    """Return places as points of shape (n, 3): unit vectors on the sphere, and z = 0 on the
+    plane.
+    """
     in_space = np.zeros((x.size, 3))
     if on_sphere:
         longitude = np.radians(x)
@@ -96,7 +104,10 @@ def _place_in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray
 
 
 def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
-    """Return the tree of points, from the boxes of the leaves up to that of the root."""
+    """Return the tree of points, from the boxes of the leaves up to that of the root.
+
+    ``x`` and ``y`` are the points as they were given, and ``in_space`` the same places in space.
+    """
     order = np.argsort(_places_on_curve(in_space))
     begins = np.arange(0, x.size, _LEAF)
     n_leaves = 1 << (begins.size - 1).bit_length()
@@ -118,7 +129,11 @@ def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
 
 
 def _places_on_curve(in_space: np.ndarray) -> np.ndarray:
-    """Return the place of each point on the Z-order curve through the box of all, uint64."""
+    """Return the place of each point on the Z-order curve through the box of all, uint64.
+
+    Points that are near on the curve are near in space. ``in_space`` has shape (n, 3). Each axis is
+    divided into 2^_BITS steps, and the bits of the three numbers of steps take turns.
+    """
     low = in_space.min(axis=0, initial=np.inf)
     extent = in_space.max(axis=0, initial=-np.inf) - low
     steps = (in_space - low) / np.where(extent > 0, extent, 1) * (2**_BITS - 1)
@@ -133,14 +148,16 @@ def _places_on_curve(in_space: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
-    """Write the number of the point nearest to each location, and the square of their distance.
+    """Write the number of the point nearest to each location to ``numbers``, and what ``_measure``
+    returns for it to ``squares``.
 
     Nodes of the tree are taken from a stack, the nearer child first. One whose box is farther than
-    the best point so far is left out. Of points as near, the smallest number wins.
+    the best point so far is left out. Of points as near, the smallest number wins. An item is a
+    location. Threads take items from the counter ``next_item``, until it is ``n_items``.
     """
     n_leaves = len(tree.low) // 2
-    waiting = np.empty(_DEEPEST, np.int64)
-    bounds = np.empty(_DEEPEST)  # the bound of each node that waits
+    waiting = np.empty(_DEEPEST, np.int64)  # the stack of nodes
+    bounds = np.empty(_DEEPEST)  # for each node of the stack, the result of ``_bound_of_box``
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -153,6 +170,7 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
         n_waiting = 1
         while n_waiting:
             n_waiting -= 1
+            # Equal is not enough: a point as near may have a smaller number.
             if bounds[n_waiting] > best:
                 continue
 
@@ -171,6 +189,7 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
             # Both children wait, the nearer one on top: the last one is taken first.
             left_bound = _bound_of_box(tree, 2 * node, locations.in_space, i, on_sphere)
             right_bound = _bound_of_box(tree, 2 * node + 1, locations.in_space, i, on_sphere)
+            # The left child is 2 node, the right one 2 node + 1; the truth value counts as 0 or 1.
             is_left_last = left_bound <= right_bound
             waiting[n_waiting] = 2 * node + is_left_last
             bounds[n_waiting] = max(left_bound, right_bound)
@@ -184,7 +203,12 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _bound_of_box(tree, node, places, i, on_sphere):
-    """Return a bound that no point in the box of a node is below, in the units of ``_measure``."""
+    """Return a lower bound of what ``_measure`` returns for place ``i`` and any point in the box of
+    a node.
+
+    ``places`` is ``Locations.in_space``. The gap between a place and a box is 0 along an axis on
+    which the place is inside.
+    """
     bound = 0.0
     if on_sphere:
         for axis in range(3):
@@ -204,7 +228,9 @@ def _bound_of_box(tree, node, places, i, on_sphere):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _measure(tree, point, locations, i, on_sphere):
-    """Return the square of a distance on the plane; the haversine of the angle on the sphere."""
+    """Return the square of the distance between a point of the tree and location ``i`` on the
+    plane, or the haversine of the angle between them on the sphere. Both grow with the distance.
+    """
     east = tree.x[point] - locations.x[i]
     north = tree.y[point] - locations.y[i]
     if not on_sphere:

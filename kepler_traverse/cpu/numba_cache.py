@@ -23,7 +23,10 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def choose_folder() -> None:
-    """Name a folder for compiled code to Numba if those that it would take cannot be written to."""
+    """Name a folder for compiled code to Numba if those that it would take cannot be written to.
+
+    OutputError if NUMBA_CACHE_DIR names a folder that cannot be made or written to.
+    """
     if numba.config.CACHE_DIR:
         if not _can_be_made(Path(numba.config.CACHE_DIR)):
             raise OutputError(
@@ -56,6 +59,7 @@ def ignore_indexes_of_other_versions() -> None:
     load = IndexDataCacheFile._load_index
 
     def load_index(file: IndexDataCacheFile) -> dict[object, str]:
+        """Return the index of a function: file names by types; empty if a class is missing."""
         try:
             return load(file)
         except (AttributeError, ImportError):
@@ -65,8 +69,11 @@ def ignore_indexes_of_other_versions() -> None:
 
 
 def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> None:
-    """Save compiled code, and then its name; where another process writes the index meanwhile, one
-    of the names is lost.
+    """Save the compiled code of one function for some types, and then its name in the index.
+
+    It takes the place of Numba's ``IndexDataCacheFile.save``: ``key`` stands for the types, and
+    ``data`` is the code. The index is read anew. If another process writes it at the same time, one
+    of the names is lost, and that code is compiled again.
     """
     variant = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
     name = f"{file._index_name.removesuffix('.nbi')}.{variant}.nbc"
@@ -75,10 +82,13 @@ def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> No
 
 
 def go_on_where_code_cannot_be_kept() -> None:
-    """Have Numba run code that it cannot keep, usually since the disk is full, and name the folder."""
+    """Have Numba run code that it cannot keep, usually since the disk is full, with a notice that
+    names the folder, rather than raise an error.
+    """
     save = Cache._save_overload
 
     def guarded(cache: Cache, signature: object, data: object) -> None:
+        """Save compiled code as Numba does, and report an error of the file system."""
         try:
             save(cache, signature, data)
         except OSError as error:
@@ -102,7 +112,9 @@ def _say_why_not_kept(folder: str, why: str) -> str:
 
 
 def _folders() -> list[Path]:
-    """Return the folders beside the modules that hold compiled functions."""
+    """Return the folders of this package whose modules have compiled functions, beside which Numba
+    keeps the code.
+    """
     return [
         _PACKAGE / name
         for name in (
@@ -125,7 +137,7 @@ def _folders() -> list[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Return whether Numba can keep code beside the modules of a folder."""
+    """Return whether Numba can keep code beside the modules of a folder, in ``__pycache__``."""
     cache = folder / "__pycache__"
     if cache.exists():
         return os.access(cache, os.W_OK)
@@ -133,12 +145,12 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _user_cache() -> Path:
-    """Return the folder that Numba takes in the user's cache."""
+    """Return the folder that Numba takes in the user's cache; it may not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
 
 
 def _can_be_made(folder: Path) -> bool:
-    """Return whether a folder can be made, unless it exists, and written to."""
+    """Make a folder unless it exists, and return whether it exists and can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -24,7 +24,9 @@ def write_distances(group, unreached, rows, distances) -> None:
 
 @njit(cache=True, nogil=True)
 def _write_distances(next_row, n_rows, group, unreached, rows, distances):
-    """Copy the rows of a group, with inf in place of ``unreached``; see ``write_distances``."""
+    """Copy the rows of a group to the rows ``rows`` of ``distances``, with inf in place of
+    ``unreached``. Threads take rows from the counter ``next_row``, until it is ``n_rows``.
+    """
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:
         row = distances[rows[i]]
@@ -36,13 +38,24 @@ def _write_distances(next_row, n_rows, group, unreached, rows, distances):
 
 
 def write_predecessors(offsets, targets, weights, sources, rows, distances, predecessors) -> None:
-    """Write the predecessors that Dijkstra's algorithm finds first: of all candidates the nearest,
-    then the smallest.
+    """Write the predecessors that Dijkstra's algorithm finds first: of all in-neighbors that
+    explain a distance, the one nearest to the source, and of equally near ones the smallest.
 
-    No weight is negative; without weights, edges have length 1. ``rows`` are the rows of the
-    sources in both matrices. Each of the float64 distances is the smallest sum of the distance of a
-    predecessor and the weight of the edge from it, in float64. The int32 predecessors are written,
-    with ``NO_VERTEX`` for the source and where there is no path.
+    Parameters
+    ----------
+    offsets, targets, weights : arrays
+        The graph in compressed sparse rows. No weight is negative. ``weights`` may be None: edges
+        have length 1 then.
+    sources : integer array of shape (k,)
+        Vertex numbers.
+    rows : integer array of shape (k,)
+        The row of each source in both matrices.
+    distances : float64 matrix, a column per vertex
+        Each distance is the smallest sum, in float64, of the distance of a vertex and the weight of
+        the edge from it; inf where there is no path.
+    predecessors : int32 matrix of the same shape
+        Written: the vertex before each vertex, ``NO_VERTEX`` for the source and where there is no
+        path.
     """
     edges = Edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
     threads.run(_write_predecessors, rows.size, edges, sources, rows, distances, predecessors)
@@ -50,14 +63,15 @@ def write_predecessors(offsets, targets, weights, sources, rows, distances, pred
 
 @njit(cache=True, nogil=True)
 def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, predecessors):
-    """Write the predecessors of one source after another; see ``write_predecessors``.
+    """Write the predecessors of one source after another, as ``write_predecessors`` says.
 
-    ``next_row`` is a counter from which each thread takes its next source, of ``n_rows`` in all.
+    ``edges`` are ``Edges``, with weights of shape (0,) if edges have length 1. ``next_row`` is a
+    counter from which each thread takes its next source, of ``n_rows`` in all.
     """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
-    queue = np.empty(0, np.int32)
+    queue = np.empty(0, np.int32)  # allocated when it is needed first
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:
         source = sources[i]
@@ -84,8 +98,9 @@ def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, prede
                     elif d < distance[predecessor[v]]:
                         predecessor[v] = u
 
-        # The others end an edge that adds nothing. A vertex gets its predecessor after that one
-        # got its own, so no cycle of such edges becomes a cycle of predecessors.
+        # The vertices that are left, but the source, have no nearer in-neighbor: edges that add
+        # nothing lead to them. A vertex gets its predecessor after that one got its own, so that no
+        # cycle of such edges becomes a cycle of predecessors.
         if n_found + 1 < n_reached:
             if queue.size == 0:
                 queue = np.empty(distance.size, np.int32)

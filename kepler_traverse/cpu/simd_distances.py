@@ -20,12 +20,13 @@ _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(32)
 
-# edges before one is looked at, its line is prefetched: those of the next rows, too
+# The line at the end of an edge is prefetched when the edge so many places before it is looked at,
+# which may be one of another vertex.
 PREFETCH_DISTANCE = 24
 
 
 def prefetch(builder, place):
-    """Generate code that begins to load what a pointer points to into the cache."""
+    """Generate code that begins to load what ``place``, a pointer, points to into the cache."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
     pointer = builder.bitcast(place, _BYTE.as_pointer())
@@ -35,7 +36,7 @@ def prefetch(builder, place):
 
 
 def broadcast(builder, value, vector):
-    """Generate a vector of a type with one value in all places."""
+    """Generate a vector of the LLVM type ``vector`` with one value in all places."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
     zeros = ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count)
@@ -43,10 +44,11 @@ def broadcast(builder, value, vector):
 
 
 class _Array:
-    """An array in the generated code: a pointer to its elements, ``data``, and their number,
-    ``size``, are values of that code, and ``kind`` is the Numba type of an element.
+    """An array of one or two dimensions in the generated code.
 
-    ``at`` and what is returned are values of that code, too.
+    ``data``, a pointer to its elements, and ``size``, their number, are values of that code, and
+    ``kind`` is the Numba type of an element. The constructor takes the Numba type of the array and
+    its value. In the methods, ``at`` and what is returned are values of that code, too.
     """
 
     def __init__(self, context, builder, kind, value):
@@ -58,21 +60,25 @@ class _Array:
         self.size = view.nitems
 
     def element(self, at):
-        """Load an element."""
+        """Generate the load of element ``at``."""
         return self._builder.load(self._builder.gep(self.data, [at]))
 
     def index(self, at):
-        """Return an element as an index."""
+        """Generate the load of element ``at``, converted to the type of an index."""
         return self._context.cast(self._builder, self.element(at), self.kind, types.intp)
 
 
 class _Lines:
     """What the intrinsics below share while code is generated.
 
-    ``position`` is that of an argument of the intrinsic. The first argument is the array of lines,
-    or a named tuple that begins with it. ``line``, the number of a line, and what is returned are
-    values of the generated code. ``kind`` is the Numba type of the numbers, ``count`` how many a
-    line has, and ``number`` and ``vector`` are the LLVM types of a number and of a line.
+    The constructor takes what Numba passes to ``generate``. In the methods, ``position`` is that of
+    an argument of the intrinsic. The first argument is the array of lines, or a named tuple that
+    begins with it, and the last one is ``doublings``. ``line``, the number of a line, and what is
+    returned are values of the generated code, and a line there is a vector.
+
+    - ``kind``: the Numba type of the numbers; ``is_float``: whether they are floats.
+    - ``count``: how many numbers a line has.
+    - ``number``, ``vector``: the LLVM types of a number and of a line.
     """
 
     def __init__(self, context, builder, signature, args):
@@ -88,13 +94,13 @@ class _Lines:
         self.is_float = isinstance(self.kind, types.Float)
 
     def integer(self, position: int):
-        """Return an argument as an index."""
+        """Generate the argument at a position, converted to the type of an index."""
         return self._context.cast(
             self._builder, self._args[position], self._signature.args[position], types.intp
         )
 
     def arrays(self, position: int) -> list[_Array]:
-        """Return the arrays of a named tuple, or one array, that is an argument."""
+        """Return the arrays of the argument at a position: those of a named tuple, or one array."""
         kind = self._signature.args[position]
         value = self._args[position]
         if isinstance(kind, types.Array):
@@ -105,26 +111,26 @@ class _Lines:
         ]
 
     def place(self, line):
-        """Return a pointer to the first number of a line."""
+        """Generate a pointer to the first number of a line."""
         first = self._builder.mul(line, ir.Constant(_WORD, self.count))
         return self._builder.gep(self._lines.data, [first])
 
     def load(self, line):
-        """Load a line; it is aligned as its numbers are, not as a vector."""
+        """Generate the load of a line; it is aligned as its numbers are, not as a vector."""
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
     def store(self, value, line):
-        """Store a line."""
+        """Generate the store of the vector ``value`` to a line."""
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         self._builder.store(value, place, align=self.kind.bitwidth // 8)
 
     def prefetch(self, line):
-        """Begin to load a line into the cache."""
+        """Generate code that begins to load a line into the cache."""
         prefetch(self._builder, self.place(line))
 
     def broadcast(self, value):
-        """Return a line with one value in all lanes."""
+        """Generate a line with one value in all lanes, which are the places of its numbers."""
         return broadcast(self._builder, value, self.vector)
 
     def unreached(self):
@@ -138,25 +144,29 @@ class _Lines:
         return ir.Constant(self.vector, [value] * self.count)
 
     def compare(self, symbol: str, left, right):
-        """Return whether each number of a line is, say, "<" that of another: one bit per lane."""
+        """Generate whether each number of the line ``left`` is, say, "<" that of ``right``: a
+        vector of one bit per lane. Integers are compared as unsigned ones.
+        """
         if self.is_float:
             return self._builder.fcmp_ordered(symbol, left, right)
         return self._builder.icmp_unsigned(symbol, left, right)
 
     def minimum(self, left, right):
-        """Return the smaller of two numbers in each lane."""
+        """Generate a line with the smaller of the numbers of two lines in each lane."""
         return self._builder.select(self.compare("<", left, right), left, right)
 
     def pack_bits(self, of_lanes):
-        """Return the bits of the lanes, a result of ``compare``, as one integer of 64 bits, lane 0
-        lowest.
+        """Generate the bits of the lanes, a result of ``compare``, as one integer of 64 bits, in
+        which lane 0 is the lowest.
         """
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
     def neighbors(self, v, offsets: _Array, heads: _Array):
-        """Generate a loop over the adjacency list of a vertex, whose body the caller generates.
+        """Generate a loop over the edges of the vertex ``v``, whose body the caller generates.
 
-        Yield the place of an edge, and the line of its head. Lines of later edges are prefetched.
+        Yield once, inside the loop: the place of an edge, and the line of the vertex at its other
+        end. ``offsets`` and ``heads`` are compressed sparse rows. Lines of later edges are
+        prefetched.
         """
         builder = self._builder
         one = ir.Constant(_WORD, 1)
@@ -173,13 +183,14 @@ class _Lines:
 
 @intrinsic
 def differing_hops(typing_context, lines, v, edges, limit, doublings):
-    """Return a bit for each source whose hop count of ``v`` is not one more than the smallest of
-    its neighbors.
+    """Return a uint64 with a bit for each source whose number of hops of ``v`` is not one more than
+    the smallest of its in-neighbors.
 
-    The certificate of many searches looks at the vertices that have such a bit, which that of a
-    source at its own vertex is. ``edges`` begins with offsets and neighbors, the tails of the edges
-    to each vertex. Hop counts are unsigned; the unreached have the
-    largest number, and what is beyond the limit, one for all sources, counts as unreached.
+    The certificate of many searches looks again at vertices with such a bit. A source has one at
+    its own vertex. ``lines`` has a line of unsigned integers per vertex, the hops from each source,
+    and the largest integer where unreached. ``edges`` begins with the offsets and heads of
+    compressed sparse rows, in which the heads of ``v`` are the tails of the edges into it.
+    ``limit`` is one for all sources: hops beyond it count as unreached.
     """
 
     def generate(context, builder, signature, args):
@@ -202,13 +213,15 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
 
 @intrinsic
 def differing_sums(typing_context, lines, v, edges, limit, doublings):
-    """Return two words of bits: of the sources whose distance of ``v`` is not the smallest sum over
-    its edges, and of those where it is not the smallest sum over edges from strictly nearer
-    neighbors.
+    """Return two uint64 with a bit per source: whether the distance of ``v`` is not the smallest
+    sum over its edges, and whether it is not the smallest sum over edges from strictly nearer
+    in-neighbors.
 
-    ``edges`` has offsets, neighbors and weights. The unreached are at an infinite distance. For the
-    first word, what is beyond the limit, one for all sources, counts as unreached. The second word
-    is meant for sources that reach ``v`` within the limit; for others its bits say nothing.
+    ``lines`` has a line of floats per vertex, the distances from each source, infinite where
+    unreached. ``edges`` has the offsets, heads and weights of compressed sparse rows, in which the
+    heads of ``v`` are the tails of the edges into it. For the first word, sums beyond ``limit``,
+    one for all sources, count as unreached. The second word is meant for sources that reach ``v``
+    within the limit; for others its bits say nothing.
     """
 
     def generate(context, builder, signature, args):
@@ -242,9 +255,11 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
 
 @intrinsic
 def lower_by_line(typing_context, lines, v, u, weight, doublings):
-    """Lower the line of ``v`` to that of ``u`` plus a weight, where this is at most ``lines[0]``.
+    """Lower the numbers of line ``v`` to those of line ``u`` plus ``weight``, where these are
+    smaller, and at most those of line 0, which holds the limit of each source.
 
-    Return the least number that is new; if none is, infinity or the largest unsigned integer.
+    Return the smallest number that was written; if none was, infinity or the largest unsigned
+    integer. Numbers are floats of 0 or more, or unsigned integers, of which ``weight`` is 1.
     """
 
     def generate(context, builder, signature, args):
@@ -279,7 +294,8 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
 @intrinsic
 def lay_out(typing_context, lines, v, lane, rows, doublings):
-    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for all i and j below ``square_side``.
+    """Copy a square of distances from rows to lines: ``lines[v + i, lane + j] = rows[lane + j,
+    v + i]`` for all i and j below ``square_side``.
 
     ``rows`` has a row of distances per source, and ``lines`` the same distances, a line per vertex.
     """
@@ -288,6 +304,7 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
         line = _Lines(context, builder, signature, args)
         kind = signature.args[3]
         side = square_side(line.count)
+        # One vector per source: its distances of ``side`` vertices.
         view = context.make_array(kind)(context, builder, args[3])
         first = line.integer(2)
         column = line.integer(1)
@@ -324,7 +341,7 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
 
 
 def square_side(count: int) -> int:
-    """Return the rows and columns of the square that ``lay_out`` turns, for lines of ``count``
-    numbers.
+    """Return the number of rows, and of columns, of the square that ``lay_out`` copies, for lines
+    of ``count`` numbers.
     """
     return min(count, 16)

@@ -20,22 +20,24 @@ from .simd_distances import _INT, _WORD, PREFETCH_DISTANCE, _Lines, broadcast, p
 
 
 class LinesWithSums(NamedTuple):
-    """Lines of distances, and sums along the same paths; a line per vertex, and in it a number per
-    source.
+    """Distances, and sums of another column along the same paths: a line per vertex, and in it a
+    number per source.
     """
 
-    # distances, sums: integers of shape (n, sources)
+    # distances, sums: integers of shape (n, n_sources). The type of sums may be another one
     distances: np.ndarray
     sums: np.ndarray
-    held: np.ndarray  # one line, output: what the last line held before it was lowered
+    # of shape (n_sources,), of the type of the distances, output: the distances of the last line
+    # that was lowered, before that
+    held: np.ndarray
 
 
 class EdgesWithSums(NamedTuple):
-    """Edges, and what each one adds to a sum."""
+    """Edges in compressed sparse rows, and what each one adds to a sum along a path."""
 
     offsets: np.ndarray  # of shape (n + 1,): where the edges of each vertex begin
-    # heads, weights, added: of shape (n_edges,): the vertex at the other end, whose line is read;
-    # the length; and what is added to its sum
+    # heads, weights, added: of shape (n_edges,): the vertex at the other end of each edge, whose
+    # line is read; the length of the edge; and what it adds to the sum
     heads: np.ndarray
     weights: np.ndarray
     added: np.ndarray
@@ -43,11 +45,13 @@ class EdgesWithSums(NamedTuple):
 
 @intrinsic
 def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
-    """Lower the line of a vertex to the smallest sums over its edges.
+    """Lower each number of line ``v`` to the smallest sum over the edges of ``v``: that of an
+    edge's weight and the number of its head's line.
 
-    ``edges`` has offsets, heads and weights. Integers of lines are at least 0 and at most
-    ``unreached``, twice which fits their type: so sums of two need no check. A line whose
-    ``is_set`` is 0 counts as unreached, whatever it holds, so that lines need not be cleared.
+    ``edges`` has the offsets, heads and weights of compressed sparse rows. Integers of lines are at
+    least 0 and at most ``unreached``, twice which fits their type: so sums of two need no check. If
+    ``is_set`` is 0, line ``v`` counts as unreached before, whatever it holds, so that lines need
+    not be cleared.
     """
 
     def generate(context, builder, signature, args):
@@ -71,11 +75,12 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
 
 @intrinsic
 def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, doublings):
-    """Lower the line of a vertex as ``lower_line`` does, and take the sums of the first edge that
-    lowers it most.
+    """Lower line ``v`` as ``lower_line`` does, and write to each of its sums the sum over the first
+    edge that lowers the distance most. A sum whose distance is not lowered stays.
 
-    Return a bit for each number that is, as it was before, also the sum over an edge: a tie.
-    ``lines`` are ``LinesWithSums``, ``edges`` ``EdgesWithSums``.
+    Return a uint64 with a bit for each distance that, as it was before, is also that over an edge:
+    a tie, at which the sums over both paths may differ. ``lines`` are ``LinesWithSums``, and
+    ``edges`` are ``EdgesWithSums``.
     """
 
     def generate(context, builder, signature, args):
@@ -93,6 +98,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
         nothing = line.broadcast(args[4])
         is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         v_index = line.integer(1)
+        # Keep what the line held before: the caller compares with it.
         held = builder.select(is_line_set, line.load(v_index), nothing)
         held_place = builder.bitcast(held_line.data, line.vector.as_pointer())
         builder.store(held, held_place, align=line.kind.bitwidth // 8)
@@ -130,8 +136,9 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
 
 @intrinsic
 def compare_line(typing_context, lines, v, u, weight, doublings):
-    """Return a bit for each number of the line of ``v`` that is that of ``u`` plus a weight, and
-    above those a bit for each that is larger.
+    """Compare line ``v`` with line ``u`` plus ``weight``. Return a uint64: of a line of n numbers,
+    the lowest n bits say which numbers of ``v`` are equal to the sum, and the next n bits which are
+    larger.
     """
 
     def generate(context, builder, signature, args):
@@ -147,7 +154,7 @@ def compare_line(typing_context, lines, v, u, weight, doublings):
 
 @intrinsic
 def clear_line(typing_context, lines, v, value, doublings):
-    """``lines[v, :] = value``."""
+    """Write one value to all numbers of a line: ``lines[v, :] = value``."""
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
@@ -159,7 +166,7 @@ def clear_line(typing_context, lines, v, value, doublings):
 
 @intrinsic
 def prefetch_line(typing_context, lines, v, doublings):
-    """Begin to load the line of a vertex into the cache."""
+    """Begin to load line ``v`` into the cache."""
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
@@ -171,7 +178,8 @@ def prefetch_line(typing_context, lines, v, doublings):
 
 @intrinsic
 def prefetch_entry(typing_context, array, i):
-    """Begin to load an element of an array of one dimension, unless it is None.
+    """Begin to load element ``i`` of an array of one dimension into the cache; do nothing if
+    ``array`` is None.
 
     Nothing is read: ``i`` may be any number.
     """
@@ -189,10 +197,12 @@ def prefetch_entry(typing_context, array, i):
 
 @intrinsic
 def turn_square(typing_context, lines, places, unreached, unit, rows, doublings):
-    """``rows[j, i] = lines[places[i], j] * unit`` for as many i and j as a line has integers.
+    """Write a square of distances from lines to rows: ``rows[j, i] = lines[places[i], j] * unit``
+    for as many i and j as a line has integers.
 
-    Integers that are ``unreached`` become infinite. ``rows`` are floats; those of a row follow each
-    other.
+    ``lines`` has a line of integers per vertex, and ``rows`` a row of floats per source, whose
+    elements are adjacent in memory. ``places`` has the line of each column of the square. Integers
+    of ``unreached`` or more become infinite.
     """
 
     def generate(context, builder, signature, args):
@@ -226,7 +236,8 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
 
 
 def _transpose(builder, square):
-    """Generate the transpose of as many vectors as each has numbers, in their place.
+    """Generate the transpose of n vectors of n numbers, and write it to the list ``square``; n is a
+    power of two.
 
     Each pass exchanges the blocks off the diagonal of each square of twice the stride. In the
     orders of a shuffle, numbers from ``count`` on stand for the second vector.

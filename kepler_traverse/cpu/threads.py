@@ -18,9 +18,11 @@ import numpy as np
 
 from .._uninterrupted import Pool
 
-_CACHE_LINE = 8  # counters, so that no other array shares the memory of the one in use
+# int64 numbers of a cache line. A counter has a line of its own, of which one number is used, so
+# that no other array shares its memory.
+_CACHE_LINE = 8
 
-_pool: Pool | None = None
+_pool: Pool | None = None  # the threads of this process; None until they are started
 
 
 def max_threads() -> int:
@@ -49,15 +51,17 @@ def run(
     The kernel, compiled with ``nogil=True``, is called as ``kernel(next_item, n_items, *args)``. It
     takes item numbers by ``atomic_add(next_item, 0, 1)`` until one is ``n_items`` or more. ``own``
     are arrays or lists with a row for each of ``count()`` threads; the rows of a thread are its
-    last arguments.
+    last arguments. After an interrupt, threads end with the item that they are at.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
     def work(thread: int) -> None:
+        """Call the kernel with the memory of one thread."""
         rows_of_thread = [rows[thread] for rows in own]
         kernel(next_item, n_items, *args, *rows_of_thread)
 
     def stop() -> None:
+        """Leave no item for the threads to take, after an interrupt."""
         next_item[0] = n_items
 
     on_each(work, n_items, stop)
@@ -77,10 +81,12 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
     items = iter(range(n_items))  # ``next`` of it is one step under the GIL, so it needs no lock
 
     def take(thread: int) -> None:
+        """Call the function for items until none is left."""
         for item in items:
             function(item, thread)
 
     def stop() -> None:
+        """Leave no item for the threads to take, after an interrupt."""
         for _ in items:
             pass
 
@@ -90,8 +96,12 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
 def on_each(
     function: Callable[[int], object], n_threads: int, stop: Callable[[], object] = lambda: None
 ) -> None:
-    """Call ``function(thread)`` on the calling thread and on up to ``n_threads - 1`` others, as
-    ``Pool.call`` does.
+    """Call ``function(thread)`` on the calling thread and on up to ``n_threads - 1`` others, and
+    return when all have ended.
+
+    ``thread`` is 0 for the calling thread, and another number for each of the others. If the
+    calling thread raises an error, as after Ctrl-C, ``stop()`` is called, which should make the
+    others end soon.
     """
     others = min(count(), n_threads) - 1
     if others < 1:

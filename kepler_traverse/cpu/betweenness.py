@@ -27,52 +27,64 @@ from .atomics import atomic_add
 from .compiled import njit
 from .exact_sums import add
 
-# edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal
-# bits
+# Edges of an adjacency list whose values are summed before the sum is added to that of the edges
+# before; kinds.betweenness_gpu has the same number, for equal bits.
 CHUNK = 256
-EXPONENT = -64  # of the unit of the sums
-MAX_PATHS = 2.0**1000  # from which on counts have an exponent of their own
-_EXACT = 2.0**53  # below which sums of counts are exact, in any order
+EXPONENT = -64  # sums over sources are in units of 2**EXPONENT
+MAX_PATHS = 2.0**1000  # from so many paths on, counts need an exponent of their own
+_EXACT = 2.0**53  # sums of counts below this are exact, in any order
+# Results of a search, as ``Task.status``: its loads were added; or nothing was added, since there
+# are MAX_PATHS paths or more, since no edge explains a distance, or since rounding may absorb a
+# weight: a sum of a distance and the weight may be rounded to the distance.
 DONE = 0
 OVERFLOW = 1
 NOT_EXPLAINED = 2
 ABSORBS = 3
-_MANTISSA = 53  # bits of a weight
+_MANTISSA = 53  # bits of the mantissa of a float64
 _MANTISSA_END = 2.0**_MANTISSA
-_WORD = 64
+_WORD = 64  # bits of a word
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread for one search after another: an entry per vertex, but where it says
-    otherwise.
+    """Memory of one thread for one search after another.
+
+    Arrays have shape (n_vertices,) and are indexed by vertex numbers, but where it says otherwise.
+    "By hops" means: in searches for hops, which are visited level by level.
     """
 
-    # order, stack: int32: the vertices reached, none before its predecessors; and those whose
-    # predecessors are all in the order
+    # order, stack: int32, lists of vertices: those reached, none before its predecessors; and those
+    # whose predecessors are all in the order, which are to be visited
     order: np.ndarray
     stack: np.ndarray
-    waits: np.ndarray  # int32, 0 before and after: predecessors that have no place in the order yet
-    is_on_path: np.ndarray  # uint8 of shape (n_edges,): whether an edge is on a shortest path
-    paths: np.ndarray  # float64: how many shortest paths lead to a vertex
-    values: np.ndarray  # float64, 0 before and after by hops: of a vertex, (1 + dependency) / paths
+    # int32, 0 before and after: how many predecessors of each vertex have no place in the order yet
+    waits: np.ndarray
+    is_on_path: np.ndarray  # uint8 of shape (n_edges,): 1 if an edge is on a shortest path
+    paths: np.ndarray  # float64: how many shortest paths lead from the source to each vertex
+    # float64, 0 before and after by hops: (1 + dependency) / paths of each vertex, where the
+    # dependency is the sum over all targets of the share of their paths that pass the vertex; 1
+    # stands for the paths that end at the vertex, and is 0 if it is no target
+    values: np.ndarray
     # float64, 0 before and after: by hops, what each vertex of one level hands on or gets, and 0
     # for vertices of other levels
     front: np.ndarray
     # starts, degrees: int64, of shape (n + 3,) and (2, n + 3), 0 before and after, by level: where
-    # each begins in ``order``; and the edges out of each level in row 0, and into each in row 1
+    # each level begins in ``order``; and the number of edges out of each level in row 0, and into
+    # each in row 1
     starts: np.ndarray
     degrees: np.ndarray
-    distance: np.ndarray  # of the type of the distances, unreached before and after a sparse row
+    # the distances from the source, unreached before and after a search whose distances are given
+    # for the vertices alone that it reaches
+    distance: np.ndarray
 
 
 class Edges(NamedTuple):
-    """The edges out of and into each vertex."""
+    """The edges out of and into each vertex, in compressed sparse rows."""
 
-    # offsets, targets: of the CSR of the graph
+    # offsets, targets: of the graph: the heads of the edges out of each vertex, ascending
     offsets: np.ndarray
     targets: np.ndarray
-    # in_offsets, in_targets: of the reversed graph: the tails of the edges into each vertex. Cells
-    # of edges are positions there.
+    # in_offsets, in_targets: of the reversed graph: the tails of the edges into each vertex,
+    # ascending. Where loads of edges are summed, an edge is its position there.
     in_offsets: np.ndarray
     in_targets: np.ndarray
 
@@ -83,56 +95,66 @@ class WeightedEdges(NamedTuple):
     edges: Edges
     ahead: np.ndarray  # the weights of the edges out of each vertex, in the order of ``targets``
     back: np.ndarray  # the weights of the edges into each vertex, in the order of ``in_targets``
-    # as ``absorbs`` takes it, or 0 if no distance may absorb a weight
+    # three quarters of the smallest weight, as ``absorbs`` takes it; or 0 if no distance may absorb
+    # a weight
     least: Any
 
 
 class Task(NamedTuple):
-    """The searches whose loads are added."""
+    """The searches whose loads are added, one per source.
+
+    Their distances are in one of two forms: an array of all distances, or sparse rows, which list
+    the vertices that each source reaches and their distances.
+    """
 
     sources: np.ndarray  # int64 of shape (n_items,): vertex numbers
-    # bounds, vertices: of ``SparseDistances``, where the row of each source begins, and the
-    # vertices of all rows; both None if there is an array of all distances
+    # bounds, vertices: of sparse rows: int64 of shape (n_items + 1,), where the row of each source
+    # begins, and the vertices of all rows; both None if there is an array of all distances
     bounds: np.ndarray | None
     vertices: np.ndarray | None
-    distance: np.ndarray  # of shape (n_items, n_vertices), or as ``SparseDistances`` has it
-    # limit, unreached: of the type of the distances in ``Scratch``: up to where vertices count, and
-    # what stands for no distance
+    # of shape (n_items, n_vertices); or of sparse rows the distance of each element of ``vertices``
+    distance: np.ndarray
+    # limit, unreached: of the type of the distances in ``Scratch``: the largest distance at which
+    # vertices count, and what stands for no distance
     limit: Any
     unreached: Any
-    # int64 of shape (n_items,), written: ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, or
-    # ``ABSORBS`` if rounding may absorb a weight, and nothing is added
+    # int64 of shape (n_items,), written: ``DONE``; or ``OVERFLOW``, ``NOT_EXPLAINED`` or
+    # ``ABSORBS``, and then nothing was added for this source
     status: np.ndarray
 
 
 class Counted(NamedTuple):
-    """What is counted of the paths."""
+    """Which paths count, and where."""
 
-    # uint8 of shape (n_vertices,), or empty: where 0, paths that end at the vertex do not count
+    # uint8 of shape (n_vertices,), or empty: 1 at targets, the vertices at which paths that count
+    # end; empty if all vertices are targets
     is_target: np.ndarray
-    # int64: the targets, empty if all vertices are. Vertices beyond the farthest of them are on no
-    # path that counts, and a search may not have settled them.
+    # int64: the vertex numbers of the targets, empty if all vertices are. Vertices beyond the
+    # farthest of them are on no path that counts, and a search may not have settled them
     farthest: np.ndarray
-    of_edges: bool  # whether cells are positions in the reversed graph, and not vertices
-    endpoints: bool  # whether ends of paths count at vertices
-    # whether each predecessor carries the same share, by hops (Newman's load), and not that of its
-    # paths
+    of_edges: bool  # whether loads are those of edges, by positions in the reversed graph
+    endpoints: bool  # whether a path also counts at its two ends, with loads of vertices
+    # by hops: whether each predecessor of a vertex carries the same share of its load (Newman's
+    # load); else each carries the share of its paths
     is_even: bool = False
 
 
 class Sums(NamedTuple):
-    """What the cells carry, in units of 2**``EXPONENT``, as ``exact_sums`` has it."""
+    """The loads of all cells, over all sources: 128-bit integers in units of 2**``EXPONENT``.
 
-    low: np.ndarray  # uint64
-    high: np.ndarray  # int64
+    A cell is a vertex, or an edge by its position in the reversed graph.
+    """
+
+    low: np.ndarray  # uint64 with one element per cell: the lower words
+    high: np.ndarray  # int64 of the same shape: the upper words, which are the whole numbers
 
 
 class Search(NamedTuple):
     """One search, whose distances are those of ``Scratch``."""
 
-    source: int
-    vertices: np.ndarray  # integers: those that it reaches, or empty for all
-    limit: Any  # the distance up to which vertices count
+    source: int  # a vertex number
+    vertices: np.ndarray  # integers: the vertices that have a distance; empty if all may have one
+    limit: Any  # the largest distance at which vertices count
 
 
 class Exact(NamedTuple):
@@ -140,13 +162,18 @@ class Exact(NamedTuple):
     one thread.
     """
 
-    # uint64 of shape (n, n_words): sums in units of 2**unit, the lowest word first
+    # uint64 of shape (n, n_words): the distance of each vertex, an integer of many words in units
+    # of 2**unit, the lowest word first
     words: np.ndarray
     unit: int
-    heap: np.ndarray  # int32: the vertices that are reached and not settled, the nearest first
-    # int32: of each vertex in the heap; -1 if it is not reached, -2 if it is settled
+    # int32 of shape (n,): a binary heap of the vertices that are reached and not settled, in which
+    # the nearest one is first
+    heap: np.ndarray
+    # int32 of shape (n,): the place of each vertex in the heap; -1 if it is not reached, -2 if it
+    # is settled
     place: np.ndarray
-    sum: np.ndarray  # uint64 of shape (n_words,): the candidate distance that was added last
+    # uint64 of shape (n_words,): the result of ``_add_exactly``, a candidate distance
+    sum: np.ndarray
 
 
 def new_exact(n: int, weights: np.ndarray) -> Exact:
@@ -164,18 +191,19 @@ def new_exact(n: int, weights: np.ndarray) -> Exact:
 
 @njit(cache=True, nogil=True)
 def absorbs(distance, least):
-    """Return whether the sum of the smallest weight and this distance, or a smaller one, may be
-    rounded to the distance.
+    """Return whether the sum of the smallest weight and a distance of up to ``distance`` may be
+    rounded to that distance.
 
-    ``least`` is three quarters of that weight: half a unit in the last place is absorbed by every
-    second distance.
+    ``least`` is three quarters of the smallest weight. The weight itself would not do: if it is
+    half a unit in the last place of the distance, only every second distance absorbs it.
     """
     return distance + least == distance
 
 
 def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
-    """Return the memory of one thread for distances of the type of ``unreached``; by hops,
-    ``n_edges`` may be 0.
+    """Return the memory of one thread for a graph of ``n`` vertices and ``n_edges`` edges, with
+    distances of the type of ``unreached``. By hops, ``n_edges`` may be 0, since edges are not
+    marked.
     """
     order, stack = np.empty((2, n), np.int32)
     paths, values, front = np.zeros((3, n))
@@ -205,8 +233,8 @@ def _add_float(low, high, i, x):
 
 @njit(cache=True, nogil=True)
 def _sum_in_chunks(vector, targets, begin, end):
-    """Return the sum of a vector over the heads of edges ``begin`` to ``end``, in their order and
-    in chunks.
+    """Return the sum of ``vector``, with one element per vertex, over the heads ``targets`` of the
+    edges ``begin`` to ``end - 1``, in their order and in chunks of ``CHUNK``.
     """
     total = 0.0
     for first in range(begin, end, CHUNK):
@@ -219,7 +247,9 @@ def _sum_in_chunks(vector, targets, begin, end):
 
 @njit(cache=True, nogil=True)
 def _vertex_at(i, vertices):
-    """Return the i-th of some vertices; without any, all vertices count."""
+    """Return element ``i`` of ``vertices``; if that is empty, it stands for all vertices, and the
+    result is ``i``.
+    """
     if vertices.size:
         return np.int64(vertices[i])
     return np.int64(i)
@@ -227,7 +257,9 @@ def _vertex_at(i, vertices):
 
 @njit(cache=True, nogil=True)
 def _weight_of_end(v, is_target):
-    """Return the weight of the paths that end at a vertex: 1 if it is a target, else 0."""
+    """Return the weight of the paths that end at ``v``: 1 if it is a target, else 0. An empty
+    ``is_target`` says that all vertices are.
+    """
     if not is_target.size or is_target[v]:
         return 1.0
     return 0.0
@@ -235,8 +267,8 @@ def _weight_of_end(v, is_target):
 
 @njit(cache=True, nogil=True)
 def _add_loads_by_levels(search, edges, counted, scratch, sums):
-    """Add the loads of one source by hops; return ``DONE``, or ``OVERFLOW`` if there are too many
-    paths.
+    """Add the loads of one search by hops to ``sums``; return ``DONE``, or ``OVERFLOW`` if there
+    are too many paths, and then nothing is added.
     """
     depth = _sort_by_level(search, edges, scratch)
     status = OVERFLOW
@@ -251,8 +283,11 @@ def _add_loads_by_levels(search, edges, counted, scratch, sums):
 
 @njit(cache=True, nogil=True)
 def _sort_by_level(search, edges, scratch):
-    """Write the vertices that are reached to ``order``, level by level, where each level begins,
-    and the degrees of each; return the last level.
+    """Write the vertices that are reached within the limit to ``scratch.order``, level by level.
+    Return the last level.
+
+    A level holds the vertices at one number of hops. ``scratch.starts`` receives where each level
+    begins, and ``scratch.degrees`` the number of edges out of and into each.
     """
     hops = scratch.distance
     starts = scratch.starts
@@ -290,11 +325,12 @@ def _sort_by_level(search, edges, scratch):
 
 @njit(cache=True, nogil=True)
 def _count_by_levels(source, depth, edges, is_even, scratch):
-    """Count the paths to each vertex, level by level; return False if a vertex has too many.
+    """Count the shortest paths to each vertex, level by level up to ``depth``, into
+    ``scratch.paths``; return False if a vertex has ``MAX_PATHS`` or more.
 
-    ``front`` has what each vertex of the level before hands on, and 0 for all others. With
-    ``is_even`` this is 1, so that ``paths`` has the number of predecessors of a vertex, among which
-    it shares its load evenly.
+    ``front`` has what each vertex of the level before hands on, its number of paths, and 0 for all
+    other vertices. With ``is_even`` each hands on 1, so that ``paths`` has the number of
+    predecessors of a vertex, among which it shares its load evenly.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -315,10 +351,11 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
         before = starts[level - 1]
         begin = starts[level]
         end = starts[level + 1]
-        is_pulled = degrees[1, level] <= degrees[0, level - 1]
+        is_pulled = degrees[1, level] <= degrees[0, level - 1]  # fewer edges into this level
         max_paths = 0.0
 
-        # Push from the level before, or pull, also to add counts again that rounding may change.
+        # Push from the level before, or pull. Counts that may be rounded are pulled in any case,
+        # since the order of additions matters then.
         if not is_pulled:
             for i in range(begin, end):
                 paths[order[i]] = 0.0
@@ -354,10 +391,11 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
 
 @njit(cache=True, nogil=True)
 def _add_by_levels(depth, edges, counted, scratch, sums):
-    """Add what vertices or edges carry, from the last level back to the source.
+    """Add the loads of vertices or edges to ``sums``, from the last level, ``depth``, back to the
+    source.
 
-    ``values`` has what each vertex of the level after hands on, and 0 for all others. ``front``
-    gets the sum of what each vertex of a level is handed.
+    ``values`` has what each vertex of the level after hands on per path, and 0 for all others.
+    ``front`` gets the sum of what each vertex of a level is handed.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -426,9 +464,10 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
 
 @njit(cache=True, nogil=True)
 def _split_in_words(weight, unit):
-    """Split a weight into words of 64 bits, in units of 2**unit.
+    """Split a float64 weight into words of 64 bits, in units of 2**unit.
 
-    Return the number of the word in which it begins, and its bits in that word and in the next one.
+    A weight has 53 bits, so that it is in two words at most. Return the number of the word in which
+    it begins, and its bits in that word and in the next one, two uint64.
     """
     fraction, exponent = math.frexp(weight)
     mantissa = np.uint64(fraction * _MANTISSA_END)
@@ -442,7 +481,7 @@ def _split_in_words(weight, unit):
 
 @njit(cache=True, nogil=True)
 def _add_exactly(exact, u, weight):
-    """Write the sum of the exact distance of a vertex and a weight to ``exact.sum``."""
+    """Write the sum of the exact distance of vertex ``u`` and a weight to ``exact.sum``."""
     word, low, high = _split_in_words(np.float64(weight), exact.unit)
     carry = np.uint64(0)
 
@@ -462,7 +501,7 @@ def _add_exactly(exact, u, weight):
 
 @njit(cache=True, nogil=True)
 def _is_sum(exact, v):
-    """Return whether ``exact.sum`` is the distance of a vertex."""
+    """Return whether ``exact.sum`` is the exact distance of vertex ``v``."""
     for i in range(exact.sum.size):  # noqa: SIM110
         if exact.sum[i] != exact.words[v, i]:
             return False
@@ -471,7 +510,9 @@ def _is_sum(exact, v):
 
 @njit(cache=True, nogil=True)
 def _is_nearer(words, other_words):
-    """Return whether one sum of words is smaller than another; the last word is the highest."""
+    """Return whether the integer in ``words`` is smaller than that in ``other_words``; the last
+    word is the highest.
+    """
     for i in range(words.size - 1, -1, -1):
         if words[i] != other_words[i]:
             return words[i] < other_words[i]
@@ -480,8 +521,8 @@ def _is_nearer(words, other_words):
 
 @njit(cache=True, nogil=True)
 def _move_up(exact, slot):
-    """Move the vertex at a place of the heap to where it belongs, after its distance has become
-    smaller.
+    """Move the vertex at place ``slot`` of the heap up to where it belongs, after its distance has
+    become smaller. The parent of place i is (i - 1) // 2.
     """
     words = exact.words
     heap = exact.heap
@@ -527,10 +568,11 @@ def _take_nearest(exact, size):
 
 @njit(cache=True, nogil=True)
 def _find_exact_distances(search, edges, scratch, exact):
-    """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra
+    """Find the exact distances of the vertices that a search has reached within its limit (Dijkstra
     1959), into ``exact.words``; ``exact`` may be None, and then nothing is done.
 
-    The rounded distances in ``scratch`` say only which vertices these are.
+    ``edges`` are ``WeightedEdges``. The rounded distances in ``scratch`` say only which vertices
+    these are.
     """
     if exact is None:
         return
@@ -569,16 +611,18 @@ def _find_exact_distances(search, edges, scratch, exact):
 
 @njit(cache=True, nogil=True, inline="always")
 def _is_tight(distance, weights, u, e, v, limit):
-    """Return whether an edge from u to v makes up the distance between its ends, of which both are
-    within the limit.
+    """Return whether edge ``e`` from ``u`` to ``v`` is on a shortest path: its weight makes up the
+    distance between its ends, of which both are within the limit.
     """
     return 0 <= distance[u] < distance[v] <= limit and distance[u] + weights[e] == distance[v]
 
 
 @njit(cache=True, nogil=True)
 def _is_on_path(distance, weights, u, e, v, limit, exact):
-    """Return whether an edge from u to v makes up the distance between its ends: by exact sums, or
-    by floats if ``exact`` is None.
+    """Return whether edge ``e`` from ``u`` to ``v`` is on a shortest path within the limit: by
+    exact sums, or by the rounded distances if ``exact`` is None.
+
+    ``weights[e]`` is the weight of the edge.
     """
     if exact is None:
         return _is_tight(distance, weights, u, e, v, limit)
@@ -590,10 +634,11 @@ def _is_on_path(distance, weights, u, e, v, limit, exact):
 
 @njit(cache=True, nogil=True)
 def _add_with_exponents(a, a_exponent, b, b_exponent):
-    """Return the sum of ``a * 2**a_exponent`` and ``b * 2**b_exponent`` as a mantissa and its
-    exponent.
+    """Return the sum of ``a * 2**a_exponent`` and ``b * 2**b_exponent``, two numbers of 0 or more,
+    as a mantissa and its exponent.
 
-    Beyond 2000 binary places the smaller one adds nothing, and ``ldexp`` takes no larger shift.
+    A number that is more than 2000 binary places smaller adds nothing; the shift is limited, as
+    ``ldexp`` takes no larger one.
     """
     if a == 0.0:
         return b, b_exponent
@@ -609,9 +654,11 @@ def _add_with_exponents(a, a_exponent, b, b_exponent):
 
 @njit(cache=True, nogil=True)
 def _count_paths(v, limit, edges, exponents, exact, scratch):
-    """Return the number of paths to a vertex and its exponent, which is 0 if ``exponents`` is None.
+    """Return the number of shortest paths to ``v`` and its exponent, which is 0 if ``exponents`` is
+    None: the number is their product, mantissa * 2**exponent.
 
-    They are the paths to its predecessors, added in chunks in the order of its list.
+    The paths to its predecessors are added in chunks of ``CHUNK``, in the order of the edges into
+    it. ``edges`` are ``WeightedEdges``, and ``exact`` is ``Exact`` or None.
     """
     in_offsets = edges.edges.in_offsets
     in_targets = edges.edges.in_targets
@@ -642,12 +689,13 @@ def _count_paths(v, limit, edges, exponents, exact, scratch):
 
 @njit(cache=True, nogil=True)
 def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums):
-    """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or
-    ``NOT_EXPLAINED``, and add nothing.
+    """Add the loads of one search by any distances to ``sums``; return ``DONE``; or return
+    ``OVERFLOW`` or ``NOT_EXPLAINED``, and add nothing.
 
-    ``exact`` is None, or has the exact distances. ``exponents`` is None, or an int64 array: the
-    counts of paths are then ``paths * 2**exponents``, of which ``values`` are the reciprocals.
-    Their mantissas are those that counts without an exponent would have.
+    ``edges`` are ``WeightedEdges``. ``exact`` is None, or has the exact distances. ``exponents`` is
+    None, or an int64 array: the counts of paths are then ``paths * 2**exponents``, of which
+    ``values`` are the reciprocals. Their mantissas are those that counts without an exponent would
+    have.
     """
     # One function: as three, like those of ``_add_loads_by_levels``, it took 1.03 to 1.1 times as
     # long.
@@ -770,8 +818,11 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
 
 @njit(cache=True, nogil=True)
 def _count_ends(search, is_target, distance, high):
-    """Count each path from the source at both of its ends: 1 in the upper word, which is the whole
-    number, as the unit of the sums is 2**-64.
+    """Count each pair of the source and a target that it reaches at both of its ends, in the loads
+    of vertices.
+
+    ``high`` has the upper words of the sums, which are the whole numbers, as the unit of the sums
+    is 2**-64. ``is_target`` is that of ``Counted``.
     """
     source = search.source
     vertices = search.vertices
@@ -787,8 +838,8 @@ def _count_ends(search, is_target, distance, high):
 
 @njit(cache=True, nogil=True)
 def _find_farthest_target(distance, targets, limit):
-    """Return the largest distance of a target within a limit; the limit, if ``targets`` is empty,
-    which stands for all vertices.
+    """Return the largest distance of one of ``targets`` that is at most ``limit``, and 0 if there
+    is none; or ``limit`` itself if ``targets`` is empty, which stands for all vertices.
     """
     if not targets.size:
         return limit
@@ -801,7 +852,7 @@ def _find_farthest_target(distance, targets, limit):
 
 @njit(cache=True, nogil=True)
 def _find_farthest(search, distance):
-    """Return the largest distance of a search within its limit."""
+    """Return the largest distance of a vertex of a search that is at most its limit."""
     vertices = search.vertices
     limit = search.limit
     largest = distance.dtype.type(0)
@@ -814,8 +865,10 @@ def _find_farthest(search, distance):
 
 @njit(cache=True, nogil=True)
 def _load_row(i, bounds, vertices, distance, scratch):
-    """Write the distances of an item to ``scratch``; return the vertices that have one, or an empty
-    array, which stands for all.
+    """Write the distances of the search number ``i`` to ``scratch.distance``; return the vertices
+    that have one, or an empty array, which stands for all.
+
+    ``bounds``, ``vertices`` and ``distance`` are those of ``Task``.
     """
     if vertices is None:
         scratch.distance[:] = distance[i]
@@ -830,8 +883,9 @@ def _load_row(i, bounds, vertices, distance, scratch):
 
 @njit(cache=True, nogil=True)
 def _begin_search(i, task, counted, scratch):
-    """Return the search of an item, with its distances in ``scratch``. It counts up to the farthest
-    target, or up to the limit without targets.
+    """Return the search number ``i`` of a task as ``Search``, with its distances in ``scratch``.
+    Its limit is the distance of the farthest target, or that of the task if all vertices are
+    targets.
     """
     reached = _load_row(i, task.bounds, task.vertices, task.distance, scratch)
     limit = _find_farthest_target(scratch.distance, counted.farthest, task.limit)
@@ -840,8 +894,8 @@ def _begin_search(i, task, counted, scratch):
 
 @njit(cache=True, nogil=True)
 def _end_search(i, search, task, counted, scratch, sums):
-    """Count the ends of paths if these are counted, and set the distances of a sparse row back to
-    unreached.
+    """Count the ends of the paths of the search number ``i`` if ``counted.endpoints``, and set the
+    distances of a sparse row back to unreached.
     """
     if counted.endpoints and task.status[i] == DONE:
         _count_ends(search, counted.is_target, scratch.distance, sums.high)

@@ -24,57 +24,64 @@ from .atomics import atomic_add
 from .compiled import njit
 from .edges import Neighbors
 
-# not proven to be below the threshold; proven; the search broke a rule
+# Verdicts: the closeness of a vertex is not proven to be below the threshold; it is; or it was, but
+# the check of the proof failed, so that the search returned wrong distances.
 OPEN = 0
 BELOW = 1
 WRONG = 2
-_BETWEEN_BOUNDS = 256  # edges between two bounds of one level
-_SLACK = 1 + 2.0**-40  # more than the rounding of a bound
+_BETWEEN_BOUNDS = 256  # edges that are visited within a level before the bound is computed again
+_SLACK = 1 + 2.0**-40  # a factor that exceeds the rounding of a bound
 
 
 class Links(NamedTuple):
-    """The edges of a graph."""
+    """The edges of a graph, in compressed sparse rows."""
 
-    # offsets, targets: of the CSR
+    # offsets, targets: vertex v has edges to targets[offsets[v]] to targets[offsets[v + 1] - 1]
     offsets: np.ndarray
     targets: np.ndarray
     directed: bool  # whether each edge has one direction; else it is stored both ways
 
 
 class Claims(NamedTuple):
-    """What is to be proven, for all threads."""
+    """What is to be proven of some vertices, for all threads."""
 
-    vertices: np.ndarray  # vertex numbers: those whose closeness is bounded
-    # least, most: int64 arrays of shape (n_vertices,): bounds of how many vertices each reaches
+    vertices: np.ndarray  # integers of shape (k,): the numbers of these vertices
+    # least, most: int64 arrays of shape (n_vertices,): a lower and an upper bound of how many
+    # vertices each vertex reaches, itself included
     least: np.ndarray
     most: np.ndarray
-    threshold: float  # below which the closeness must be
-    last: int  # vertices of a larger number may be equal to the threshold
+    threshold: float  # the closeness must be below it
+    last: int  # the closeness of vertices of a larger number may also be equal to the threshold
     certified: bool  # whether each proof is checked
-    verdicts: np.ndarray  # int8 array, output: ``OPEN``, ``BELOW`` or ``WRONG`` per vertex
+    # int8 array of shape (k,), output: ``OPEN``, ``BELOW`` or ``WRONG`` per element of ``vertices``
+    verdicts: np.ndarray
 
 
 class Explored(NamedTuple):
     """What a search from one vertex has found."""
 
-    # int32 array of shape (n_vertices,): hops, -1 before and after
+    # int32 array of shape (n_vertices,): hops from the source, -1 where not found, and everywhere
+    # before and after a search
     distance: np.ndarray
-    queue: np.ndarray  # of shape (n_vertices + 1,): the vertices, in the order of their discovery
-    n_done: int  # the vertices of the queue whose edges were visited
-    n_found: int  # the vertices of the queue
+    # integers of shape (n_vertices + 1,): the vertices that were found, in this order, and one more
+    # place, to which a search writes before it knows whether a vertex is new
+    queue: np.ndarray
+    n_done: int  # of the queue, from its beginning: the number of vertices whose edges were visited
+    n_found: int  # the number of vertices in the queue
 
 
 class Components(NamedTuple):
     """The strongly connected components of a graph."""
 
     labels: np.ndarray  # of shape (n_vertices,): the number of the component of each vertex
-    sizes: np.ndarray  # int64 array of shape (n_components,): their vertices
-    members: np.ndarray  # of shape (n_vertices,): the vertices, by component
-    begins: np.ndarray  # int64 array of shape (n_components + 1,): of each in ``members``
+    sizes: np.ndarray  # int64 array of shape (n_components,): the number of vertices of each
+    members: np.ndarray  # of shape (n_vertices,): the vertices, sorted by component
+    # int64 array of shape (n_components + 1,): component c is members[begins[c]:begins[c + 1]]
+    begins: np.ndarray
 
 
 class Hub(NamedTuple):
-    """A component, ideally the largest one."""
+    """One strongly connected component, ideally the largest one, that bounds what others reach."""
 
     label: int  # its number
     # in_reach, reaches: bool arrays of shape (n_vertices,): which vertices it reaches, and which
@@ -86,12 +93,29 @@ class Hub(NamedTuple):
 def prove_below(
     graph, vertices, reach, threshold: float, last: int, certified: bool
 ) -> tuple[np.ndarray, int]:
-    """Return OPEN, BELOW or WRONG per vertex, and the number of edges of a graph on the CPU that
-    were visited.
+    """Try to prove, for each of some vertices, that its closeness in hops is below a threshold.
 
-    ``reach`` are bounds of the number of vertices that each vertex reaches, itself included: two
-    int64 arrays of shape (n_vertices,). Prove that the closeness is below ``threshold``, or equal
-    to it for vertices of a larger number than ``last``; check each proof if ``certified``.
+    Parameters
+    ----------
+    graph : Graph
+        In host memory.
+    vertices : integer array of shape (k,)
+        Vertex numbers.
+    reach : two int64 arrays of shape (n_vertices,)
+        A lower and an upper bound of the number of vertices that each vertex reaches, itself
+        included.
+    threshold : float
+    last : int
+        For vertices of a larger number it is enough that the closeness is at most the threshold.
+    certified : bool
+        Whether each proof is checked.
+
+    Returns
+    -------
+    verdicts : int8 array of shape (k,)
+        ``OPEN``, ``BELOW`` or ``WRONG`` per vertex.
+    n_edges : int
+        The number of edges that were visited.
     """
     n = graph.n_vertices
     verdicts = np.full(vertices.size, OPEN, np.int8)
@@ -121,8 +145,11 @@ def prove_below(
 
 
 def _require_clear(distance, verdicts) -> None:
-    """Call all proofs wrong if a search gave a vertex a distance without a place in its queue,
-    where it was not counted.
+    """Set all ``verdicts`` to ``WRONG`` if a search gave a vertex a distance without a place in its
+    queue, where it was not counted.
+
+    ``distance``, of shape (n_threads, n_vertices), is that of ``Explored``. Each search clears the
+    distances of its queue, so that only such a vertex leaves a distance behind.
     """
     if (distance != -1).any():
         verdicts[:] = WRONG
@@ -130,7 +157,10 @@ def _require_clear(distance, verdicts) -> None:
 
 @njit(cache=True, nogil=True)
 def count_levels(distance):
-    """Return the number of vertices at each hop count; vertices at -1 do not count."""
+    """Return the number of vertices at each number of hops from 0 to the largest, int64.
+
+    ``distance`` has the hops of all vertices; vertices at -1 are not counted.
+    """
     counts = np.zeros(1024, np.int64)
     n_levels = 0
     for d in distance:
@@ -148,7 +178,10 @@ def count_levels(distance):
 
 @njit(cache=True, nogil=True)
 def sum_over_neighbors(offsets, targets, values):
-    """Return the sum of int64 values over the neighbors of each vertex."""
+    """Return, per vertex, the sum of ``values``, int64 with one per vertex, over the heads of its
+    edges.
+    """
+    # Indices are unsigned, so that Numba does not ask whether they are negative.
     sums = np.zeros(offsets.size - 1, np.int64)
     for v in range(sums.size):
         for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
@@ -158,12 +191,13 @@ def sum_over_neighbors(offsets, targets, values):
 
 @njit(cache=True, nogil=True)
 def bound_component(distance, labels, label, least, degrees, n_reached, bound):
-    """Lower the bounds of the closeness of the vertices of a component.
+    """Lower ``bound``, upper bounds of the closeness with one per vertex of the graph, for the
+    vertices of one strongly connected component.
 
-    ``distance`` are hops from a vertex of the component, ``label`` is its number among the
-    ``labels`` of all vertices, and ``least`` are lower bounds of the sum of distances of a vertex
-    at each hop count, plus its degree. A vertex of the component reaches ``n_reached``, itself
-    included.
+    ``label`` is the number of the component, and ``labels`` has that of each vertex. ``distance``
+    has the hops from one vertex of the component to all vertices. ``least`` has, for each number of
+    hops, a lower bound of the sum of distances of a vertex there, plus the degree of the vertex,
+    which is in ``degrees``. A vertex of the component reaches ``n_reached``, itself included.
     """
     others = n_reached - 1
     share = others / (labels.size - 1)
@@ -177,12 +211,12 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
 
 
 def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph
-    reaches, on the CPU.
+    """Return a lower and an upper bound of the number of vertices that each vertex of a directed
+    graph reaches, itself included: two int64 arrays of shape (n_vertices,).
 
-    ``labels`` are numbers of the strongly connected components, and ``hub`` is one of these,
-    ideally the largest one. ``in_reach`` and ``reaches``, of type bool, are which vertices it
-    reaches, and which reach it.
+    ``graph`` is in host memory. ``labels`` has the number of the strongly connected component of
+    each vertex, and ``hub`` is the number of one component, ideally the largest one. ``in_reach``
+    and ``reaches``, of type bool, say which vertices it reaches, and which reach it.
     """
     sizes = np.bincount(labels)
     least, most = np.empty((2, sizes.size), np.int64)
@@ -198,9 +232,10 @@ def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.
 
 @njit(cache=True, nogil=True)
 def _bound_components(edges, components, hub, least, most):
-    """Write bounds of the number of vertices that the vertices of each component reach, to
-    ``least`` and ``most``.
+    """Write a lower and an upper bound of the number of vertices that the vertices of each
+    component reach, to ``least`` and ``most``, int64 of shape (n_components,).
 
+    ``edges`` are ``Neighbors``, ``components`` are ``Components``, and ``hub`` is ``Hub``.
     Components are passed in an order in which none comes before those it has an edge to. A
     component reaches at least what one of its successors does, and at most what all do together.
     Those that reach the hub reach what it does, and at most what they and their successors do
@@ -253,6 +288,8 @@ def _bound_components(edges, components, hub, least, most):
     seen = np.full(n_components, -1, np.int64)  # the component that has last met each one
     for j in range(n_components - 1, -1, -1):
         c = order[j]
+        # Of the successors: the sum of ``outside``, the largest lower bound, and the sum of the
+        # upper bounds. Both sums count a vertex that several successors reach more than once.
         beyond = farthest = total = 0
         for i in range(begins[c], begins[c + 1]):
             for e in range(offsets[members[i]], offsets[members[i] + 1]):
@@ -282,8 +319,9 @@ def _bound_components(edges, components, hub, least, most):
 def _prove(next_item, links, claims, distance, queue, n_edges):
     """Try to prove the claims of vertices that no other thread has taken, until all are taken.
 
-    ``distance`` and ``queue``, as in ``Explored``, are the thread's own. The edges that it visits
-    are added to ``n_edges[0]``.
+    ``next_item`` is the counter from which threads take positions in ``claims.vertices``. ``links``
+    is ``Links``, and ``claims`` is ``Claims``. ``distance`` and ``queue``, as in ``Explored``, are
+    the thread's own. The number of edges that it visits is added to ``n_edges[0]``.
     """
     offsets = links.offsets
     vertices = claims.vertices
@@ -294,7 +332,7 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
         most = claims.most[v]
         if v <= claims.last:
             goal = claims.threshold
-        else:  # below the next float is at most the threshold
+        else:  # a float below the next one is at most the threshold
             goal = np.nextafter(claims.threshold, np.inf)
 
         n_done, n_found, is_below = _explore(links, v, least, most, goal, distance, queue)
@@ -312,11 +350,12 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
 
 @njit(cache=True, nogil=True)
 def _explore(links, source, least, most, goal, distance, queue):
-    """Search until the closeness is proven to be below the goal, or until all vertices are found.
+    """Search from a vertex by BFS until its closeness is proven to be below ``goal``, or until all
+    vertices are found.
 
-    ``least`` and ``most`` are bounds of the number of vertices that are reached; ``distance`` and
-    ``queue`` are as in ``Explored``, output. Return the vertices of the queue whose edges were
-    visited; the vertices found; whether the closeness is below the goal.
+    ``least`` and ``most`` are bounds of the number of vertices that ``source`` reaches;
+    ``distance`` and ``queue`` are as in ``Explored``, output. Return ``n_done`` and ``n_found`` of
+    ``Explored``, and whether the closeness is below the goal.
     """
     offsets = links.offsets
     targets = links.targets
@@ -329,6 +368,7 @@ def _explore(links, source, least, most, goal, distance, queue):
     queue[0] = source
     head = np.uint64(0)
     tail = one
+    # the level that is visited, in hops, and the sum of the distances of all vertices up to it
     level = total = np.int64(0)
 
     while head < tail:
@@ -379,14 +419,15 @@ def _explore(links, source, least, most, goal, distance, queue):
 
 @njit(cache=True, nogil=True)
 def _is_proven(links, source, least, most, goal, explored):
-    """Check a proof: distances that are too small prove nothing wrong, and too large ones break a
-    rule.
+    """Return whether a proof of ``_explore`` is right. Distances that are too small make the bound
+    larger, so that they prove nothing wrong, and distances that are too large break a rule.
 
-    Each edge from a visited vertex must lead to a vertex that was found, at most one hop farther.
-    So no vertex whose distance is at most that of the first vertex that was not visited is nearer
-    than stated. In an undirected graph each vertex but the source needs a neighbor that is one hop
-    nearer, since the bound leaves out one edge of each. That all vertices with a distance are in
-    the queue is checked at the end, by ``_require_clear``.
+    ``explored`` is ``Explored``, and the other arguments are those of ``_explore``. Each edge from
+    a visited vertex must lead to a vertex that was found, at most one hop farther. So no vertex
+    whose distance is at most that of the first vertex that was not visited is nearer than stated.
+    In an undirected graph each vertex but the source needs a neighbor that is one hop nearer, since
+    the bound leaves out one edge of each. That all vertices with a distance are in the queue is
+    checked at the end, by ``_require_clear``.
     """
     offsets = links.offsets
     targets = links.targets
@@ -398,11 +439,16 @@ def _is_proven(links, source, least, most, goal, explored):
     if n_found < 1 or queue[0] != source or distance[source] != 0 or n_done >= n_found:
         return False
 
+    # The level of the first vertex that was not visited. Up to it there are ``within`` vertices,
+    # whose distances have the sum ``total``, and ``beyond`` were found at one hop more. Of the
+    # vertices at this level that were not visited, ``edges_left`` edges may lead to further ones.
     level = np.int64(distance[queue[n_done]])
     within = total = beyond = edges_left = np.int64(0)
     for i in range(n_found):
         u = queue[i]
         hops = distance[u]
+        # Only the source, the first in the queue, is at 0. Visited vertices are not beyond the
+        # level, and others not before it.
         if (
             hops < (i > 0)
             or hops > level + 1
@@ -415,6 +461,7 @@ def _is_proven(links, source, least, most, goal, explored):
         beyond += hops > level
         total += hops * (hops <= level)
 
+        # ``nearest`` becomes the smallest distance of a neighbor, if that is less.
         degree = offsets[u + 1] - offsets[u]
         nearest = hops
         if i < n_done:
@@ -446,11 +493,12 @@ def _is_proven(links, source, least, most, goal, explored):
 
 @njit(cache=True, nogil=True)
 def _largest_closeness(within, total, level, most_next, least, most, n):
-    """Return an upper bound of the closeness of a vertex.
+    """Return an upper bound of the closeness of a vertex in a graph of ``n`` vertices.
 
-    ``within`` vertices are within ``level`` hops, with ``total`` as the sum of their distances, and
-    at most ``most_next`` are at one hop more. From ``least`` to ``most`` are reached; if these are
-    equal, the bound is rounded as the closeness is.
+    ``within`` vertices, itself included, are within ``level`` hops, with ``total`` as the sum of
+    their distances, and at most ``most_next`` are at one hop more. It reaches from ``least`` to
+    ``most`` vertices; if these are equal, the bound is rounded as the closeness is. The bound is
+    largest at one of these two numbers, or where all at one hop more are reached and no others.
     """
     least = max(least, within)
     bound = _closeness(most - within, within, total, level, most_next, n)
@@ -464,9 +512,10 @@ def _largest_closeness(within, total, level, most_next, least, most, n):
 
 @njit(cache=True, nogil=True)
 def _closeness(others, within, total, level, most_next, n):
-    """Return the closeness of a vertex that reaches some others beyond ``level`` hops, as near as
-    they can be.
+    """Return the closeness of a vertex that reaches ``others`` vertices beyond ``level`` hops, as
+    near as they can be; the other arguments are those of ``_largest_closeness``.
     """
+    # Each other vertex is one hop beyond the level, and those that do not fit there one hop more.
     least_sum = total + (level + 1) * others + max(others - most_next, 0)
     reached = within + others - 1
     if least_sum > 0:

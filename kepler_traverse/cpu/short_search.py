@@ -25,51 +25,55 @@ from .simd_distances import lower_by_line
 from .simd_statistics import PIECE
 from .simd_sums import clear_line, prefetch_line
 
-# Their lengths say how many sources are searched from together: see ``simd_distances``.
+# Tuples whose length n says, by its type, that a line has 2^n numbers (``simd_distances``): 16
+# sources that are searched from together, or one alone.
 LINE: tuple[int, ...] = (0,) * 4
 ALONE: tuple[int, ...] = ()
+# What rows keep, as ``Wanted.keeps``: no rows; all vertices that are reached; the number of
+# vertices at each number of hops in place of these; or the goals among them.
 NOTHING, ROWS, COUNTS, GOALS = range(4)
 
 
 class Goals(NamedTuple):
-    """Vertices in groups, at the nearest of which searches end; those as far as the last one are
-    settled, too.
+    """Groups of vertices: a search ends once it has settled as many vertices of each group as that
+    needs, the nearest ones.
 
-    A vertex is a goal if it is in a group. All arrays are empty where searches have no goals.
+    Vertices as far as the last of these are settled, too. A vertex is a goal if it is in a group.
+    All arrays are empty where searches have no goals.
     """
 
-    # int32 of shape (n_vertices + 1,): where the groups of each vertex begin in ``groups``
+    # int32 of shape (n_vertices + 1,): vertex v is in groups[first_group[v]:first_group[v + 1]]
     first_group: np.ndarray
-    groups: np.ndarray  # int32: numbers of groups, those of one vertex after those of another
-    # int32 of shape (n_groups,): how many vertices of each group end a search once they are settled
-    needs: np.ndarray
+    groups: np.ndarray  # int32: numbers of groups from 0, vertex by vertex
+    needs: np.ndarray  # int32 of shape (n_groups,): how many vertices of each group must be settled
 
 
 class Wanted(NamedTuple):
     """What is wanted of searches from several sources."""
 
-    # int64 array of shape (k,). Those of a line, which follow each other, take as long as what they
-    # reach together.
+    # int64 array of shape (k,): vertex numbers. Adjacent ones are searched from together, as a
+    # line; they should be near each other, since such a search visits all that any of them reaches.
     sources: np.ndarray
-    limits: np.ndarray  # of shape (k,), of the type of distances
-    lists: np.ndarray  # int64: vertex numbers of targets
+    # of shape (k,), of the type of distances: the largest distance of each search, inclusive; below
+    # 0 for no search
+    limits: np.ndarray
+    lists: np.ndarray  # int64: vertex numbers of the targets of all sources
     # int64 array of shape (k, 2): where in ``lists`` the targets of each source begin and end. A
-    # search without targets has none to stop at.
+    # search ends when its targets are settled; one without targets goes up to its limit.
     list_of: np.ndarray
-    # {NOTHING, ROWS, COUNTS, GOALS}: whether to return rows in ascending order of the vertices: of
-    # all, or of those in ``goals``. For hops they may hold the number of vertices at 0, 1, 2, ...
-    # hops in place of distances.
+    # one of NOTHING, ROWS, COUNTS and GOALS: what rows are returned. Their vertices ascend. COUNTS
+    # is for hops alone
     keeps: int
-    # Of the type of distances: receives the distances at the targets, of each source from
-    # ``answers[i]`` on. If it is not empty, sources without targets are not searched from.
+    # of the type of distances, output: the distances at the targets, those of source i from
+    # ``answers[i]`` on. If it is not empty, sources without targets are not searched from
     at_targets: np.ndarray
     answers: np.ndarray  # int64 array of shape (k,)
-    most: int  # edges after which the searches give up, all together
-    goals: Goals  # empty arrays for searches that end otherwise; others have no targets
+    most: int  # the number of edges after which the searches give up, all together
+    goals: Goals  # what ends a search that has no targets; empty arrays without goals
 
 
 class BucketedEdges(NamedTuple):
-    """Edges with weights of 0 or more, and by how much distances share a bucket."""
+    """Edges with weights of 0 or more, and how wide the buckets are in which vertices wait."""
 
     # offsets, targets, weights: of the CSR, with weights of the type of distances
     offsets: np.ndarray
@@ -82,9 +86,11 @@ class BucketedEdges(NamedTuple):
 class Rows(NamedTuple):
     """The vertices that several sources reach, one row after the other."""
 
-    offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
+    # int64 array of shape (k + 1,): the row of source i is elements offsets[i] to offsets[i + 1] -
+    # 1
+    offsets: np.ndarray
     vertices: np.ndarray  # vertex numbers, ascending in each row
-    distance: np.ndarray  # of the same length: the distance of each
+    distance: np.ndarray  # of the same length: the distance of each vertex from the row's source
 
 
 class CheckedRows(NamedTuple):
@@ -101,66 +107,82 @@ class CheckedRows(NamedTuple):
 class _Table(NamedTuple):
     """The slots of vertices, as many as searches of one line of sources are likely to need.
 
-    Slot 0 is no vertex's: it has the limit of each lane.
+    Each vertex that is reached has a slot, with one tentative distance per lane, which is a source
+    of the line. Slot 0 is no vertex's: it has the limit of each lane. Slots whose edges are to be
+    relaxed wait in buckets by their distance. ``_RING`` buckets are held at a time, as a ring:
+    bucket b is in place b modulo ``_RING``. ``_Counts`` says how many slots, entries and goals are
+    in use.
     """
 
-    lines: np.ndarray  # of shape (capacity, lanes): the tentative distances of each slot
+    # of shape (capacity, lanes), of the type of distances: the tentative distances of each slot
+    lines: np.ndarray
     met: np.ndarray  # of shape (capacity,): the vertex of each slot
-    due: np.ndarray  # int64: the bucket in which each slot waits, _NEVER for slots that do not
-    heads: np.ndarray  # int32 (_RING,): the first entry of each bucket of the ring, -1 without
-    entries: np.ndarray  # int32 (4 capacity, 2): entries of buckets, the next one and the slot
-    # int32 (capacity,): the slots of goals, in the order in which they were reached; how many there
-    # are is counted apart, in ``_Counts``
-    seen: np.ndarray
+    # int64 (capacity,): the number of the bucket in which each slot waits; _NEVER if in none
+    due: np.ndarray
+    # int32 (_RING,): the first entry in each place of the ring, -1 if the bucket is empty
+    heads: np.ndarray
+    # int32 (4 capacity, 2): entries of buckets, linked lists: the next entry of the bucket, or -1,
+    # and the slot that waits. An entry counts only if the slot is still due in that bucket
+    entries: np.ndarray
+    seen: np.ndarray  # int32 (capacity,): the slots of goals, in the order they were reached
 
 
 class _Line(NamedTuple):
     """The sources that are searched from together."""
 
-    sources: np.ndarray  # one per lane, but fewer in the last line
-    limits: np.ndarray  # one per lane; below 0 for lanes without a search
+    sources: np.ndarray  # vertex numbers, one per lane, but fewer in the last line
+    # one per lane, of the type of distances: the largest distance, inclusive; below 0 for lanes
+    # without a search
+    limits: np.ndarray
     # lists, list_of: as in ``Wanted``, of these sources
     lists: np.ndarray
     list_of: np.ndarray
-    # One per lane: the first target that may not be settled. With goals there are no targets, and 1
-    # says that the lane has ended.
+    # int64, one per lane, changed: the position in ``lists`` of the first target that may not be
+    # settled. With goals there are no targets, and 1 says that the lane has ended
     next_target: np.ndarray
 
 
 class _Ends(NamedTuple):
-    """What ends a search for hops once it is found."""
+    """What ends a search for hops once it is found: all its targets, or enough goals."""
 
     # uint8 (n_vertices,): 1 for targets, and 2 once they are found; 0 for other vertices
     is_target: np.ndarray
-    goals: Goals
-    # int32 (n_groups,): how many goals each group still needs; below 0 where more were found
+    goals: Goals  # empty arrays without goals
+    # int32 (n_groups,), changed: how many goals each group still needs; below 0 where more were
+    # found than needed
     needs_left: np.ndarray
 
 
 class _HopSearch(NamedTuple):
     """A search for hops from one source."""
 
-    source: int
-    limit: int
-    most: int  # edges after which the search gives up
+    source: int  # a vertex number
+    limit: int  # the largest number of hops, inclusive
+    most: int  # the number of edges after which the search gives up
     # whether the numbers of vertices per level are all that is wanted, so that those of the level
     # at the limit need not be found again
     only_counts: bool
 
 
 class _Stamps(NamedTuple):
-    """What the vertices that are found are stamped with: ``base`` plus their hops."""
+    """What the vertices that are found are stamped with: ``base`` plus their hops.
+
+    Each search has a larger base than all stamps before, so that nothing need be cleared.
+    """
 
     # int32 of shape (n_vertices + 1,): the stamp of each vertex, and last the largest of all
     of_vertices: np.ndarray
-    base: int  # the stamp of the source; smaller ones are of earlier searches
-    level: int  # the stamp of the vertices of the next level
+    base: int  # the stamp of the source; smaller stamps are of earlier searches
+    level: int  # the stamp of the vertices of the level that is to be found
 
 
 class _RowScratch(NamedTuple):
-    """What is known of a row while it is checked; place 0 stands for what is not in the row."""
+    """What is known of a row while it is checked.
 
-    row: np.ndarray  # the distance at each place, and -1 at place 0
+    Places number the vertices of the row from 1 on; place 0 stands for all that are not in it.
+    """
+
+    row: np.ndarray  # the distance at each place, and -1 at place 0, which no distance is
     # uint8: the bits of each place: _WAITS if an edge explains its distance, and _EXPLAINED if a
     # nearer vertex or a chain from the source does
     state: np.ndarray
@@ -168,12 +190,12 @@ class _RowScratch(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """How far the search of a line has come."""
+    """How far the search of a line has come: what is in use of ``_Table``."""
 
-    size: int  # 1 more than the vertices reached: the number of the next slot
-    n_entries: int  # of the ring, those that were taken included
-    n_waiting: int  # entries that wait, those of slots that have been lowered again included
-    n_seen: int  # goals reached
+    size: int  # the number of the next slot: 1 more than the number of vertices reached
+    n_entries: int  # entries that were made, those that were taken included
+    n_waiting: int  # entries that wait, also those of slots that are due in an earlier bucket now
+    n_seen: int  # goals reached, whose slots are in ``_Table.seen``
 
 
 _NONE = np.zeros(0, np.int32)
@@ -181,15 +203,20 @@ NO_GOALS = Goals(_NONE, _NONE, _NONE)
 CHUNK = 64  # rows that a thread takes at a time
 _MAX_INSERTION = 24  # vertices of a row up to which sorting by insertion is faster
 _MAX_SHORT_DIGITS = 512  # vertices of a row up to which sorting by short digits is faster
-_SHORT_DIGIT = 6  # bits
+# bits of a digit of a radix sort, for short and for long rows
+_SHORT_DIGIT = 6
 _LONG_DIGIT = 10
-# vertices among which sources near each other are looked for: of a line, and on average per source
+# The largest number of vertices among which the sources of a line are looked for, and the number of
+# vertices that may be looked at per source found.
 _LOOK = 256
 LOOKS = 8
-_RING = 1 << 10  # buckets
-_PREFETCH_DISTANCE = 2  # vertices in a queue, whose edges are prefetched before they are looked at
-_NEVER = np.int64(1) << 62
-C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
+_RING = 1 << 10  # buckets that are held at a time, a power of two
+# The edges of a vertex are prefetched when the vertex so many places before it in a queue is
+# visited.
+_PREFETCH_DISTANCE = 2
+_NEVER = np.int64(1) << 62  # a bucket after all others
+C1, C2, C3, C4, C5 = range(5)  # the rules of ``check``, as rows of its findings
+# bits of ``_RowScratch.state``
 _WAITS = 1
 _EXPLAINED = 2
 
@@ -227,6 +254,7 @@ def near_each_other(offsets, targets, sources, place, mark):
     for i in range(n - 1, -1, -1):
         place[sources[i]] = i + 1
 
+    # ``looks_left`` is how many more vertices may be looked at before a new start is chosen.
     n_placed = first_unplaced = looks_left = 0
     start = np.int64(-1)
     while n_placed < n:
@@ -285,9 +313,9 @@ def search_sums(edges, wanted, capacity, place, doublings):
     edges : BucketedEdges
     wanted : Wanted
     capacity : int
-        Vertices that searches of a line are likely to reach.
+        The number of vertices that searches of a line are likely to reach.
     place : int32 array of shape (n_vertices,)
-        0 in each place, before and after.
+        The slot of each vertex; 0 without one, as in each place before and after.
     doublings : tuple
         As in ``simd_distances``.
 
@@ -303,7 +331,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
     edges : int
         Edges that were looked at; more than ``most`` if the searches gave up.
     capacity : int
-        Vertices that there was room for.
+        The number of vertices that there was room for at the end, for the next call.
     """
     limits = wanted.limits
     vertex = edges.targets.dtype
@@ -313,6 +341,8 @@ def search_sums(edges, wanted, capacity, place, doublings):
     stops = limits.copy()
     vertices = np.empty(4 * side, vertex)
     distances = np.empty(4 * side, limits.dtype)
+    # Of each lane: its limit, its ``next_target`` of ``_Line``, where its next vertex is written,
+    # and the number of vertices in its row.
     lane_limits = np.zeros(side, limits.dtype)
     next_target = np.zeros(side, np.int64)
     cursors = np.zeros(side, np.int64)
@@ -363,8 +393,8 @@ def search_sums(edges, wanted, capacity, place, doublings):
 
 @njit(cache=True, nogil=True)
 def _set_limits(wanted, begin, end, lane_limits):
-    """Set the limit of each lane of the line of sources ``begin`` to ``end``: below 0 where no
-    search is wanted.
+    """Write to ``lane_limits`` the limit of each lane of the line of sources ``begin`` to
+    ``end - 1``: below 0 where no search is wanted, as in lanes without a source.
     """
     needs_targets = wanted.at_targets.size > 0
     for lane in range(lane_limits.size):
@@ -378,8 +408,11 @@ def _set_limits(wanted, begin, end, lane_limits):
 
 @njit(cache=True, nogil=True)
 def _write_stops(wanted, begin, end, table, place, lane_limits, stops):
-    """Write where the search of each source from ``begin`` to ``end`` has ended, into ``stops``,
-    and its distances at its targets, into ``wanted.at_targets``.
+    """Write where the search of each source from ``begin`` to ``end - 1`` has ended into ``stops``,
+    and its distances at its targets into ``wanted.at_targets``.
+
+    Line 0 of ``table`` has the limits of the lanes, which are nearer where targets ended a search.
+    ``lane_limits`` are those before, and ``place`` has the slot of each vertex.
     """
     unreached = wanted.limits.dtype.type(np.inf)
     for i in range(begin, end):
@@ -401,7 +434,8 @@ def _write_stops(wanted, begin, end, table, place, lane_limits, stops):
 def _sort_reached(keeps, table, size, n_seen):
     """Return the vertices that rows may hold, in ascending order: all of a table, or its goals.
 
-    All of them are sorted in place, so that ``table.met`` no longer has the vertex of each slot.
+    ``keeps`` is that of ``Wanted``, and ``size`` and ``n_seen`` are those of ``_Counts``. All
+    vertices are sorted in place, so that ``table.met`` no longer has the vertex of each slot.
     """
     row = table.met[1:size]
     if keeps == GOALS:
@@ -434,10 +468,12 @@ def _count_per_lane(keeps, table, n_vertices, counts):
 
 @njit(cache=True, nogil=True)
 def _write_rows(table, row, place, cursors, vertices, distances):
-    """Write the vertices that each source reaches, from its cursor on, with their distances.
+    """Write the vertices that each source of a line reaches within its limit, from its cursor on,
+    with their distances.
 
-    ``row`` has the vertices that may count, ascending. ``cursors`` has one place in ``vertices``
-    and ``distances`` per lane, and moves on.
+    ``row`` has the vertices that may count, ascending, and ``place`` the slot of each vertex.
+    ``cursors`` has one place in ``vertices`` and ``distances`` per lane, and moves on. Behind each
+    row one place must be free, since it may be overwritten.
     """
     lines = table.lines
     unreached = lines.dtype.type(np.inf)
@@ -454,7 +490,9 @@ def _write_rows(table, row, place, cursors, vertices, distances):
 
 @njit(cache=True, nogil=True)
 def _make_table(capacity, side, distance, vertex):
-    """Make a table of slots for lines of ``side`` lanes, of the types of distances and vertices."""
+    """Return an empty table of ``capacity`` slots for lines of ``side`` lanes; ``distance`` and
+    ``vertex`` are the types of distances and vertex numbers.
+    """
     lines = np.empty((capacity, side), distance)
     met = np.empty(capacity, vertex)
     due = np.empty(capacity, np.int64)
@@ -465,11 +503,13 @@ def _make_table(capacity, side, distance, vertex):
 
 @njit(cache=True, nogil=True)
 def _search_line(edges, line, max_edges, goals, table, place, doublings):
-    """Search from the sources of one line; a limit below 0 stands for none.
+    """Search from the sources of one line; a lane whose limit is below 0 has no search.
 
-    Vertices whose slots were lowered wait in a ring of buckets by the least of their new distances.
-    The search ends when none waits, when the targets or the goals of all sources are settled, when
-    it has looked at more edges than ``max_edges``, or when the table is full.
+    ``edges`` are ``BucketedEdges``, ``line`` is ``_Line``, ``goals`` are ``Goals``, ``table`` is
+    ``_Table``, and ``place`` has the slot of each vertex, 0 in each place before. Vertices whose
+    slots were lowered wait in a ring of buckets by the least of their new distances. The search
+    ends when none waits, when the targets or the goals of all sources are settled, when it has
+    looked at more edges than ``max_edges``, or when the table is full.
 
     Returns
     -------
@@ -479,8 +519,8 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
     n_edges : int
         Edges that were looked at.
     n_seen : int
-        Goals reached, whose slots are in ``table.seen``. Slot 0 has the limits, which are nearer
-        where the targets or goals of a source are settled.
+        Goals reached, whose slots are in ``table.seen``. Slot 0 of ``table.lines`` has the limits,
+        which are nearer where the targets or goals of a source are settled.
     """
     size, n_seen, is_endless = _begin(line, goals, table, place, doublings)
     n_sources = size - 1
@@ -523,10 +563,11 @@ def _search_line(edges, line, max_edges, goals, table, place, doublings):
 
 @njit(cache=True, nogil=True)
 def _begin(line, goals, table, place, doublings):
-    """Give each vertex that is a source a slot at distance 0, which waits in the first bucket.
+    """Give each vertex that is a source of the line a slot at distance 0, which waits in the first
+    bucket.
 
-    Slot 0 gets the limits. Return 1 more than the slots of sources, how many of these are goals,
-    and whether a source without targets is among them, so that settled targets alone do not end the
+    Slot 0 gets the limits. Return the number of the next slot, how many sources are goals, and
+    whether a source without targets is among them, so that settled targets alone do not end the
     search.
     """
     heads = table.heads
@@ -572,7 +613,9 @@ def _largest(needs):
 
 @njit(cache=True, nogil=True)
 def _is_final(d, unreached, buckets_per_unit, bound):
-    """Return whether no vertex that waits can lower a distance: it is in a bucket before ``bound``."""
+    """Return whether the distance ``d`` is that of a reached vertex and final: no vertex that waits
+    can lower it, since its bucket is before ``bound``, the first bucket in which one waits.
+    """
     return d != unreached and (bound == _NEVER or d * buckets_per_unit < bound)
 
 
@@ -580,8 +623,8 @@ def _is_final(d, unreached, buckets_per_unit, bound):
 def _settle_targets(line, table, place, buckets_per_unit, bound):
     """Skip targets that are settled; a source without others ends at the farthest of its targets.
 
-    ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Return
-    whether all targets of all sources are settled.
+    ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Distances in
+    buckets before ``bound`` are settled. Return whether all targets of all sources are settled.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
@@ -610,10 +653,12 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
 
 @njit(cache=True, nogil=True)
 def _settle_goals(line, goals, table, n_seen, needs_left, buckets_per_unit, bound):
-    """End sources of whose goals as many as each group needs are settled, at the farthest of these.
+    """End the search of each source for which as many goals as each group needs are settled. Its
+    limit becomes the distance of the farthest settled goal.
 
-    ``needs_left`` is scratch memory for what the groups still need. Return whether all sources have
-    ended.
+    ``n_seen`` goals were reached, whose slots are in ``table.seen``. Distances in buckets before
+    ``bound`` are settled. ``needs_left`` is scratch memory for what the groups still need. Return
+    whether all sources have ended.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
@@ -646,11 +691,12 @@ def _settle_goals(line, goals, table, n_seen, needs_left, buckets_per_unit, boun
 
 @njit(cache=True, nogil=True)
 def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
-    """Relax the edges of all vertices that wait in a bucket.
+    """Relax the edges of all vertices that wait in a bucket, also of those that come to it
+    meanwhile.
 
-    Return whether the table had room, the counts after it, and the edges that were looked at.
-    Fields are taken out of the tuples first: the loop is the hot one, and works on scalars and
-    arrays.
+    ``bucket`` is its number, and ``counts`` is ``_Counts``. Return whether the table had room, the
+    counts after it, and the number of edges that were looked at. Fields are taken out of the tuples
+    first: the loop is the hot one, and works on scalars and arrays.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -681,13 +727,14 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
         begin = offsets[met[slot]]
         end = offsets[met[slot] + 1]
         n_edges += end - begin
+        # Each edge may need a slot and an entry.
         if size + end - begin > met.size or n_entries + end - begin > len(entries):
             return False, _Counts(size, n_entries, n_waiting, n_seen), n_edges
 
         # Lower the distances of its neighbors. A new slot remains if a lane has a distance there.
         for e in range(begin, end):
             v = targets[e]
-            other = np.int64(place[v])
+            other = np.int64(place[v])  # the slot of the neighbor
             is_new = other == 0
             if is_new:
                 other = size
@@ -721,8 +768,9 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
 
 @njit(cache=True, nogil=True)
 def put_rows(found, distances, sizes, starts, vertices, distance):
-    """Copy rows of ``search_sums``, ``found`` and ``distances``, to where each one is to start.
+    """Copy rows of ``search_sums`` or ``search_hops`` to where each one is to start.
 
+    ``found``, ``distances`` and ``sizes`` are the vertices, distances and sizes that these return.
     ``starts``, int64 of shape (k,), are positions in ``vertices`` and ``distance``, the output.
     """
     begin = 0
@@ -775,7 +823,9 @@ def search_hops(edges, wanted, is_target, stamp):
             row_begin += 1
             continue
 
-        # Search, with arrays of twice the size until they have room for all that is found.
+        # Search, with arrays of twice the size until they have room for all that is found. The
+        # queue and the counts of levels are written where the row begins. ``missing`` is how many
+        # targets, and groups of goals, are to be found.
         while True:
             missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, ends.needs_left)
             base = _next_base(stamp)
@@ -817,7 +867,9 @@ def search_hops(edges, wanted, is_target, stamp):
 
 @njit(cache=True, nogil=True)
 def _mark_targets(targets, is_target):
-    """Mark the targets of a source, and return how many there are, each counted once."""
+    """Set ``is_target`` to 1 at the targets of a source, and return how many different ones there
+    are.
+    """
     n_marked = np.int64(0)
     for target in targets:
         n_marked += is_target[target] == 0
@@ -827,7 +879,9 @@ def _mark_targets(targets, is_target):
 
 @njit(cache=True, nogil=True)
 def _copy_needs(goals, needs_left):
-    """Begin to count what each group needs, and return how many groups there are."""
+    """Copy ``goals.needs`` to ``needs_left``, which a search counts down, and return how many
+    groups there are.
+    """
     for g in range(goals.needs.size):
         needs_left[g] = goals.needs[g]
     return np.int64(goals.needs.size)
@@ -835,7 +889,11 @@ def _copy_needs(goals, needs_left):
 
 @njit(cache=True, nogil=True)
 def _next_base(stamp):
-    """Return a stamp that is larger than all that were set; they begin anew before they overflow."""
+    """Return a stamp that is larger than all that were set. If int32 could overflow during a
+    search, all stamps become 0 first.
+
+    ``stamp`` is ``_Stamps.of_vertices``, whose last element is the largest stamp.
+    """
     n = stamp.size - 1
     if stamp[n] > np.iinfo(np.int32).max - n - 2:
         for v in range(n + 1):
@@ -845,7 +903,7 @@ def _next_base(stamp):
 
 @njit(cache=True, nogil=True)
 def _keep_goals(goals, vertices):
-    """Move the goals among some vertices to the front, and return how many there are."""
+    """Move the goals in the array ``vertices`` to its front, and return how many there are."""
     n_goals = 0
     for i in range(vertices.size):
         # Each is written to the next place, and stays there if it is a goal.
@@ -877,8 +935,9 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
     n_edges : int
         Edges that were looked at.
     limit : int
-        The limit, which is nearer once all targets are settled.
+        The limit of the search, or the level at which the last target or goal was found.
     n_levels : int
+        Levels that hold a vertex, that of the source included.
     """
     source = search.source
     limit = search.limit
@@ -905,6 +964,7 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
         level += 1
         if level >= counts.size - 1:
             return -1, 0, limit, level
+        # Of the last level the number is enough. An empty level does not count.
         if search.only_counts and missing == 0 and level == limit:
             n_new, n_looked = _count_level(edges, queue[head:level_end], base, stamp)
             n_edges += n_looked
@@ -929,9 +989,11 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
 
 @njit(cache=True, nogil=True)
 def _count_off(v, missing, ends):
-    """Count a vertex that is found off what is missing, and return what is still missing.
+    """Count the vertex ``v``, which was found, off what is missing, and return what is still
+    missing.
 
     ``missing`` is the number of targets, and of groups of goals, that the search still needs.
+    ``ends`` is ``_Ends``.
     """
     is_target = ends.is_target
     goals = ends.goals
@@ -948,10 +1010,11 @@ def _count_off(v, missing, ends):
 
 @njit(cache=True, nogil=True)
 def _count_level(edges, frontier, base, stamp):
-    """Count the vertices of the next level, and the edges looked at, without a queue of them.
+    """Return the number of vertices of the next level, and of edges looked at, without a queue of
+    them.
 
-    A stamp below ``base`` is of an earlier search. All new vertices get ``base`` itself, since
-    their hops are not wanted.
+    ``frontier`` has the vertices of the level before. A stamp below ``base`` is of an earlier
+    search. All new vertices get ``base`` itself, since their hops are not wanted.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -969,12 +1032,13 @@ def _count_level(edges, frontier, base, stamp):
 
 @njit(cache=True, nogil=True)
 def _find_level(edges, queue, frontier, stamps, missing, ends):
-    """Find the next level, behind the frontier in the queue.
+    """Find the vertices of the next level, and write them behind the frontier in the queue.
 
-    ``frontier`` says where the frontier begins and ends in the queue. New vertices get the stamp
-    ``stamps.level``.
+    ``frontier`` says where the frontier, the level before, begins and ends in the queue. New
+    vertices get the stamp ``stamps.level``. ``missing`` and ``ends`` are those of ``_count_off``.
 
-    Return where it ends, or -1 if the queue has no room; the edges looked at; and what is missing.
+    Return where the new level ends, or -1 if the queue has no room; the number of edges looked at;
+    and what is still missing.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -1020,10 +1084,11 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
 
 @njit(cache=True, nogil=True)
 def has_overflow(offsets, targets, weights, vertices, first, last, distance):
-    """Return whether an edge leads to a vertex that is reached at no finite distance.
+    """Return whether a distance has overflowed: an edge leads from a vertex that is reached to one
+    that is at no finite distance, and the sum over that edge is infinite.
 
-    Only edges that leave ``vertices[first:last]`` are looked at; ``distance`` has an entry per
-    vertex of the graph.
+    Only edges that leave ``vertices[first:last]`` are looked at. ``distance`` has an element per
+    vertex of the graph, infinite where unreached.
     """
     for i in range(first, last):
         for e in range(offsets[vertices[i]], offsets[vertices[i] + 1]):
@@ -1034,7 +1099,7 @@ def has_overflow(offsets, targets, weights, vertices, first, last, distance):
 
 @njit(cache=True, nogil=True)
 def _sort(row):
-    """Sort vertex numbers in place."""
+    """Sort vertex numbers in place, by the method that is faster for so many."""
     if row.size <= _MAX_INSERTION:
         _sort_by_insertion(row)
     else:
@@ -1043,7 +1108,7 @@ def _sort(row):
 
 @njit(cache=True, nogil=True)
 def _sort_by_insertion(row):
-    """Sort in place, which is fast for few vertices."""
+    """Sort vertex numbers in place by insertion, which is fast for few."""
     for i in range(1, row.size):
         v = row[i]
         j = i
@@ -1055,7 +1120,7 @@ def _sort_by_insertion(row):
 
 @njit(cache=True, nogil=True)
 def _sort_by_digits(row):
-    """Sort in place by one digit after the other, the lowest one first (radix sort).
+    """Sort vertex numbers in place by one digit after the other, the lowest first (radix sort).
 
     Each pass moves the numbers from one of two arrays to the other, and keeps the order of those
     with equal digits. Digits are those of the difference to the lowest number, which may need
@@ -1064,7 +1129,7 @@ def _sort_by_digits(row):
     unsorted = row
     sorted_by_digit = np.empty_like(row)
     shift = 0
-    is_in_row = True
+    is_in_row = True  # whether ``row`` itself has the numbers in their order so far
     low = row[0]
     high = row[0]
     for v in row:
@@ -1108,17 +1173,18 @@ def _lengthen(array, size):
 
 @njit(cache=True, nogil=True)
 def _fold(places, values, size, n, scratch_places, scratch_values):
-    """Return the sum of ``size`` values, in the order in which ``distance_stats`` adds all ``n``
-    places.
+    """Return the sum of ``size`` values, with the same bits as ``distance_stats`` adds a row of
+    ``n`` numbers, of which all others are 0.0.
 
-    There a row of ``n`` numbers is added by halves, block by block, and then the sums of the
-    blocks. Places that are not listed hold 0.0, so that the sum has the same bits without them.
-
-    ``places``, int64 and ascending, and ``values`` are overwritten; so are the scratch arrays, of
-    ``PIECE`` numbers each.
+    ``values`` has the values, and ``places``, int64 and ascending, their places in the row. There
+    each block of ``PIECE`` numbers is added by halves, and then the sums of the blocks in the same
+    way. Zeros change no sum, so that they can be left out. Both arrays are overwritten; so are the
+    scratch arrays, of ``PIECE`` numbers each.
     """
     if size == 0:
         return 0.0
+    # Each pass replaces the values of each block that has any by their sum, at the place of the
+    # block among all blocks.
     while True:
         begin = blocks = np.int64(0)
         while begin < size:
@@ -1138,9 +1204,10 @@ def _fold(places, values, size, n, scratch_places, scratch_values):
 
 @njit(cache=True, nogil=True)
 def _fold_block(places, values, begin, end, scratch_places, scratch_values):
-    """Return the sum of the values of one block: in each step those of its upper half are added to
-    those of its lower half.
+    """Return the sum of the values ``begin`` to ``end - 1``, which are those of one block: in each
+    step the values in its upper half are added to those in its lower half.
 
+    The arguments are those of ``_fold``. Places count modulo the size of what is left of the block.
     A value without a partner is added to 0.0, which matters for -0.0 alone: one such step at the
     end does for all.
     """
@@ -1176,7 +1243,8 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 
 @njit(cache=True, nogil=True)
 def stats(next_item, n_items, rows, edges_before, n, limit, results):
-    """Write the columns of ``DistanceStats`` of rows.
+    """Write statistics of the distances of each row, the columns of
+    ``search.distance_stats.DistanceStats``; a kernel for ``threads.run``.
 
     Parameters
     ----------
@@ -1248,11 +1316,12 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
-    """Write the sums of ``cpu.opportunities.sums`` of rows.
+    """Write the sums of attributes of the vertices within each cutoff, per row, as
+    ``cpu.opportunities.sums`` computes them of all distances; a kernel for ``threads.run``.
 
-    ``wanted`` is as there, and ``n`` the number of vertices of the graph. Of shape (k,
-    n_attributes, n_cutoffs), ``exact`` receives the sums of integers, and ``rounded`` those of
-    floats.
+    ``rows`` are ``Rows``, ``wanted`` is ``opportunities.Within``, and ``n`` is the number of
+    vertices of the graph. ``exact``, int64 of shape (k, n_integers, n_cutoffs), receives the sums
+    of integers, and ``rounded``, float64 of shape (k, n_floats, n_cutoffs), those of floats.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1302,10 +1371,14 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
 
 @njit(cache=True, nogil=True)
 def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
-    """Write the sum of each attribute within each cutoff, of shape (n_attributes, n_cutoffs).
+    """Write the sum of each integer attribute within each cutoff to ``exact``, of shape
+    (n_integers, n_cutoffs).
 
-    Each vertex adds to ``within`` at the smallest cutoff that holds it, or at a last one that is
-    for vertices out of the interval. The sums of the cutoffs follow from these.
+    ``reached`` and ``row`` are the vertices and distances of a row, and ``lowest``, ``bounds`` and
+    ``integers`` are those of ``opportunities.Within``. ``within``, of shape (n_cutoffs + 1,
+    n_integers), is scratch. Each vertex adds to it at the smallest cutoff that holds the vertex, or
+    at a last one that is for vertices beyond all cutoffs. The sums of the cutoffs follow from
+    these.
     """
     n_attributes = len(integers)
     for c in range(bounds.size + 1):
@@ -1329,10 +1402,13 @@ def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
 
 @njit(cache=True, nogil=True)
 def _take_within(reached, row, interval, attribute, weights, places, values):
-    """Copy what is to be added up for one cutoff, and return how many values there are.
+    """Copy what is to be added up for one cutoff to ``places`` and ``values``, as ``_fold`` takes
+    them, and return how many values there are.
 
-    ``reached`` and ``row`` are the vertices and distances of a row, ``interval`` the least and the
-    largest distance that count, and ``weights`` those of the decay, of shape (0,) without one.
+    ``reached`` and ``row`` are the vertices and distances of a row, ``interval`` the smallest and
+    the largest distance that count, ``attribute`` the value of each vertex of the graph, and
+    ``weights`` the factors by which values decay, per element of the row; of shape (0,) without a
+    decay.
     """
     lowest, bound = interval
     size = np.int64(0)
@@ -1349,11 +1425,11 @@ def _take_within(reached, row, interval, attribute, weights, places, values):
 
 @njit(cache=True, nogil=True)
 def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
-    """Count the vertices up to ``limit`` in bins of distance, as ``distance_stats.count_bins``
-    does.
+    """Count the vertices up to ``limit`` in bins of distance; a kernel for ``threads.run``.
 
-    Row ``i`` has ``bins_per_unit[i]`` bins per unit of distance, the first of which is number
-    ``before[i]``. ``counts``, of shape (k, n_bins), is added to.
+    ``rows`` are ``Rows``. Row ``i`` has ``bins_per_unit[i]`` bins per unit of distance: distance d
+    is in bin floor(d * bins_per_unit[i]). The first column of ``counts``, int64 of shape (k,
+    n_bins), is for bin ``before[i]``. ``counts`` is added to.
     """
     row_offsets = rows.offsets
     distance = rows.distance
@@ -1370,9 +1446,11 @@ def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
 @njit(cache=True, nogil=True)
 def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
     """Count the vertices of rows at each number of hops up to ``limit``, and the edges that leave
-    the vertices of each row.
+    the vertices of each row; a kernel for ``threads.run``.
 
-    ``counts``, of shape (k, n_levels), and ``edges``, of shape (k,), are added to.
+    ``rows`` are ``Rows`` of hops. ``edges_before``, of shape (n_vertices + 1,), has the number of
+    edges that leave the vertices before each one. ``counts``, int64 of shape (k, n_levels), and
+    ``edges``, int64 of shape (k,), are added to.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1393,14 +1471,15 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
 def point_back(edges, sources, rows, place, predecessor):
     """Set the predecessors of rows, and return how many vertices have none.
 
-    ``edges`` are ``Edges`` of the graph, ``sources`` the vertex of each row, and ``rows`` are
-    ``Rows``. ``predecessor``, of the length of the vertices of the rows, receives a vertex number
-    each, or -1; a source is its own predecessor.
+    ``edges`` are ``Edges`` of the graph, with weights of shape (0,) for hops, ``sources`` has the
+    source of each row, and ``rows`` are ``Rows``. ``predecessor``, of the length of the vertices of
+    the rows, receives a vertex number each, or -1; a source is its own predecessor. ``place``,
+    int32 of shape (n_vertices,), is scratch: 0 before and after.
 
-    Those without one lie on a cycle of edges of length 0. A predecessor is the smallest vertex with
-    an edge that explains the distance (distance plus weight are equal to it) among those that are
-    nearer. If none is nearer, it is the smallest of those that are one edge of length 0 closer to a
-    vertex with a predecessor. Weights are empty for hops; ``place`` is 0, before and after.
+    The predecessor of a vertex is the smallest vertex with an edge that explains the distance
+    (distance plus weight are equal to it) among those that are nearer. If none is nearer, it is the
+    smallest of those that are one edge of length 0 closer to a vertex with a predecessor. Vertices
+    without a predecessor lie on a cycle of edges of length 0.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1436,10 +1515,11 @@ def point_back(edges, sources, rows, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
-    """Point vertices to the smallest nearer one that explains their distance; return how many.
+    """Set the predecessor of each vertex of a row to the smallest nearer one that explains its
+    distance, if there is one; return how many were set.
 
     ``row`` has the distance at each place of the row, and -1 at place 0; place 1 is at ``begin +
-    1`` in ``vertices`` and ``predecessor``.
+    1`` in ``vertices`` and ``predecessor``. ``place`` has the place of each vertex of the graph.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -1467,9 +1547,11 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
-    """Point the rest along edges of length 0, layer by layer from vertices that have a predecessor.
+    """Set the predecessors that ``_point_to_nearer`` has left, along edges of length 0, layer by
+    layer from vertices that have one. Return how many were set.
 
-    ``row`` and ``begin`` are as in ``_point_to_nearer``. Return how many vertices got one.
+    The arguments are those of ``_point_to_nearer``. A layer holds the vertices with the same number
+    of such edges before them.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -1511,14 +1593,14 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, sizes):
-    """Return the paths of rows to the targets in their lists, one after the other, from the source.
+    """Return the vertices of the paths from the source of each row to the targets in its list, one
+    path after the other, each from the source on.
 
-    ``row_offsets``, ``vertices`` and ``predecessor`` are those of rows, with the vertex before each
-    one. ``lists`` are vertex numbers.
-
-    ``sizes``, of the shape of ``lists``, receives the number of vertices of each path: 0 for a
-    target that is not in the row. ``list_offsets`` says where the list of each row begins.
-    ``place`` is 0, before and after.
+    ``row_offsets`` and ``vertices`` are those of ``Rows``, and ``predecessor`` has the vertex
+    before each of ``vertices``. ``lists`` are vertex numbers, and ``list_offsets``, of shape (k +
+    1,), says where the list of each row begins. ``sizes``, of the shape of ``lists``, receives the
+    number of vertices of each path: 0 for a target that is not in the row. ``place``, int32 of
+    shape (n_vertices,), is scratch: 0 before and after.
     """
     paths = np.empty(64, vertices.dtype)
     first = np.int64(0)
@@ -1617,7 +1699,9 @@ def check(edges, rows, place, findings, predecessor):
 
 @njit(cache=True, nogil=True)
 def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
-    """Check C1 and C2 of a row; return whether C2 holds, so that the row can be looked up."""
+    """Check C1 and C2 of row ``i``; return whether C2 holds, so that its vertices can be used as
+    indices. The rules and the arguments are those of ``check``.
+    """
     sources = rows.sources
     vertices = rows.vertices
     distance = rows.distance
@@ -1650,7 +1734,10 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
 
 @njit(cache=True, nogil=True)
 def _check_edges(i, rows, edges, scratch, findings, predecessor):
-    """Check C3 of a row, and mark which vertices a nearer one explains, and which wait for a chain."""
+    """Check C3 of row ``i``, and mark in ``scratch.state`` which vertices a nearer one explains,
+    and which wait for a chain. ``scratch`` is ``_RowScratch``; the other arguments are those of
+    ``check``.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -1690,7 +1777,12 @@ def _check_edges(i, rows, edges, scratch, findings, predecessor):
 
 @njit(cache=True, nogil=True)
 def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
-    """Mark what waits and is reached from what is explained, along edges that explain distances."""
+    """Mark as explained the vertices that wait and are reached from explained ones, along edges
+    that explain distances.
+
+    ``before`` is 1 less than where the row begins in ``vertices`` and ``predecessor``, so that
+    place p is at ``before + p``. ``queue`` is scratch with a place per vertex of the row.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
@@ -1727,9 +1819,11 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
 
 @njit(cache=True, nogil=True)
 def note(findings, rule, i, v):
-    """Count a violation of a rule; the first one is the example, at source ``i`` and vertex ``v``.
+    """Count a violation of ``rule``, one of ``C1`` to ``C5``; the first one is kept as an example,
+    at the row ``i`` and the vertex ``v``.
 
-    ``findings``, int64 of shape (5, 3), has for each rule a count, and a source and a vertex.
+    ``findings``, int64 of shape (5, 3), has for each rule the count, and the row and the vertex of
+    the example.
     """
     if findings[rule, 0] == 0:
         findings[rule, 1] = i

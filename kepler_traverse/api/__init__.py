@@ -1,1 +1,3 @@
-"""What spans both algorithms: paths of results, the list of strategies, compiling ahead of a run."""
+"""What spans both algorithms: paths of results, the list of strategies, compiling ahead of a
+run.
+"""

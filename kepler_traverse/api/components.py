@@ -14,8 +14,8 @@ from ..search.frames import Column, columns_on_device, frame_from
 
 
 def components(graph: Graph) -> Any:
-    """Return the strongly connected components: of any two vertices of one, each is reached from the
-    other.
+    """Return the strongly connected components: of any two vertices of one, each is reached from
+    the other.
 
     Of an undirected graph they are the connected components.
 

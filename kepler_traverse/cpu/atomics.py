@@ -19,7 +19,11 @@ from numba.extending import intrinsic
 
 
 def _element(context, builder, array_type, array, index):
-    """Generate a pointer to an element of an array, whose index is not checked."""
+    """Generate a pointer to an element of a one-dimensional array, whose index is not checked.
+
+    ``array_type`` is Numba's type of the array; ``array`` and ``index`` are values of the generated
+    code.
+    """
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
 
@@ -34,6 +38,7 @@ def _read_modify_write(operation: str):
         """Change ``array[index]`` by the operation with ``value``; return what stood there."""
 
         def generate(context, builder, signature, args):
+            """Write one atomic operation; its value is what stood in the element."""
             array_type, index_type, value_type = signature.args
             place = context.cast(builder, args[1], index_type, types.intp)
             new = context.cast(builder, args[2], value_type, array_type.dtype)
@@ -56,6 +61,7 @@ def compare_and_swap(typing_context, array, index, expected, value):
     """Store ``value`` in an element if ``expected`` stands there; return what stood there."""
 
     def generate(context, builder, signature, args):
+        """Write one atomic compare-and-swap; its value is what stood there."""
         array_type, index_type, expected_type, value_type = signature.args
         place = context.cast(builder, args[1], index_type, types.intp)
         old = context.cast(builder, args[2], expected_type, array_type.dtype)
@@ -93,6 +99,7 @@ def to_ordered(typing_context, value):
         integer = types.int64
 
     def generate(context, builder, signature, args):
+        """Write the conversion of the float ``args[0]`` to an integer."""
         bits = builder.bitcast(args[0], ir.IntType(integer.bitwidth))
         return _flip_negative(builder, bits, integer.bitwidth)
 
@@ -110,6 +117,7 @@ def from_ordered(typing_context, bits):
         llvm_type = ir.DoubleType()
 
     def generate(context, builder, signature, args):
+        """Write the conversion of the integer ``args[0]`` to a float."""
         flipped = _flip_negative(builder, args[0], signature.args[0].bitwidth)
         return builder.bitcast(flipped, llvm_type)
 

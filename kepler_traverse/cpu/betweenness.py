@@ -177,11 +177,13 @@ class Exact(NamedTuple):
 
 
 def new_exact(n: int, weights: np.ndarray) -> Exact:
-    """Return the memory of one thread for exact sums of weights above 0 along paths of up to n
+    """Return the memory of one thread for exact sums of weights above 0 along paths of up to ``n``
     vertices.
 
-    The unit is the last bit of the smallest weight, and words hold the sum of n of the largest.
+    The unit is the last bit of the smallest of ``weights``, and words hold the sum of ``n`` of the
+    largest.
     """
+    # A weight is a fraction below 1 times 2**exponent, and the fraction has ``_MANTISSA`` bits.
     exponents = np.frexp(weights)[1]
     unit = int(exponents.min()) - _MANTISSA
     n_words = (int(exponents.max()) - unit + n.bit_length()) // _WORD + 1
@@ -226,7 +228,11 @@ def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
 
 @njit(cache=True, nogil=True, inline="always")
 def _add_float(low, high, i, x):
-    """Add ``x``, 0 or more, to the sum of cell ``i``, in units of 2**-64, rounded toward zero."""
+    """Add ``x``, 0 or more, to the sum of cell ``i``, in units of 2**-64, rounded toward zero.
+
+    ``low`` and ``high`` are those of ``Sums``: the fraction goes to the lower word, and the whole
+    number to the upper one.
+    """
     whole = math.floor(x)
     add(low, high, i, np.uint64((x - whole) * 2.0**64), np.int64(whole))
 
@@ -539,7 +545,10 @@ def _move_up(exact, slot):
 
 @njit(cache=True, nogil=True)
 def _take_nearest(exact, size):
-    """Return the nearest vertex of a heap of ``size`` vertices, and take it out."""
+    """Return the nearest vertex of a heap of ``size`` vertices, and take it out: it is settled.
+
+    The children of place i of the heap are 2 i + 1 and 2 i + 2, and none is nearer than its parent.
+    """
     words = exact.words
     heap = exact.heap
     place = exact.place
@@ -914,10 +923,13 @@ def add_by_hops(next_item, n_items, task, edges, counted, scratch, sums):
     next_item, n_items
         A counter from which each thread takes its next search, of so many.
     task : Task
+        The sources and their hops; its ``status`` is written.
     edges : Edges
     counted : Counted
     scratch : Scratch
+        The thread's own.
     sums : Sums
+        The thread's own, to which is added.
     """
     while True:
         i = atomic_add(next_item, 0, 1)
@@ -930,7 +942,11 @@ def add_by_hops(next_item, n_items, task, edges, counted, scratch, sums):
 
 @njit(cache=True, nogil=True)
 def add_by_weights(next_item, n_items, task, edges, counted, scratch, sums):
-    """Add the loads of several sources by weights; as ``add_by_hops``, with ``WeightedEdges``."""
+    """Add the loads of several sources by weights; a kernel for ``threads.run``.
+
+    The arguments are those of ``add_by_hops``, but ``edges`` are ``WeightedEdges``. Nothing is
+    added for a source from which rounding may absorb a weight.
+    """
     while True:
         i = atomic_add(next_item, 0, 1)
         if i >= n_items:
@@ -945,12 +961,14 @@ def add_by_weights(next_item, n_items, task, edges, counted, scratch, sums):
 
 @njit(cache=True, nogil=True)
 def add_scaled(search, edges, counted, exponents, exact, scratch, sums):
-    """Add the loads of one source whose counts of paths have an exponent of their own, or whose
-    distances are found again.
+    """Add the loads of one source for which ``add_by_hops`` or ``add_by_weights`` has added
+    nothing: whose counts of paths need an exponent of their own, or whose distances are found again
+    exactly.
 
-    The search is of all vertices, its distances are those of ``scratch``, and ``edges`` are
-    ``WeightedEdges``. ``exponents`` and ``exact`` are those of ``_add_loads_by_order``. Return what
-    ``add_by_weights`` writes.
+    ``search`` is of all vertices, its distances are those of ``scratch``, and ``edges`` are
+    ``WeightedEdges``. ``exponents`` is None or an int64 array with one element per vertex, 0
+    before. ``exact`` is None or ``Exact``. Return ``DONE``, or ``OVERFLOW`` or ``NOT_EXPLAINED`` if
+    nothing was added.
     """
     limit = _find_farthest_target(scratch.distance, counted.farthest, search.limit)
     search = Search(search.source, search.vertices, limit)

@@ -45,7 +45,7 @@ def checksum(distance, bits, unreached, source):
 @njit(cache=True, nogil=True)
 def checksum_of_integers(distance, unreached, source):
     """Return the ``checksum`` of distances that are integers held as floats: the same as if they
-    were held as int64.
+    were held as int64. The arguments are those of ``checksum``.
     """
     total = np.uint64(0)
     for v in range(distance.size):

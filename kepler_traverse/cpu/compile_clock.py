@@ -113,7 +113,9 @@ def listen() -> None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Count the time of the block as compiling; for compilers other than Numba."""
+    """Count the time of a ``with`` block as compiling; for compilers other than Numba, whose events
+    ``listen`` counts.
+    """
     _CLOCK.enter()
     _CLOCK.begin()
     try:
@@ -125,7 +127,9 @@ def compiling() -> Iterator[None]:
 
 @contextlib.contextmanager
 def waiting() -> Iterator[None]:
-    """Count the time of the block, in which another thread compiles, as that of this thread."""
+    """Count the time of a ``with`` block during which another thread compiles as time that this
+    thread compiles.
+    """
     _CLOCK.enter()
     try:
         yield

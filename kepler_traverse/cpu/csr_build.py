@@ -426,8 +426,8 @@ def read_only(array):
 
 
 def _as_bits(weights):
-    """Return weights as unsigned integers, so that code that only moves them is compiled once per
-    width.
+    """Return weights as unsigned integers of the same bits, an array of shape (0,) for None, so
+    that code that only moves them is compiled once per width.
     """
     if weights is None:
         return _NO_BITS
@@ -466,7 +466,8 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 def transpose(offsets, targets, weights):
     """Return the CSR of the reversed edges: offsets, targets and weights, None without weights.
 
-    Its adjacency lists ascend because the vertices are visited in order.
+    ``offsets``, ``targets`` and ``weights`` are those of the graph; ``weights`` may be None. The
+    adjacency lists of the result ascend because the vertices are visited in order.
     """
     reverse_offsets = np.zeros(offsets.size, np.int64)
     # Slice by slice, since ``bincount`` widens what it counts.
@@ -590,7 +591,7 @@ def _find_distinct(columns, kind, scratch):
 
 
 def _sort_distinct(values):
-    """Return the distinct values, ascending.
+    """Return the distinct values of an array of integers, ascending.
 
     ``numpy.unique`` makes a hash table of integers, and takes about five times as long.
     """

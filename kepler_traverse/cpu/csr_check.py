@@ -93,7 +93,9 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
 
 @njit(cache=True)
 def _first_wrong_offset(offsets, n_edges):
-    """Return the position of the first offset that breaks the rules of ``find_fault``, or -1."""
+    """Return the position of the first offset that breaks the rules of ``find_fault``: offsets
+    begin at 0, never fall and end at ``n_edges``. Return -1 if none does.
+    """
     if offsets[0] != 0:
         return 0
     for v in range(1, offsets.size):

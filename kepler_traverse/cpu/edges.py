@@ -20,7 +20,7 @@ class Neighbors(NamedTuple):
 
     @classmethod
     def of(cls, graph: Any) -> Neighbors:
-        """Return the neighbors of all vertices of a graph."""
+        """Return the neighbors of all vertices of a ``Graph``."""
         return cls(graph.offsets, graph.targets)
 
 
@@ -36,5 +36,5 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(cls, graph: Any) -> Edges:
-        """Return the edges of a graph with weights."""
+        """Return the edges of a ``Graph`` with weights."""
         return cls(graph.offsets, graph.targets, graph.weights)

@@ -58,7 +58,8 @@ def _merge(low, high, more_low, more_high):
 
 
 def find_exponent(bound: float) -> int:
-    """Return the smallest exponent in whose units sums up to ``bound`` have at most ``BITS`` bits.
+    """Return the smallest exponent such that sums of up to ``bound`` have at most ``BITS`` bits in
+    units of 2**exponent.
 
     A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of
     the bound, at most.

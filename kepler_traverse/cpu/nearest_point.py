@@ -67,14 +67,15 @@ class Locations(NamedTuple):
 def nearest_points(
     x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray, *, on_sphere: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the point nearest to each location, and its distance; of equally near
-    points the first.
+    """Return the number of the point nearest to each location, int64, and its distance, float64; of
+    equally near points the first. Both have an element per location.
 
     All are finite float64: ``x, y`` are the points, at least one, and ``of_x, of_y`` the locations.
     With ``on_sphere`` they are longitudes and latitudes in degrees, and distances are metres along
     great circles, by haversines. Nothing is rounded between two distances that are compared.
     """
     numbers = np.empty(of_x.size, np.int64)
+    # the squares of the distances, or on the sphere their haversines, which are squares of sines
     squares = np.empty(of_x.size)
     tree = _build_tree(x, y, _place_in_space(x, y, on_sphere))
     in_space = _place_in_space(of_x, of_y, on_sphere)

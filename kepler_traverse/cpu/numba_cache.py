@@ -102,8 +102,8 @@ def go_on_where_code_cannot_be_kept() -> None:
 
 
 def _say_why_not_kept(folder: str, why: str) -> str:
-    """Return the text that compiled code cannot be kept in a folder, with the reason and what to
-    do.
+    """Return the text that compiled code cannot be kept in ``folder``, with the reason ``why`` and
+    what to do.
     """
     return (
         f"{folder}: compiled code cannot be kept there: {why}; free space there, or name another "
@@ -159,7 +159,9 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return whether a folder is this user's, and no other user can write to it."""
+    """Return whether a folder with this status is owned by this user, and neither its group nor
+    others may write to it.
+    """
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 

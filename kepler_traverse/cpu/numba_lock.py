@@ -23,5 +23,7 @@ def replace() -> None:
 
 
 def _replace_in_child() -> None:
-    """Give Numba a new lock: a thread that the child does not have may have held the old one."""
+    """Give Numba a new lock in a forked child: a thread that the child does not have may have held
+    the old one.
+    """
     parallel._backend_init_process_lock = threading.RLock()

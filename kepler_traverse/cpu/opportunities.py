@@ -170,7 +170,10 @@ def weight_at(d, decay, parameters):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def logistic(d, middle, width):
-    """Return (1 + exp(-middle / width)) / (1 + exp((d - middle) / width)), which is 1 at d = 0."""
+    """Return (1 + exp(-middle / width)) / (1 + exp((d - middle) / width)), which is 1 at d = 0.
+
+    ``d`` is 0 or more, and ``width`` is above 0.
+    """
     at_zero = 1.0 + exponential(-(middle / width))
     z = (d - middle) / width
     if z <= 0.0:

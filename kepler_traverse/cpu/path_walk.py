@@ -380,7 +380,7 @@ def walk(source, target, walks):
             path[size] = v
             size += 1
             continue
-        # No in-neighbor is nearer: edges of length zero lead here.
+        # No in-neighbor on a shortest path is nearer: edges of length zero lead here.
         size = along_level(v, source, own_distance, size, walks)
         if size == NO_EDGE:
             return size

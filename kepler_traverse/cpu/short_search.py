@@ -94,14 +94,16 @@ class Rows(NamedTuple):
 
 
 class CheckedRows(NamedTuple):
-    """Rows that ``check`` takes, with what was asked."""
+    """Rows that ``check`` takes, with the sources and limits of their searches."""
 
     sources: np.ndarray  # integers of shape (k,): vertex numbers
     # offsets, vertices, distance: as in ``Rows``
     offsets: np.ndarray
     vertices: np.ndarray
     distance: np.ndarray
-    limits: np.ndarray  # one per source, of the type of the distances
+    # of shape (k,), of the type of the distances: the largest distance of each row, inclusive;
+    # below 0 if there was no search
+    limits: np.ndarray
 
 
 class _Table(NamedTuple):
@@ -448,10 +450,11 @@ def _sort_reached(keeps, table, size, n_seen):
 
 @njit(cache=True, nogil=True)
 def _count_per_lane(keeps, table, n_vertices, counts):
-    """Count the vertices that each source of a line reaches within its limit, into ``counts``.
+    """Count the vertices that each source of a line reaches within its limit, into ``counts``, with
+    an element per lane.
 
-    ``keeps`` is as in ``Wanted``. With GOALS the ``n_vertices`` that may count are those of
-    ``table.seen``, and else those of the first slots.
+    ``keeps`` is as in ``Wanted``. With GOALS the ``n_vertices`` vertices that may count are those
+    of ``table.seen``, and else those of the first slots.
     """
     lines = table.lines
     unreached = lines.dtype.type(np.inf)
@@ -604,7 +607,7 @@ def _begin(line, goals, table, place, doublings):
 
 @njit(cache=True, nogil=True)
 def _largest(needs):
-    """Return the largest of some counts, 0 if there are none."""
+    """Return the largest of the counts ``needs``, 0 if there are none."""
     largest = 0
     for need in needs:
         largest = max(largest, need)

@@ -104,6 +104,7 @@ def or_row(typing_context, into, i, rows, u, lanes):
     """Add the bits of row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] |= rows[u]``."""
 
     def generate(context, builder, signature, args):
+        """Write the instructions: load both rows, and store their union."""
         row = _Rows(context, builder, signature, args)
         place = row.place(0, 1)
         row.store(builder.or_(row.load(place), row.load(row.place(2, 3))), place)
@@ -117,6 +118,7 @@ def copy_row(typing_context, into, i, rows, u, lanes):
     """Copy row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] = rows[u]``."""
 
     def generate(context, builder, signature, args):
+        """Write the instructions: load a row, and store it."""
         row = _Rows(context, builder, signature, args)
         row.store(row.load(row.place(2, 3)), row.place(0, 1))
         return context.get_dummy_value()
@@ -131,6 +133,7 @@ def is_full(typing_context, rows, i, lanes):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: no bit of ``lanes`` is missing in the row."""
         row = _Rows(context, builder, signature, args)
         return row.is_zero(builder.and_(builder.not_(row.load(row.place(0, 1))), row.lanes()))
 
@@ -146,6 +149,7 @@ def take_new(typing_context, found, seen, v, lanes):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: load both rows, store both, and test the new bits."""
         row = _Rows(context, builder, signature, args)
         found_place = row.place(0, 2)
         seen_place = row.place(1, 2)
@@ -168,6 +172,7 @@ def count_row(typing_context, digits, rows, v, lanes):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: add the row, as carries, to digit after digit."""
         row = _Rows(context, builder, signature, args)
 
         # A ripple-carry adder, on all lanes at once.

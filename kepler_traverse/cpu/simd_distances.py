@@ -134,8 +134,8 @@ class _Lines:
         return broadcast(self._builder, value, self.vector)
 
     def unreached(self):
-        """Return a line of the distance of what is not reached: infinity, or the largest unsigned
-        integer.
+        """Generate a line that has in all lanes the distance of an unreached vertex: infinity, or
+        the largest unsigned integer.
         """
         if self.is_float:
             value = float("inf")
@@ -194,6 +194,7 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: a loop over the edges, and then a comparison."""
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, *_ = line.arrays(2)
         v_index = line.integer(1)
@@ -225,6 +226,7 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: a loop over the edges, and then two comparisons."""
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, weights = line.arrays(2)
         own_line = line.load(line.integer(1))
@@ -263,6 +265,7 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: lower the line, and find the smallest new number."""
         line = _Lines(context, builder, signature, args)
         v_line = line.load(line.integer(1))
         u_line = line.load(line.integer(2))
@@ -301,6 +304,7 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: load a square, transpose it, and store it."""
         line = _Lines(context, builder, signature, args)
         kind = signature.args[3]
         side = square_side(line.count)

@@ -61,7 +61,9 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         ends = context.make_array(signature.args[4])(context, builder, args[4]).data
 
         def vector_at(data, index):
-            """Generate a pointer to the vector that begins at an index."""
+            """Generate a pointer to the vector whose first number is element ``index`` of the array
+            at the pointer ``data``.
+            """
             return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
         def lower_or_raise(extreme, sign, values, are_counted):

@@ -55,6 +55,7 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: a loop over the edges keeps the smallest sums."""
         line = _Lines(context, builder, signature, args)
         offsets, heads, weights = line.arrays(3)
         nothing = line.broadcast(args[4])
@@ -84,6 +85,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: a loop over the edges keeps sums and marks ties."""
         line = _Lines(context, builder, signature, args)
         _, sums, held_line = line.arrays(0)
         offsets, heads, weights, added = line.arrays(3)
@@ -91,7 +93,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
         width = sums.kind.bitwidth // 8
 
         def sums_at(place):
-            """Generate a pointer to the sums of the line at a place."""
+            """Generate a pointer to the sums of the line with the number ``place``."""
             first = builder.gep(sums.data, [builder.mul(place, ir.Constant(_WORD, line.count))])
             return builder.bitcast(first, vector.as_pointer())
 
@@ -142,6 +144,7 @@ def compare_line(typing_context, lines, v, u, weight, doublings):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: two comparisons, whose bits are joined."""
         line = _Lines(context, builder, signature, args)
         numbers = line.load(line.integer(1))
         through = builder.add(line.load(line.integer(2)), line.broadcast(args[3]))
@@ -157,6 +160,7 @@ def clear_line(typing_context, lines, v, value, doublings):
     """Write one value to all numbers of a line: ``lines[v, :] = value``."""
 
     def generate(context, builder, signature, args):
+        """Write the instructions: store a vector of one value."""
         line = _Lines(context, builder, signature, args)
         line.store(line.broadcast(args[2]), line.integer(1))
         return context.get_dummy_value()
@@ -169,6 +173,7 @@ def prefetch_line(typing_context, lines, v, doublings):
     """Begin to load line ``v`` into the cache."""
 
     def generate(context, builder, signature, args):
+        """Write the instruction that prefetches the line."""
         line = _Lines(context, builder, signature, args)
         line.prefetch(line.integer(1))
         return context.get_dummy_value()
@@ -185,6 +190,7 @@ def prefetch_entry(typing_context, array, i):
     """
 
     def generate(context, builder, signature, args):
+        """Write the instruction that prefetches the element, or none for None."""
         if signature.args[0] == types.none:
             return context.get_dummy_value()
         index = context.cast(builder, args[1], signature.args[1], types.intp)
@@ -206,6 +212,7 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
     """
 
     def generate(context, builder, signature, args):
+        """Write the instructions: load lines, convert them, transpose, and store rows."""
         line = _Lines(context, builder, signature, args)
         (places,) = line.arrays(1)
         kind = signature.args[4]

@@ -68,7 +68,9 @@ def run(
 
 
 def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:
-    """``run`` on the calling thread only, for work that is too small to share."""
+    """Call a kernel as ``run`` does, on the calling thread only, for work that is too small to
+    share.
+    """
     kernel(np.zeros(_CACHE_LINE, np.int64), n_items, *args)
 
 
@@ -125,7 +127,7 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
-    """End the threads before the interpreter ends."""
+    """End the threads of this process, if there are any, before the interpreter ends."""
     if _pool is not None:
         _pool.close()
 

@@ -93,7 +93,7 @@ class Tree(NamedTuple):
 
 
 def new_tree(n: int) -> Tree:
-    """Return the scratch of one thread for ``n`` vertices."""
+    """Return the scratch of one thread for ``n`` vertices, in the state that ``carry`` expects."""
     place, vertex, parent = np.empty((3, n), np.int32)
     place.fill(_NOWHERE)
     waits, low, high, mark = (

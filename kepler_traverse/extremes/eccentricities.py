@@ -378,8 +378,8 @@ class _Bounds:
         self._xp.minimum(self.high, values, out=self.high)
 
     def settle(self, vertex: int, value: Any) -> None:
-        """Record the exact number of a vertex; bounds that were widened for rounding become equal
-        to it.
+        """Record the exact number of a vertex, which a search has found: both bounds become equal
+        to it, also where they were widened for rounding.
         """
         self.low[vertex] = self.high[vertex] = value
         self.searched[vertex] = True
@@ -456,11 +456,15 @@ class _Eccentricities:
         return self.out.high.min()
 
     def center(self) -> Array:
-        """Return the numbers of the vertices of the center, once it is decided."""
+        """Return the numbers of the vertices whose eccentricity is the radius, ascending; right
+        once the center is decided.
+        """
         return self._xp.flatnonzero(self.out.high == self.radius)
 
     def periphery(self) -> Array:
-        """Return the numbers of the vertices of the periphery, once it is decided."""
+        """Return the numbers of the vertices whose eccentricity is the diameter, ascending; right
+        once the periphery is decided.
+        """
         return self._xp.flatnonzero(self.out.low == self.diameter)
 
     def number(self, value: Any) -> int | float:

@@ -200,8 +200,10 @@ def bound_dtype(graph: Graph, algorithm: str) -> np.dtype:
 
 
 def is_weighted(graph: Graph, algorithm: str) -> bool:
-    """Return whether the algorithm adds weights; raise InputError if those of the graph are missing
-    or negative.
+    """Return whether an algorithm, "bfs" or "sssp", adds weights.
+
+    Raise InputError if there is no such algorithm, or if it adds weights and those of the graph are
+    missing or negative.
     """
     if not ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].is_weighted:
         return False

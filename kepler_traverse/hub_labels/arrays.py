@@ -93,17 +93,17 @@ class HubLabels:
 
     @property
     def rows(self) -> int:
-        """Pairs of vertex and hub, of all directions that are stored."""
+        """Number of pairs of a vertex and a hub, of all directions that are stored."""
         return sum(int(lists.hubs.size) for lists in self.directions.values())
 
     @property
     def hubs_per_vertex(self) -> float:
-        """Mean length of a label."""
+        """Mean length of a label: its number of hubs, the vertex itself included."""
         return self.rows / max(1, self.n_vertices * len(self.directions))
 
     @property
     def longest(self) -> int:
-        """Hubs of the longest label."""
+        """Number of hubs of the longest label."""
         return max(int(np.diff(lists.offsets).max(initial=0)) for lists in self.directions.values())
 
     @property
@@ -220,7 +220,7 @@ class HubLabels:
 
     @property
     def unreached(self) -> np.integer:
-        """What stands for "no path" in answers; all sums of distances are smaller."""
+        """The number that stands for "no path" in answers; all sums of distances are smaller."""
         return UNREACHED[self.dtype]
 
     def __repr__(self) -> str:

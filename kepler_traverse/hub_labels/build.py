@@ -390,8 +390,9 @@ def _is_answered(hub, distance, labels_back, dense, unreached):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def forget_candidates(v, edges, labels, dense, unreached):
-    """Set the places of the candidates of ``v`` in ``dense`` to ``unreached``, after
-    ``write_candidates``.
+    """Set the places of the candidates of rank ``v`` in ``dense`` to ``unreached``, after
+    ``write_candidates``. They are the hubs of all neighbors of ``v`` above, by ``edges``, whose
+    labels are in ``labels``.
     """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         clear(edges.heads[e], labels, dense, unreached)

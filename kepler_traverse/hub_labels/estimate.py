@@ -139,7 +139,9 @@ def estimate_from_length(
 
 
 def refuse_long_labels(estimate: LabelEstimate) -> None:
-    """Raise HierarchyError if labels would be too long to pay, or need more memory than is free."""
+    """Raise HierarchyError if labels of this estimate would be too long to pay, or if building them
+    needs more memory than is free.
+    """
     if estimate.hubs > MAX_HUBS:
         raise HierarchyError(
             f"no labels: they would have {estimate}, and more than {MAX_HUBS:,} hubs per vertex do "
@@ -168,10 +170,11 @@ def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _positions_above(targets, upward, downward):
-    """Return the positions above some, these included, int64 in ascending order.
+    """Return the positions above any of ``targets``, these included, int64 in ascending order.
 
-    ``targets`` are positions. ``upward`` and ``downward`` lead from each position to those above
-    it. Position 0 is the top, so a position above another has a smaller number.
+    ``targets`` are positions. ``upward`` and ``downward``, which are ``Edges``, lead from each
+    position to those above it. Position 0 is the top, so a position above another has a smaller
+    number.
     """
     n = upward.offsets.size - 1
     is_marked = np.zeros(n, np.uint8)  # 1 for a target, and for what is above one

@@ -63,7 +63,7 @@ class Growing(NamedTuple):
 
     @classmethod
     def of(cls, n: int, n_blocks: int) -> Growing:
-        """Return empty labels of n vertices, with space for ``n_blocks`` blocks."""
+        """Return empty labels of ``n`` ranks, with space for ``n_blocks`` blocks of rows."""
         return cls(
             np.empty((n_blocks, _BLOCK), np.int32),
             np.empty((n_blocks, _BLOCK), np.int64),
@@ -101,13 +101,16 @@ class SearchScratch(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """A graph by rank: its order, and the edges from and to each rank."""
+    """A graph whose vertices are numbered by rank, their place in an order; rank 0 is the top."""
 
     order: np.ndarray  # int32 array of shape (n,): the vertex of each rank
     rank: np.ndarray  # int32 array of shape (n,): the rank of each vertex; 0 is the top
-    ahead: Edges  # from each rank, with lengths in units
-    back: Edges  # to each rank; the same object for an undirected graph
-    unit: float  # the power of two that lengths are multiples of
+    # the edges from each rank: ``heads`` are ranks, higher and lower ones, and ``weights`` are
+    # lengths in units
+    ahead: Edges
+    # the edges to each rank, whose tails are ``heads``; the same object for an undirected graph
+    back: Edges
+    unit: float  # the power of two that lengths are multiples of; 1 for integers
 
     @property
     def sides(self) -> list[Edges]:

@@ -84,7 +84,11 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
 
 
 def _read_lists(folder: Path, meta: dict[str, Any], direction: str) -> LabelLists:
-    """Return the labels of a direction, "outward" or "inward", which are not checked."""
+    """Return the labels of a direction, "outward" or "inward", from the files of a folder.
+
+    ``meta`` is the content of ``META`` there, with the digest of each file. Whether the arrays form
+    labels is not checked.
+    """
     arrays = read_arrays(folder, meta, [f"{direction}_{part}" for part in LabelLists._fields])
     return LabelLists(*arrays.values())
 

@@ -223,7 +223,9 @@ class _Scale(NamedTuple):
         return column
 
     def convert(self, value: Any) -> Any:
-        """Return a value of a frame, or an array of these, in the unit."""
+        """Return a value of a frame, or an array of values, in the unit. Integers stay integers if
+        the frame has values in the unit already.
+        """
         if self.per_unit == 1:
             return value
         return value / self.per_unit
@@ -302,7 +304,7 @@ class _Colours(NamedTuple):
         return cls(ranks.astype(np.float64), palette[ranks], names, palette)
 
     def bytes(self) -> np.ndarray:
-        """Return the colours as lonboard takes them, uint8 of shape (n, 4)."""
+        """Return the colour of each row as lonboard takes it, uint8 of shape (n, 4), 0 to 255."""
         return (self.rgba * 255).astype(np.uint8)
 
 

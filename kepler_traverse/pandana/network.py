@@ -287,8 +287,10 @@ class Network:
         return cls(nodes["x"], nodes["y"], edges["from"], edges["to"], edges[names], twoway=twoway)
 
     def save_hdf5(self, filename: Any, rm_nodes: Any = None) -> None:
-        """Write nodes, edges and impedances, without the nodes ``rm_nodes`` and their edges. It
+        """Write nodes, edges and impedances to an HDF5 file, which is replaced if it exists. It
         needs PyTables.
+
+        ``rm_nodes`` has the ids of nodes that are left out, with all edges that end at them.
         """
         removed = [] if rm_nodes is None else list(rm_nodes)
         edges = self.edges_df
@@ -311,12 +313,12 @@ class Network:
 
     @property
     def aggregations(self) -> list[bytes]:
-        """Values of ``type`` of ``aggregate``, as bytes, as pandana has them."""
+        """The values that ``type`` of ``aggregate`` may have, as bytes, as pandana has them."""
         return [name.encode() for name in _AGGREGATIONS]
 
     @property
     def decays(self) -> list[bytes]:
-        """Values of ``decay`` of ``aggregate``, as bytes."""
+        """The values that ``decay`` of ``aggregate`` may have, as bytes, as pandana has them."""
         return [name.encode() for name in _DECAYS]
 
     def precompute(self, distance: float) -> None:
@@ -691,8 +693,11 @@ class Network:
     def _path_lengths(
         self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
     ) -> list[float]:
-        """Return the length of a shortest path per pair, given as positions of origins and of
-        destinations; ``UNCONNECTED``, with a warning, where there is no path.
+        """Return the length of a shortest path per pair; ``UNCONNECTED``, with a warning, where
+        there is no path.
+
+        ``pairs`` are the positions of the origins and of the destinations, two arrays of the same
+        length.
         """
         impedance = self._find_impedance(imp_name)
         origins, destinations = pairs
@@ -756,7 +761,7 @@ class Network:
         return figure, axes
 
     def _per_node(self, values: np.ndarray) -> pd.Series:
-        """Return a value per node as float64, with the index of the nodes."""
+        """Return an array with a value per node as a float64 series, with the ids as index."""
         return pd.Series(values.astype(np.float64, copy=False), index=self.node_ids)
 
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
@@ -819,7 +824,7 @@ class Network:
         return name
 
     def _find_impedance(self, imp_name: str | None) -> _Impedance:
-        """Return an impedance by its name; the only one if none is named."""
+        """Return an impedance by its name; the only one if ``imp_name`` is None."""
         return self._impedances[self._find_impedance_name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Files of planners: networks and trips in TNTP and GMNS, matrices in OMX, tables for map matching."""
+"""Files of planners: networks and trips in TNTP and GMNS, matrices in OMX, tables for map
+matching.
+"""
 
 from __future__ import annotations
 
@@ -46,18 +48,19 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
     Parameters
     ----------
     path : path
+        A file or a folder.
     use : str, optional
-        Of GMNS: read only the links that this may use, such as ``"auto"``, by their ``allowed_uses``.
-        A link without ``allowed_uses`` is open to all. Default: all links, with an
-        ``EdgeListWarning`` if some are not open to all.
+        Of GMNS: read only the links that this may use, such as ``"auto"``, by their
+        ``allowed_uses``. A link without ``allowed_uses`` is open to all. Default: all links, with
+        an ``EdgeListWarning`` if some are not open to all.
 
     Returns
     -------
     RoadNetwork
-        Of TNTP the columns of the file, from ``init_node`` to ``link_type``. Of GMNS ``src``, ``dst``,
-        ``is_reverse``, ``length``, ``free_flow_time`` in minutes, ``capacity`` of all lanes, ``toll``,
-        and ``b``, ``power`` and ``link_id`` where the file has them. ``kepler_traverse.assignment``
-        takes both.
+        Of TNTP the columns of the file, from ``init_node`` to ``link_type``. Of GMNS ``src``,
+        ``dst``, ``is_reverse``, ``length``, ``free_flow_time`` in minutes, ``capacity`` of all
+        lanes, ``toll``, and ``b``, ``power`` and ``link_id`` where the file has them.
+        ``kepler_traverse.assignment`` takes both.
 
     Raises
     ------
@@ -80,6 +83,11 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
 def read_trips(path: Any) -> Any:
     """Read the trips of a TNTP file, or of ``demand.csv`` of a GMNS folder.
 
+    Parameters
+    ----------
+    path : path
+        A file with the ending ``.tntp``, or a folder.
+
     Returns
     -------
     data frame
@@ -91,7 +99,7 @@ def read_trips(path: Any) -> Any:
 
 
 def _is_tntp(path: Any) -> bool:
-    """Whether a path is that of a TNTP file, by its ending; else it is of GMNS."""
+    """Return whether a path is that of a TNTP file, by its ending ``.tntp``; else it is of GMNS."""
     return ".tntp" in _checked_path(path).suffixes
 
 
@@ -179,7 +187,9 @@ def write_omx(
 
 
 def _checked_path(path: Any) -> Path:
-    """Return the path of a file or folder; InputError if it can be none."""
+    """Return what a caller has given as a path as ``Path``; InputError if it can name no file or
+    folder. Whether that exists is not checked.
+    """
     if not arguments.is_path(path):
         raise InputError(f"path must be a path, not {arguments.describe(path)}")
     return Path(path)
@@ -210,13 +220,14 @@ def read_omx(
     matrices : str or sequence of str, optional
         Default: all.
     lookup : str, optional
-        The array with the ids of the zones, if there are several. Without one, zones are numbered from
-        1.
+        The array with the ids of the zones, if there are several. Without one, zones are numbered
+        from 1.
 
     Returns
     -------
     data frame
-        ``origin``, ``destination``, and a column per matrix. Pairs that are NaN in all are left out.
+        ``origin``, ``destination``, and a column per matrix. Pairs that are NaN in all are left
+        out.
     """
     names = None if matrices is None else arguments.names("matrices", matrices)
     if lookup is not None:
@@ -319,8 +330,8 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
 
 
 def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return, per pair of ``tails`` and ``heads``, the row in the edge list of the edge from the one
-    to the other.
+    """Return, per pair of ``tails`` and ``heads``, the row in the edge list of the edge from the
+    one to the other.
 
     ``tails`` and ``heads`` are vertex numbers, int64 arrays of the same length. EdgeListError if
     the graph lacks one of the edges.

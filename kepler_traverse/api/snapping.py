@@ -146,6 +146,7 @@ def _read_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
         else:
             advice = f"; it has {listed(list(columns))}; name others by x= and y="
         raise InputError(f"points has no column {missing!r}{advice}")
+    # Columns with labels are brought into one order of rows, and all into host memory.
     columns = columns_in_order("points", {x: columns[x], y: columns[y]})
     x_values, y_values = (
         to_host(arguments.as_array(f"points[{name!r}]", columns[name])).astype(np.float64)

@@ -594,6 +594,7 @@ def _find_exact_distances(search, edges, scratch, exact):
     distance = scratch.distance
     limit = search.limit
 
+    # The heap begins with the source alone, at distance 0.
     place[:] = -1
     words[search.source] = 0
     heap[0] = search.source
@@ -607,6 +608,8 @@ def _find_exact_distances(search, edges, scratch, exact):
             v = targets[e]
             if place[v] == -2 or not 0 <= distance[v] <= limit:
                 continue
+            # ``exact.sum`` is the candidate distance. A new vertex joins the heap at its end; one
+            # that is there stays unless the candidate is smaller.
             _add_exactly(exact, u, weights[e])
             if place[v] == -1:
                 heap[size] = v
@@ -675,6 +678,7 @@ def _count_paths(v, limit, edges, exponents, exact, scratch):
     distance = scratch.distance
     paths = scratch.paths
 
+    # ``part`` is the sum of a chunk, and ``total`` that of all chunks so far.
     total = 0.0
     exponent = 0
     for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):

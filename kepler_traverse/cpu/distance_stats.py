@@ -42,6 +42,8 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     distance of these, the sums of their distances and of 1 / distance, and the number of edges that
     leave all vertices reached, also beyond the limit.
     """
+    # Per row: vertices and edges; smallest and largest distance; and, per reduction block, the sums
+    # of distances, in ``sums[0]``, and of 1 / distance, in ``sums[1]``.
     k, n = distance.shape
     counts = np.empty((k, 2), np.int64)
     extremes = np.empty((k, 2), distance.dtype)

@@ -33,6 +33,7 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
                 edges[i] = -1 - u
                 continue
 
+            # The first edge of u that leads to v or beyond it; ``end`` if there is none.
             low = offsets[u]
             high = offsets[u + 1]
             end = high

@@ -403,6 +403,7 @@ def count_back(predecessor, rows, ends, sizes):
         v = np.int64(ends[i])
         size = np.int64(1)
         before = np.int64(predecessor[rows[i], v])
+        # A path of more than n vertices passes one of them twice, and so never ends.
         while before != v and before >= 0 and size <= n:
             v = before
             before = np.int64(predecessor[rows[i], v])

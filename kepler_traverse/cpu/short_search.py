@@ -583,7 +583,7 @@ def _begin(line, goals, table, place, doublings):
         if line.limits[lane] < 0:
             continue
         line.next_target[lane] = line.list_of[lane, 0]
-        is_endless |= line.list_of[lane, 0] == line.list_of[lane, 1]
+        is_endless |= line.list_of[lane, 0] == line.list_of[lane, 1]  # no targets
 
         # Lanes of one source share a slot, which gets an entry of the first bucket.
         source = line.sources[lane]
@@ -1334,6 +1334,8 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
     integers = wanted.integers
     floats = wanted.floats
     decay = wanted.decay
+    # Scratch of the thread, which grows with the rows: the places and values to be added, and the
+    # factors by which values decay.
     places = np.empty(64, np.int64)
     values = np.empty(64)
     weights = np.empty(0 if decay == NO_DECAY else 64)
@@ -1362,6 +1364,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
                     if lowest <= row[entry] and row[entry] <= bounds[-1]:
                         weights[entry] = weight_at(np.float64(row[entry]), decay, wanted.parameters)
 
+            # Sums of floats depend on the order of their terms, so each cutoff is added anew.
             for a in range(len(floats)):
                 for c in range(bounds.size):
                     size = _take_within(
@@ -1571,6 +1574,8 @@ def _point_along_zeros(edges, vertices, begin, row, place, predecessor):
             layer[u_place] = 0
             last += 1
 
+    # Layer by layer: a vertex that gets a predecessor joins the next layer. If several vertices of
+    # one layer explain its distance, the smallest is taken.
     n_pointed = 0
     while first < last:
         depth += 1
@@ -1805,6 +1810,7 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
         queue[last] = u_place
         last += state[u_place] >= _EXPLAINED
 
+    # Follow the edges of explained vertices; a vertex that is explained by one joins the queue.
     while first < last:
         u_place = queue[first]
         first += 1

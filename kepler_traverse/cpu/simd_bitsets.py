@@ -155,7 +155,7 @@ def take_new(typing_context, found, seen, v, lanes):
         seen_place = row.place(1, 2)
         bits = row.load(found_place)
         before = row.load(seen_place)
-        new = builder.and_(bits, builder.not_(before))
+        new = builder.and_(bits, builder.not_(before))  # the sources that are new at ``v``
         row.store(new, found_place)
         row.store(builder.or_(bits, before), seen_place)
         return builder.not_(row.is_zero(new))

@@ -58,6 +58,7 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
         """Write the instructions: a loop over the edges keeps the smallest sums."""
         line = _Lines(context, builder, signature, args)
         offsets, heads, weights = line.arrays(3)
+        # ``best`` begins with what the line holds, or with unreached if it is not set.
         nothing = line.broadcast(args[4])
         is_line_set = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         v_index = line.integer(1)
@@ -222,6 +223,7 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
         nothing = line.broadcast(args[2])
         unit = broadcast(builder, args[3], vector)
 
+        # One vector per place: the distances of a vertex, as floats.
         square = []
         for i in range(line.count):
             integers = line.load(places.index(ir.Constant(_WORD, i)))
@@ -229,6 +231,7 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
             floats = builder.fmul(builder.sitofp(integers, vector), unit)
             square.append(builder.select(is_reached, floats, infinite))
 
+        # One vector per source, after the transpose.
         _transpose(builder, square)
         for j, part in enumerate(square):
             indices = [ir.Constant(_WORD, j), ir.Constant(_WORD, 0)]
@@ -252,6 +255,8 @@ def _transpose(builder, square):
     count = len(square)
     stride = 1
     while stride < count:
+        # The order of each new vector: its own numbers on its side of the diagonal, and those of
+        # the other vector, ``stride`` places away, on the other side.
         upper_order = list(range(count))
         lower_order = list(range(count, 2 * count))
         for j in range(count):

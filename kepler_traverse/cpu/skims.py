@@ -176,6 +176,7 @@ def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
     tree.n_known[0] = 0
     for i in range(targets.size):
         v = np.int64(targets[i])
+        # Walk back to a vertex whose sums are known, or to a source, whose sums are 0.
         depth = 0
         while tree.stamp[v] != 0:
             u = np.int64(predecessor[v])

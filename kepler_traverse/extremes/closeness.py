@@ -118,6 +118,8 @@ def top_closeness(
             "weights, or take sssp_many with result='summary'"
         )
     with_count = arguments.flag("with_count", with_count)
+    # For distances to a vertex, the reverse graph is searched. ``best`` has the first k when it is
+    # made.
     graph = graph_in_direction(graph, direction)
     searches = Searches(graph, algorithm, arguments.flag("certified", certified), memory)
     best = _Closeness(searches, k)

@@ -88,6 +88,7 @@ class Searches:
             if self.certified:
                 certify_many(graph, group.sources, group.distance).require()
             self.count += len(group)
+            # ``group.distance`` has a row per source of the group.
             for i, number in enumerate(group.sources.tolist()):
                 distance = group.distance[i]
                 if require_all:

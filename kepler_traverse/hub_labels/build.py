@@ -357,6 +357,7 @@ def write_candidates(v, above, scratch, at, dense):
     longest = _longest_above(v, edges, above.labels)
     if longest < 0:
         return 0
+    # The first ``first`` hubs are sorted; those that other labels add follow up to ``end``.
     first = _copy_hubs(longest, above, hubs, at, dense)
     end = at + first
     for e in range(edges.offsets[v], edges.offsets[v + 1]):

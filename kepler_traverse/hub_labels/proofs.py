@@ -288,6 +288,7 @@ def _check_rows(next_item, n_items, rows, faults, sums, label):
             _sum_up(v, rows.edges, labels_ahead, sums)
             if _has_other_sums(v, labels_ahead, sums):
                 atomic_min(faults, _PATH, v)
+            # The sums of L2 are also what L4 compares answers with.
             lay_out(v, labels_ahead, label)
             _check_answers(v, rows, faults, sums, label)
             clear(v, labels_ahead, label, rows.unreached)

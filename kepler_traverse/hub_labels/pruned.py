@@ -127,7 +127,7 @@ def ranks_by_degree(graph: Any, metric: str) -> Ranks:
     ``metric`` is "weights" or "hops", which says what the lengths of the edges are.
     """
     unit = unit_of_lengths(graph, metric)
-    graphs = [graph, graph.reverse] if graph.directed else [graph]
+    graphs = [graph, graph.reverse] if graph.directed else [graph]  # one per direction
     degree = np.zeros(graph.n_vertices, np.int64)
     for direction in graphs:
         degree += np.diff(direction.offsets)
@@ -347,7 +347,7 @@ def _add_row(rank, hub, distance, lists):
     last one is full.
     """
     place = lists.sizes[rank] % _BLOCK
-    if place == 0:
+    if place == 0:  # no block yet, or the last one is full: chain a new one to it
         block = lists.used[0]
         lists.used[0] += 1
         if lists.sizes[rank] == 0:

@@ -103,6 +103,7 @@ def answer_pairs(next_item, n_items, sources, targets, answers, sums):
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
+        # A label is found by its offsets, so these are prefetched before the label itself.
         for i in range(item * CHUNK, min((item + 1) * CHUNK, n)):
             if i + 2 * _PREFETCH_DISTANCE < n:
                 prefetch_entry(outward.offsets, sources[i + 2 * _PREFETCH_DISTANCE])
@@ -163,6 +164,7 @@ def answer_lists(next_item, n_items, pairs, answers, sums, dense):
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
+        # The label of the source is written to ``dense`` once, and looked up for each target.
         source = pairs.sources[item]
         lay_out(source, outward, dense)
         for i in range(pairs.offsets[item], pairs.offsets[item + 1]):

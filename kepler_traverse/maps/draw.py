@@ -422,7 +422,7 @@ def _choose_column(table: Any, column: str | None) -> str:
         return column
     if not names:
         raise InputError("frame has no column but 'vertex': no colours can be chosen")
-    has_sources = "source" in names and len(pc.unique(table["source"])) > 1
+    has_sources = "source" in names and len(pc.unique(table["source"])) > 1  # several of them
     for name in _FIRST:
         if name in names and (name != "source" or has_sources):
             return name

@@ -412,6 +412,7 @@ class Network:
             per row, which are added up, or None to count the rows. ``decay`` is one of ``_DECAYS``.
             The result has, per keyword, an array with one sum per node.
             """
+            # A node may have several rows, which are added up first.
             at_nodes = {
                 column: self._sums_at_nodes(name, nodes, rows)
                 for column, rows in rows_of_sums.items()
@@ -484,6 +485,7 @@ class Network:
         pandas.Series
             An id per location, with the index of ``x_col``.
         """
+        # ``points`` are the nodes, x and y, and ``locations`` are those of which nodes are wanted.
         places = pd.DataFrame({"x": x_col, "y": y_col})
         points = [self.nodes_df[axis].to_numpy(np.float64) for axis in ("x", "y")]
         locations = [places[axis].to_numpy(np.float64, na_value=np.nan) for axis in ("x", "y")]

@@ -74,6 +74,7 @@ def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
     _, first_vertex, component, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
+    # The new number of each component: its place by falling size and then by its first vertex.
     rank = np.empty(sizes.size, np.int64)
     rank[np.lexsort((first_vertex, -sizes))] = np.arange(sizes.size)
     return rank[component]

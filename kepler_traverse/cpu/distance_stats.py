@@ -192,6 +192,7 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
     for piece in range(totals.size):
         first = piece * PIECE
         size = PIECE if n - first > PIECE else n - first
+        # The vector code takes whole blocks.
         if size == PIECE:
             total, harmonic, within, finite = statistics_of_block(
                 distance, first, limit, largest, ends

@@ -109,6 +109,8 @@ def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
 
     ``x`` and ``y`` are the points as they were given, and ``in_space`` the same places in space.
     """
+    # ``begins`` has the first point of each leaf that has points. A complete tree has a power of
+    # two of leaves.
     order = np.argsort(_places_on_curve(in_space))
     begins = np.arange(0, x.size, _LEAF)
     n_leaves = 1 << (begins.size - 1).bit_length()

@@ -925,7 +925,8 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
     edges : Neighbors
     search : _HopSearch
     queue, counts : integer arrays, output
-        The vertices that are found, and the number of them at each level.
+        The vertices that are found, and the number of them at each level. Their lengths limit how
+        many vertices and levels a search may find.
     stamps : _Stamps
     missing : int
         How many targets, and groups of goals, are yet to be found.
@@ -934,7 +935,7 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
     Returns
     -------
     tail : int
-        Vertices that are found, or -1 if there is no room for them.
+        Vertices that are found, or -1 if the arrays have no room for them or for the levels.
     n_edges : int
         Edges that were looked at.
     limit : int
@@ -1665,6 +1666,7 @@ def check(edges, rows, place, findings, predecessor):
         For each rule the number of violations, and the position of the source and the vertex of an
         example. They are added.
     predecessor : array of the length of the vertices of the rows, or None
+        The vertex before each one, if predecessors are checked, too.
     """
     sources = rows.sources
     row_offsets = rows.offsets
@@ -1677,6 +1679,7 @@ def check(edges, rows, place, findings, predecessor):
         if not _check_values(i, rows, edges.weights.size > 0, place.size, findings, predecessor):
             continue
 
+        # Places of a row count from 1: place p is at ``before + p`` in ``vertices``.
         before = row_offsets[i] - 1
         size = row_offsets[i + 1] - before
         if size > row.size:

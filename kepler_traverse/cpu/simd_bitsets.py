@@ -104,7 +104,10 @@ def or_row(typing_context, into, i, rows, u, lanes):
     """Add the bits of row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] |= rows[u]``."""
 
     def generate(context, builder, signature, args):
-        """Write the instructions: load both rows, and store their union."""
+        """Write the instructions: load both rows, and store their union.
+
+        The arguments by position: 0 ``into``, 1 ``i``, 2 ``rows``, 3 ``u``.
+        """
         row = _Rows(context, builder, signature, args)
         place = row.place(0, 1)
         row.store(builder.or_(row.load(place), row.load(row.place(2, 3))), place)
@@ -118,7 +121,10 @@ def copy_row(typing_context, into, i, rows, u, lanes):
     """Copy row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] = rows[u]``."""
 
     def generate(context, builder, signature, args):
-        """Write the instructions: load a row, and store it."""
+        """Write the instructions: load a row, and store it.
+
+        The arguments by position: 0 ``into``, 1 ``i``, 2 ``rows``, 3 ``u``.
+        """
         row = _Rows(context, builder, signature, args)
         row.store(row.load(row.place(2, 3)), row.place(0, 1))
         return context.get_dummy_value()
@@ -149,7 +155,10 @@ def take_new(typing_context, found, seen, v, lanes):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: load both rows, store both, and test the new bits."""
+        """Write the instructions: load both rows, store both, and test the new bits.
+
+        The arguments by position: 0 ``found``, 1 ``seen``, 2 ``v``.
+        """
         row = _Rows(context, builder, signature, args)
         found_place = row.place(0, 2)
         seen_place = row.place(1, 2)
@@ -172,7 +181,10 @@ def count_row(typing_context, digits, rows, v, lanes):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: add the row, as carries, to digit after digit."""
+        """Write the instructions: add the row, as carries, to digit after digit.
+
+        The arguments by position: 0 ``digits``, 1 ``rows``, 2 ``v``.
+        """
         row = _Rows(context, builder, signature, args)
 
         # A ripple-carry adder, on all lanes at once.

@@ -194,7 +194,10 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: a loop over the edges, and then a comparison."""
+        """Write the instructions: a loop over the edges, and then a comparison.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``edges``, 3 ``limit``.
+        """
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, *_ = line.arrays(2)
         v_index = line.integer(1)
@@ -226,7 +229,10 @@ def differing_sums(typing_context, lines, v, edges, limit, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: a loop over the edges, and then two comparisons."""
+        """Write the instructions: a loop over the edges, and then two comparisons.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``edges``, 3 ``limit``.
+        """
         line = _Lines(context, builder, signature, args)
         offsets, neighbors, weights = line.arrays(2)
         own_line = line.load(line.integer(1))
@@ -265,7 +271,10 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: lower the line, and find the smallest new number."""
+        """Write the instructions: lower the line, and find the smallest new number.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``u``, 3 ``weight``.
+        """
         line = _Lines(context, builder, signature, args)
         v_line = line.load(line.integer(1))
         u_line = line.load(line.integer(2))
@@ -304,7 +313,10 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: load a square, transpose it, and store it."""
+        """Write the instructions: load a square, transpose it, and store it.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``lane``, 3 ``rows``.
+        """
         line = _Lines(context, builder, signature, args)
         kind = signature.args[3]
         side = square_side(line.count)

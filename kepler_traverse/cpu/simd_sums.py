@@ -55,7 +55,10 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: a loop over the edges keeps the smallest sums."""
+        """Write the instructions: a loop over the edges keeps the smallest sums.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``is_set``, 3 ``edges``, 4 ``unreached``.
+        """
         line = _Lines(context, builder, signature, args)
         offsets, heads, weights = line.arrays(3)
         # ``best`` begins with what the line holds, or with unreached if it is not set.
@@ -86,7 +89,10 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: a loop over the edges keeps sums and marks ties."""
+        """Write the instructions: a loop over the edges keeps sums and marks ties.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``is_set``, 3 ``edges``, 4 ``unreached``.
+        """
         line = _Lines(context, builder, signature, args)
         _, sums, held_line = line.arrays(0)
         offsets, heads, weights, added = line.arrays(3)
@@ -106,6 +112,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
         held_place = builder.bitcast(held_line.data, line.vector.as_pointer())
         builder.store(held, held_place, align=line.kind.bitwidth // 8)
 
+        # The smallest distances so far, the sums along the same paths, and the lanes with a tie.
         best = cgutils.alloca_once_value(builder, held)
         total = cgutils.alloca_once_value(builder, builder.load(sums_at(v_index), align=width))
         none = ir.Constant(line.vector, [0] * line.count)
@@ -145,7 +152,10 @@ def compare_line(typing_context, lines, v, u, weight, doublings):
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: two comparisons, whose bits are joined."""
+        """Write the instructions: two comparisons, whose bits are joined.
+
+        The arguments by position: 0 ``lines``, 1 ``v``, 2 ``u``, 3 ``weight``.
+        """
         line = _Lines(context, builder, signature, args)
         numbers = line.load(line.integer(1))
         through = builder.add(line.load(line.integer(2)), line.broadcast(args[3]))
@@ -213,7 +223,11 @@ def turn_square(typing_context, lines, places, unreached, unit, rows, doublings)
     """
 
     def generate(context, builder, signature, args):
-        """Write the instructions: load lines, convert them, transpose, and store rows."""
+        """Write the instructions: load lines, convert them, transpose, and store rows.
+
+        The arguments by position: 0 ``lines``, 1 ``places``, 2 ``unreached``, 3 ``unit``,
+        4 ``rows``.
+        """
         line = _Lines(context, builder, signature, args)
         (places,) = line.arrays(1)
         kind = signature.args[4]

@@ -381,6 +381,7 @@ class _Closeness:
         ``n_inside`` is the number of vertices that each vertex of the component reaches.
         """
         xp = self._xp
+        # Compiled code for hops on the CPU does what the array operations below do.
         if not self._weighted and self.graph.device == "cpu":
             cpu.bound_component(
                 distance,

@@ -180,6 +180,7 @@ class HubLabels:
         int64 array of shape (n_targets,)
             Distances in units, ``unreached`` where there is no path.
         """
+        # Pair by pair, if the arrays that are made below would not pay.
         has_few_targets = targets.size * _VERTICES_PER_TARGET < self.n_vertices
         if has_few_targets or targets.size < _TARGETS_PER_SOURCE * len(sources):
             return self.between(np.repeat(sources, np.diff(offsets)), targets)

@@ -745,6 +745,7 @@ class Network:
             )
         import matplotlib.pyplot as pyplot
 
+        # The vertices of the graph are positions of nodes, so both tables have these.
         figure, axes = pyplot.subplots(**(fig_kwargs or {"figsize": (10, 8)}))
         numbers = self._find_numbers("data", data.index)
         nodes = pd.DataFrame(

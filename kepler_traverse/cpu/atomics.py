@@ -58,7 +58,7 @@ atomic_exchange = _read_modify_write("xchg")
 
 @intrinsic
 def compare_and_swap(typing_context, array, index, expected, value):
-    """Store ``value`` in an element if ``expected`` stands there; return what stood there."""
+    """Store ``value`` in ``array[index]`` if ``expected`` stands there; return what stood there."""
 
     def generate(context, builder, signature, args):
         """Write one atomic compare-and-swap; its value is what stood there."""

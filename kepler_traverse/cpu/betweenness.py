@@ -275,6 +275,8 @@ def _weight_of_end(v, is_target):
 def _add_loads_by_levels(search, edges, counted, scratch, sums):
     """Add the loads of one search by hops to ``sums``; return ``DONE``, or ``OVERFLOW`` if there
     are too many paths, and then nothing is added.
+
+    The arguments are ``Search``, ``Edges``, ``Counted``, ``Scratch`` and ``Sums``.
     """
     depth = _sort_by_level(search, edges, scratch)
     status = OVERFLOW
@@ -331,12 +333,13 @@ def _sort_by_level(search, edges, scratch):
 
 @njit(cache=True, nogil=True)
 def _count_by_levels(source, depth, edges, is_even, scratch):
-    """Count the shortest paths to each vertex, level by level up to ``depth``, into
+    """Count the shortest paths from ``source`` to each vertex, level by level up to ``depth``, into
     ``scratch.paths``; return False if a vertex has ``MAX_PATHS`` or more.
 
-    ``front`` has what each vertex of the level before hands on, its number of paths, and 0 for all
-    other vertices. With ``is_even`` each hands on 1, so that ``paths`` has the number of
-    predecessors of a vertex, among which it shares its load evenly.
+    ``edges`` are ``Edges``, and ``scratch`` is ``Scratch`` after ``_sort_by_level``. ``front`` has
+    what each vertex of the level before hands on, its number of paths, and 0 for all other
+    vertices. With ``is_even`` each hands on 1, so that ``paths`` has the number of predecessors of
+    a vertex, among which it shares its load evenly.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -400,8 +403,9 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
     """Add the loads of vertices or edges to ``sums``, from the last level, ``depth``, back to the
     source.
 
-    ``values`` has what each vertex of the level after hands on per path, and 0 for all others.
-    ``front`` gets the sum of what each vertex of a level is handed.
+    ``edges`` are ``Edges``, ``counted`` is ``Counted``, and ``scratch`` has the paths that
+    ``_count_by_levels`` has counted. ``values`` has what each vertex of the level after hands on
+    per path, and 0 for all others. ``front`` gets the sum of what each vertex of a level is handed.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -670,7 +674,8 @@ def _count_paths(v, limit, edges, exponents, exact, scratch):
     None: the number is their product, mantissa * 2**exponent.
 
     The paths to its predecessors are added in chunks of ``CHUNK``, in the order of the edges into
-    it. ``edges`` are ``WeightedEdges``, and ``exact`` is ``Exact`` or None.
+    it. Only vertices within the distance ``limit`` count. ``edges`` are ``WeightedEdges``,
+    ``exact`` is ``Exact`` or None, and ``scratch`` has the distances and the paths so far.
     """
     in_offsets = edges.edges.in_offsets
     in_targets = edges.edges.in_targets
@@ -705,10 +710,11 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
     """Add the loads of one search by any distances to ``sums``; return ``DONE``; or return
     ``OVERFLOW`` or ``NOT_EXPLAINED``, and add nothing.
 
-    ``edges`` are ``WeightedEdges``. ``exact`` is None, or has the exact distances. ``exponents`` is
-    None, or an int64 array: the counts of paths are then ``paths * 2**exponents``, of which
-    ``values`` are the reciprocals. Their mantissas are those that counts without an exponent would
-    have.
+    ``search`` is ``Search``, ``edges`` are ``WeightedEdges``, ``counted`` is ``Counted``, and
+    ``scratch`` is ``Scratch`` with the distances of the search. ``exact`` is None, or has the exact
+    distances. ``exponents`` is None, or an int64 array: the counts of paths are then ``paths *
+    2**exponents``, of which ``values`` are the reciprocals. Their mantissas are those that counts
+    without an exponent would have.
     """
     # One function: as three, like those of ``_add_loads_by_levels``, it took 1.03 to 1.1 times as
     # long.
@@ -834,8 +840,9 @@ def _count_ends(search, is_target, distance, high):
     """Count each pair of the source and a target that it reaches at both of its ends, in the loads
     of vertices.
 
-    ``high`` has the upper words of the sums, which are the whole numbers, as the unit of the sums
-    is 2**-64. ``is_target`` is that of ``Counted``.
+    ``search`` is ``Search``, and ``distance`` has the distances from its source. ``high`` has the
+    upper words of the sums, which are the whole numbers, as the unit of the sums is 2**-64.
+    ``is_target`` is that of ``Counted``.
     """
     source = search.source
     vertices = search.vertices
@@ -907,8 +914,8 @@ def _begin_search(i, task, counted, scratch):
 
 @njit(cache=True, nogil=True)
 def _end_search(i, search, task, counted, scratch, sums):
-    """Count the ends of the paths of the search number ``i`` if ``counted.endpoints``, and set the
-    distances of a sparse row back to unreached.
+    """Count the ends of the paths of the search number ``i`` of a task in ``sums`` if
+    ``counted.endpoints``, and set the distances of a sparse row in ``scratch`` back to unreached.
     """
     if counted.endpoints and task.status[i] == DONE:
         _count_ends(search, counted.is_target, scratch.distance, sums.high)
@@ -948,8 +955,9 @@ def add_by_hops(next_item, n_items, task, edges, counted, scratch, sums):
 def add_by_weights(next_item, n_items, task, edges, counted, scratch, sums):
     """Add the loads of several sources by weights; a kernel for ``threads.run``.
 
-    The arguments are those of ``add_by_hops``, but ``edges`` are ``WeightedEdges``. Nothing is
-    added for a source from which rounding may absorb a weight.
+    The arguments are those of ``add_by_hops``, with distances that are sums of weights, and
+    ``edges`` are ``WeightedEdges``. Nothing is added for a source from which rounding may absorb a
+    weight.
     """
     while True:
         i = atomic_add(next_item, 0, 1)

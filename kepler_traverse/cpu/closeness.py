@@ -179,7 +179,7 @@ def count_levels(distance):
 @njit(cache=True, nogil=True)
 def sum_over_neighbors(offsets, targets, values):
     """Return, per vertex, the sum of ``values``, int64 with one per vertex, over the heads of its
-    edges.
+    edges. ``offsets`` and ``targets`` are those of the CSR.
     """
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     sums = np.zeros(offsets.size - 1, np.int64)
@@ -513,7 +513,10 @@ def _largest_closeness(within, total, level, most_next, least, most, n):
 @njit(cache=True, nogil=True)
 def _closeness(others, within, total, level, most_next, n):
     """Return the closeness of a vertex that reaches ``others`` vertices beyond ``level`` hops, as
-    near as they can be; the other arguments are those of ``_largest_closeness``.
+    near as they can be.
+
+    ``within`` vertices, itself included, are up to there, with distances of the sum ``total``. At
+    most ``most_next`` are at one hop more. ``n`` is the number of vertices of the graph.
     """
     # Each other vertex is one hop beyond the level, and those that do not fit there one hop more.
     least_sum = total + (level + 1) * others + max(others - most_next, 0)

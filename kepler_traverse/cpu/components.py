@@ -68,7 +68,7 @@ def strong_components(offsets, targets):
 def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return the number of the strongly connected component of each vertex, int64 of shape
     (n_vertices,). Component 0 is the largest; of equally large ones that with the smaller vertex
-    comes first.
+    comes first. ``offsets`` and ``targets`` are those of the CSR.
     """
     labels = strong_components(offsets, targets)
     _, first_vertex, component, sizes = np.unique(
@@ -86,7 +86,7 @@ def find_component(
     """Return the vertex numbers of the strongly connected component of ``vertex``, ascending.
 
     If ``vertex`` is None it is the largest, and of equally large ones that with the smallest
-    vertex.
+    vertex. ``offsets`` and ``targets`` are those of the CSR.
     """
     labels = strong_components(offsets, targets)
     if vertex is None:

@@ -144,6 +144,7 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
     order, which are left to ``_sort_long_lists``. That function takes longer to compile, and most
     graphs have no such list.
 
+    ``offsets``, ``targets`` and ``weights`` are those of the CSR, which is sorted in place;
     ``weights`` has shape (0,) without weights. ``next_block`` is a counter from which each thread
     takes its next block of vertices, of ``n_blocks`` in all. ``counts``, int64 of shape (2,), is 0
     before: ``counts[0]`` becomes the number of edges that are parallel to the one before, and
@@ -261,7 +262,9 @@ def _merge_parallel_edges(offsets, targets, weights):
     """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps,
     in place.
 
-    ``weights`` has shape (0,) without weights. The number of edges that remain is the last offset.
+    ``offsets``, ``targets`` and ``weights`` are those of the CSR; ``weights`` has shape (0,)
+    without weights. The number of edges that remain is the last offset. Places behind these hold
+    nothing.
     """
     size = 0  # edges that remain
     begin = 0  # where the list began before; its offset is overwritten
@@ -450,8 +453,9 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
     """Write the CSR of the reversed edges: to ``sources`` the tails of the edges into each vertex,
     and to ``reverse_weights`` the weights of these edges.
 
-    ``cursor``, int64 of shape (n_vertices,), has the place where the edges into each vertex begin;
-    it is changed. ``weights`` has shape (0,) without weights.
+    ``offsets``, ``targets`` and ``weights`` are those of the graph; ``weights`` has shape (0,)
+    without weights. ``cursor``, int64 of shape (n_vertices,), has the place where the edges into
+    each vertex begin; it is changed.
     """
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):

@@ -233,8 +233,8 @@ def _count_bins(distance, limit, bins_per_unit, before, counts):
 
 @njit(cache=True, nogil=True)
 def _find_last_level(distance, offsets):
-    """Return the largest number of hops of a row, and the number of edges that leave the vertices
-    reached, those at 0 hops or more.
+    """Return the largest number of hops in the row ``distance``, and the number of edges that leave
+    the vertices reached, those at 0 hops or more. ``offsets`` are those of the CSR.
     """
     last_level = distance[0]
     edges = 0

@@ -24,6 +24,7 @@ def add(low, high, i, x_low, x_high):
     """Add a 128-bit integer to element ``i`` of the sums whose words are ``low`` and ``high``.
 
     A 128-bit integer is in two's complement: the lower word is a uint64, the upper one an int64.
+    That to be added has the words ``x_low`` and ``x_high``.
     """
     # The sum of the lower words is modulo 2**64: if it is less than a term, there was a carry.
     total = low[i] + x_low
@@ -177,7 +178,9 @@ def _add_at(low, high, places, more_low, more_high):
 
 @njit(cache=True, nogil=True)
 def _rounded(low, high, exponent):
-    """Return 128-bit integers in units of ``2**exponent`` as float64, each rounded half to even."""
+    """Return 128-bit integers in units of ``2**exponent``, whose words are ``low`` and ``high``, as
+    float64, each rounded half to even.
+    """
     rounded = np.empty(low.size, np.float64)
     for i in range(low.size):
         lower = low[i]

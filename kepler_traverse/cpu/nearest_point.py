@@ -88,8 +88,10 @@ def nearest_points(
 
 
 def _place_in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray:
-    """Return places as points of shape (n, 3): unit vectors on the sphere, and z = 0 on the
-    plane.
+    """Return places as points in space, float64 of shape (n, 3).
+
+    ``x`` and ``y``, of shape (n,), are longitudes and latitudes in degrees if ``on_sphere``: the
+    points are unit vectors then. Otherwise they are coordinates of a plane, and z is 0.
     """
     in_space = np.zeros((x.size, 3))
     if on_sphere:
@@ -156,7 +158,8 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
 
     Nodes of the tree are taken from a stack, the nearer child first. One whose box is farther than
     the best point so far is left out. Of points as near, the smallest number wins. An item is a
-    location. Threads take items from the counter ``next_item``, until it is ``n_items``.
+    location. Threads take items from the counter ``next_item``, until it is ``n_items``. ``tree``
+    is ``Tree``, and ``locations`` are ``Locations``.
     """
     n_leaves = len(tree.low) // 2
     waiting = np.empty(_DEEPEST, np.int64)  # the stack of nodes

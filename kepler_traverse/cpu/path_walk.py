@@ -259,7 +259,7 @@ def along_level(v, source, own_distance, size, walks):
 @njit(cache=True, nogil=True)
 def _is_end(x, source, own_distance, walks):
     """Return whether a way over edges of length zero may end at ``x``: it is the source, or a tight
-    edge leads to it from a nearer in-neighbor.
+    edge leads to it from a nearer in-neighbor. ``own_distance`` is the distance of ``x``.
     """
     if x == source:
         return True
@@ -280,7 +280,8 @@ def _search_level(v, source, own_distance, walks):
     """Search back from ``v``, over edges of length zero and layer by layer, until a layer has a
     vertex at which the way may end.
 
-    A layer holds the vertices with the same number of edges to ``v``, which is layer 0. The layer
+    ``own_distance`` is the distance of ``v``, and so of all these vertices. A layer holds the
+    vertices with the same number of edges to ``v``, which is layer 0. The layer
     of each vertex is written to ``walks.level``, and the vertices to ``walks.queue``. Return the
     last layer, or -1 if none has an end, and how many vertices are in the queue.
     """
@@ -329,7 +330,7 @@ def _add_layer(x, own_distance, depth, last, walks):
 @njit(cache=True, nogil=True)
 def _mark_dead_ends(source, own_distance, depth, last, walks):
     """Mark by ``_OFF`` the vertices of the queue from which no way along the layers leads to an end
-    in the layer ``depth``. There are ``last`` vertices in the queue.
+    in the layer ``depth``. There are ``last`` vertices in the queue, all at ``own_distance``.
     """
     level = walks.level
     # From the last layer on: whether a vertex leads on depends on the layer behind it.
@@ -346,7 +347,7 @@ def _mark_dead_ends(source, own_distance, depth, last, walks):
 @njit(cache=True, nogil=True)
 def _next_of_level(x, own_distance, walks):
     """Return the smallest in-neighbor of ``x`` over an edge of length zero in the next layer, or -1
-    if there is none.
+    if there is none. ``own_distance`` is the distance of ``x``.
     """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])
@@ -421,8 +422,8 @@ def write_back(predecessor, rows, ends, sizes, vertices):
     """Write the vertices of the paths of ``count_back``, one path after the other, each from its
     source to its end.
 
-    ``sizes`` are the results of ``count_back``, none of them negative, and ``vertices`` has as many
-    places as their sum.
+    ``predecessor``, ``rows`` and ``ends`` are the arguments of ``count_back``, and ``sizes`` are
+    its results, none of them negative. ``vertices`` has as many places as their sum.
     """
     stop = np.int64(0)  # the place behind the last vertex of the path
     for i in range(ends.size):

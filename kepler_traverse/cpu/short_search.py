@@ -569,7 +569,8 @@ def _begin(line, goals, table, place, doublings):
     """Give each vertex that is a source of the line a slot at distance 0, which waits in the first
     bucket.
 
-    Slot 0 gets the limits. Return the number of the next slot, how many sources are goals, and
+    ``table`` and ``place`` are those of ``_search_line``. Slot 0 gets the limits. Return the number
+    of the next slot, how many sources are goals, and
     whether a source without targets is among them, so that settled targets alone do not end the
     search.
     """
@@ -617,7 +618,8 @@ def _largest(needs):
 @njit(cache=True, nogil=True)
 def _is_final(d, unreached, buckets_per_unit, bound):
     """Return whether the distance ``d`` is that of a reached vertex and final: no vertex that waits
-    can lower it, since its bucket is before ``bound``, the first bucket in which one waits.
+    can lower it, since its bucket, ``d * buckets_per_unit``, is before ``bound``, the first bucket
+    in which one waits.
     """
     return d != unreached and (bound == _NEVER or d * buckets_per_unit < bound)
 
@@ -626,6 +628,7 @@ def _is_final(d, unreached, buckets_per_unit, bound):
 def _settle_targets(line, table, place, buckets_per_unit, bound):
     """Skip targets that are settled; a source without others ends at the farthest of its targets.
 
+    ``line`` is ``_Line``, ``table`` is ``_Table``, and ``place`` has the slot of each vertex.
     ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Distances in
     buckets before ``bound`` are settled. Return whether all targets of all sources are settled.
     """
@@ -697,7 +700,8 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
     """Relax the edges of all vertices that wait in a bucket, also of those that come to it
     meanwhile.
 
-    ``bucket`` is its number, and ``counts`` is ``_Counts``. Return whether the table had room, the
+    ``bucket`` is its number, ``counts`` is ``_Counts``, and the other arguments are those of
+    ``_search_line``. Return whether the table had room, the
     counts after it, and the number of edges that were looked at. Fields are taken out of the tuples
     first: the loop is the hot one, and works on scalars and arrays.
     """
@@ -1091,7 +1095,8 @@ def has_overflow(offsets, targets, weights, vertices, first, last, distance):
     """Return whether a distance has overflowed: an edge leads from a vertex that is reached to one
     that is at no finite distance, and the sum over that edge is infinite.
 
-    Only edges that leave ``vertices[first:last]`` are looked at. ``distance`` has an element per
+    ``offsets``, ``targets`` and ``weights`` are those of the CSR. Only edges that leave
+    ``vertices[first:last]`` are looked at. ``distance`` has an element per
     vertex of the graph, infinite where unreached.
     """
     for i in range(first, last):

@@ -266,8 +266,9 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
     """Lower the numbers of line ``v`` to those of line ``u`` plus ``weight``, where these are
     smaller, and at most those of line 0, which holds the limit of each source.
 
-    Return the smallest number that was written; if none was, infinity or the largest unsigned
-    integer. Numbers are floats of 0 or more, or unsigned integers, of which ``weight`` is 1.
+    ``lines`` has a line of numbers per vertex, behind line 0. Return the smallest number that was
+    written; if none was, infinity or the largest unsigned integer. Numbers are floats of 0 or more,
+    or unsigned integers, of which ``weight`` is 1.
     """
 
     def generate(context, builder, signature, args):

@@ -80,7 +80,8 @@ def _add_along_way(depth, stamp, sources, columns, tree):
     back, whose predecessor has known sums, and goes on to the target.
 
     ``stamp`` is that of the search, and ``sources`` are the tails of the edges, by their positions
-    in the reversed graph.
+    in the reversed graph. ``columns`` are ``EdgeColumns``, and ``tree`` is ``SumTree``, which has
+    the way.
     """
     for i in range(depth - 1, -1, -1):
         v = np.int64(tree.vertex[i])

@@ -243,7 +243,8 @@ def diameter(
 ) -> int | float:
     """Return the largest distance between two vertices.
 
-    Parameters and errors are those of ``extremes``.
+    Parameters and errors are those of ``extremes``: ``algorithm`` says whether distances are hops
+    or sums of weights, and ``unconnected`` what to do if a vertex does not reach another one.
 
     Examples
     --------
@@ -269,9 +270,10 @@ def radius(
     certified: bool = True,
     memory: int | None = None,
 ) -> int | float:
-    """Return the smallest eccentricity.
+    """Return the smallest eccentricity: the largest distance from a vertex to another one.
 
-    Parameters and errors are those of ``extremes``.
+    Parameters and errors are those of ``extremes``: ``algorithm`` says whether distances are hops
+    or sums of weights, and ``unconnected`` what to do if a vertex does not reach another one.
 
     Examples
     --------
@@ -676,7 +678,9 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
 def require_connected(
     graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None
 ) -> None:
-    """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
+    """Raise InputError as ``extremes`` does for the same arguments, after at most two searches:
+    also if the graph is not connected, unless ``unconnected`` is "largest".
+    """
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)
     # A search in each direction from any vertex shows it. Its distances are not needed: reading

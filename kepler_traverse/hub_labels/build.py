@@ -252,7 +252,7 @@ class _GrowingLists:
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _longest_above(v, edges, labels):
     """Return the index of the edge from rank ``v`` to the neighbor above with the longest label; -1
-    if there is no neighbor above.
+    if there is no neighbor above. ``edges`` and ``labels`` are those of ``Above``.
     """
     longest = -1
     max_size = -1

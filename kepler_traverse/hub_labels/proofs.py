@@ -174,8 +174,8 @@ def _find_fault_of_rows(
 def _find_fault_of_edges(
     graph: Any, labels: HubLabels, upward: Edges, downward: Edges
 ) -> Fault | None:
-    """Check L3 and L5 for the edges of the hierarchy, which are by rank, and of the graph; return
-    the first fault, or None.
+    """Check L3 and L5 for the edges of the hierarchy, ``upward`` and ``downward`` by rank, and for
+    those of the graph; return the first fault, or None.
     """
     n = labels.n_vertices
     faults = np.full(2, n, np.int64)  # by kind of fault, the smallest rank that has it; n for none
@@ -216,7 +216,8 @@ def _sum_up(v, edges, labels_ahead, sums):
     """Write to ``sums``, at each hub of a neighbor above rank ``v``, the smallest sum of an edge
     from ``v`` and the row of its neighbor.
 
-    ``sums``, of shape (n,), is all unreached before.
+    ``edges`` and ``labels_ahead`` are those of ``Rows``. ``sums``, of shape (n,), is all unreached
+    before.
     """
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
@@ -228,7 +229,7 @@ def _sum_up(v, edges, labels_ahead, sums):
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _has_other_sums(v, labels_ahead, sums):
     """Return whether a row of rank ``v``, other than that of ``v`` itself, differs from the sum
-    that ``_sum_up`` has written at its hub.
+    that ``_sum_up`` has written at its hub in ``sums``.
     """
     has_other = False
     # The last row of a label is its own rank.
@@ -327,8 +328,10 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
     """Check L5 for each two edges of the hierarchy that meet at a vertex below both of their ends,
     and mark the edges that such a pair explains.
 
-    A fault writes the rank of the vertex below to ``faults``. An item is a chunk of ``_CHUNK``
-    ranks. Threads take items from the counter ``next_item``, until it is ``n_items``.
+    ``sides`` are ``Sides``, and ``answers`` are ``BothLabels``. ``is_symmetric`` says that both
+    directions are the same. A fault writes the rank of the vertex below to ``faults``. An item is a
+    chunk of ``_CHUNK`` ranks. Threads take items from the counter ``next_item``, until it is
+    ``n_items``.
     """
     upward = sides.upward
     downward = sides.downward
@@ -358,8 +361,9 @@ def _check_edges(next_item, n_items, graph_edges, rank, sides, answers, faults):
     Mark the edges of the hierarchy that an edge of the graph explains.
 
     ``graph_edges`` are between vertex numbers, with lengths in units, and ``rank`` has the rank of
-    each vertex. A fault writes the rank of the tail to ``faults``. An item is a chunk of ``_CHUNK``
-    vertices. Threads take items from the counter ``next_item``, until it is ``n_items``.
+    each vertex. ``sides`` are ``Sides``, and ``answers`` are ``BothLabels``. A fault writes the
+    rank of the tail to ``faults``. An item is a chunk of ``_CHUNK`` vertices. Threads take items
+    from the counter ``next_item``, until it is ``n_items``.
     """
     offsets = graph_edges.offsets
     heads = graph_edges.heads

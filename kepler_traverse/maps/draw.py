@@ -515,7 +515,8 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
     colour bar.
 
     ``ax`` are axes of matplotlib. ``table`` has the ids of the two ends of each edge in ``src`` and
-    ``dst``, and its value in ``column``; InputError if that holds no numbers.
+    ``dst``, and its value in ``column``; InputError if that holds no numbers. ``places`` has the
+    coordinates of the ends, and ``scale`` the unit of the values.
     """
     from matplotlib.collections import LineCollection
 
@@ -549,7 +550,8 @@ def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     """Draw each path of a frame of ``paths`` as a line through all its vertices, with a mark at
     both ends, and a legend if there are few.
 
-    ``table`` has a row per vertex of a path, in the order of the paths and of their vertices.
+    ``ax`` are axes of matplotlib. ``table`` has a row per vertex of a path, in the order of the
+    paths and of their vertices, and ``places`` has their coordinates.
     """
     points_of_all = places.points(table["vertex"])
     # A row per path: its pair or target, and in ``vertices`` the number of its vertices. The sums

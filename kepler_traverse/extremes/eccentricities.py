@@ -270,10 +270,11 @@ def radius(
     certified: bool = True,
     memory: int | None = None,
 ) -> int | float:
-    """Return the smallest eccentricity: the largest distance from a vertex to another one.
+    """Return the smallest eccentricity.
 
-    Parameters and errors are those of ``extremes``: ``algorithm`` says whether distances are hops
-    or sums of weights, and ``unconnected`` what to do if a vertex does not reach another one.
+    The eccentricity of a vertex is the largest distance from it to another one. Parameters and
+    errors are those of ``extremes``: ``algorithm`` says whether distances are hops or sums of
+    weights, and ``unconnected`` what to do if a vertex does not reach another one.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class Edges(NamedTuple):
 class WeightedEdges(NamedTuple):
     """Edges with weights above 0, of the type of the distances."""
 
-    edges: Edges
+    edges: Edges  # the same edges, without their weights
     ahead: np.ndarray  # the weights of the edges out of each vertex, in the order of ``targets``
     back: np.ndarray  # the weights of the edges into each vertex, in the order of ``in_targets``
     # three quarters of the smallest weight, as ``absorbs`` takes it; or 0 if no distance may absorb

@@ -54,21 +54,38 @@ class GivenOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
+        """Return the value of an option, or None if it has none. The value of ``result`` is the
+        name of the kind.
+        """
         if name == "result" and self.kind is not None:
             return self.kind.name
         return self.values.get(name)
 
     def is_given(self, name: str) -> bool:
+        """Return whether the caller has written the option."""
         return self.written.get(name) is not None
 
     def spelled(self, name: str, value: object = None) -> str:
+        """Return an option, or an option with a value, as the caller writes it; by its name if the
+        caller has not written it.
+        """
         if value is None:
             return self.written.get(name) or option_text(name)
         return option_text(name, value)
 
 
 class Violation(NamedTuple):
-    """A rule that is violated: the option to blame, the fact, and what to do."""
+    """A rule that is violated.
+
+    Attributes
+    ----------
+    option
+        The name of the option that is to blame.
+    fact
+        What is wrong.
+    remedy
+        What to do instead; empty if the fact says it.
+    """
 
     option: str
     fact: str
@@ -116,9 +133,14 @@ class Constraint:
     of_tables: bool = False
 
     def violation(self, given: Given, **facts: str) -> Violation | None:
-        """Return how the rule is violated; None if it is not. ``facts`` are other names in texts."""
+        """Return the violation of the rule by the options of a caller; None if they respect it.
+
+        ``facts`` are further names that may stand in braces in ``why`` and ``remedy``, with the
+        texts that replace them.
+        """
         if not self.violated(given):
             return None
+        # what replaces ``{0}``, ``{1}`` and so on, and then the other names in braces
         by_place = {str(place): given.spelled(name) for place, name in enumerate(self.names)}
         missing = [given.spelled(name) for name in self.names if given.value(name) is None]
         texts = {
@@ -130,7 +152,9 @@ class Constraint:
         }
 
         def write_option(match: re.Match[str]) -> str:
-            """Return what stands for a name in braces; see ``why``."""
+            """Return the text that replaces a name in braces, of which ``match`` has the name,
+            whether "=" follows, and the value behind it.
+            """
             name, has_value, text = match.groups()
             if name == "name":
                 return str(given.kind.name)
@@ -142,8 +166,11 @@ class Constraint:
         return Violation(self.names[0], fact, remedy)
 
     def described(self, spelled: Callable[[str, object], str]) -> str:
-        """Return the rule for a page: each option by its name, and with a value where the rule is
-        about one.
+        """Return the rule as a sentence of a page of the documentation, where no caller has given
+        options.
+
+        ``spelled(name, value)`` returns an option with a value, or alone if the value is None, as
+        that page writes it.
         """
         flags = [spelled(name, None) for name in self.names]
         texts = {str(place): flag for place, flag in enumerate(flags)}
@@ -155,6 +182,9 @@ class Constraint:
         texts["name"] = "results of this kind"
 
         def write_option(match: re.Match[str]) -> str:
+            """Return the text that replaces a name in braces; a value follows it if the rule names
+            one.
+            """
             name, _, text = match.groups()
             return texts[name] if name in texts else spelled(name, text or None)
 
@@ -163,7 +193,7 @@ class Constraint:
 
 
 def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
-    """Yield how the rows are violated."""
+    """Yield the violation of each rule in ``rows`` that the options of a caller violate."""
     for row in rows:
         violation = row.violation(given)
         if violation is not None:
@@ -171,21 +201,26 @@ def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
 
 
 def refuse(violated: Iterable[Violation]) -> None:
-    """Raise InputError for the first violation."""
+    """Raise InputError with the text of the first violation, if there is one."""
     for violation in violated:
         raise InputError(str(violation))
 
 
 def is_value(given: Given, name: str, *values: object) -> bool:
-    """Return whether an option has one of several values; an array or a table has none of them."""
+    """Return whether the value of an option is one of some values. An array or a table is none of
+    them.
+    """
     value = given.value(name)
+    # An array would be compared element by element.
     return getattr(value, "shape", ()) == () and any(value == each for each in values)
 
 
 def not_both(
     first: str, second: str, why: str, remedy: str = "leave one of them out"
 ) -> Constraint:
-    """Return the rule that one of two options is left out."""
+    """Return the rule that at most one of two options is given; ``why`` and ``remedy`` are the
+    texts of a ``Constraint``.
+    """
     return Constraint(
         names=(first, second),
         violated=lambda given: given.value(first) is not None and given.value(second) is not None,
@@ -195,9 +230,12 @@ def not_both(
 
 
 def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
-    """Return the rule that an option is given with one of others."""
+    """Return the rule that the option ``name`` is given only together with at least one of
+    ``others``; ``why`` and ``remedy`` are the texts of a ``Constraint``.
+    """
 
     def violated(given: Given) -> bool:
+        """Return whether the option is given and none of the others is."""
         if given.value(name) is None:
             return False
         return all(given.value(other) is None for other in others)
@@ -211,9 +249,10 @@ def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
 
 
 def all_or_none(*names: str) -> Constraint:
-    """Return the rule that options are given together."""
+    """Return the rule that either all of some options are given, or none of them."""
 
     def violated(given: Given) -> bool:
+        """Return whether some of the options are given and some are not."""
         n_given = sum(given.value(name) is not None for name in names)
         return 0 < n_given < len(names)
 

@@ -26,27 +26,32 @@ from .result_kinds import PLAIN, OptionsT, ResultKind
 
 
 def digest_of_ids(ids: list[Any]) -> str:
-    """Return the SHA-256 of ids, as hexadecimal digits."""
+    """Return the SHA-256 of the JSON text of ids, integers or strings in their order, as
+    hexadecimal digits.
+    """
     return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets in the given order."""
+    """The vertices whose distances are asked for, in the order in which the user gives them."""
 
     ids: Any  # the user's: a list or an array
     numbers: np.ndarray  # int64 of shape (n_targets,): the vertex numbers where paths to them end
 
     @classmethod
     def of(cls, graph: Graph, ids: Any) -> Targets | None:
-        """Look targets up, which may be None; raise UnknownVertexError if one is no vertex."""
+        """Return the targets that ``ids`` name in a graph, or None if ``ids`` is None.
+
+        Raises UnknownVertexError: one of the ids is that of no vertex.
+        """
         if ids is None:
             return None
         return cls(ids, where_paths_end(graph, graph.to_numbers(ids, "target")))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the ids, in their order."""
+        """The SHA-256 of the ids, in their order, as hexadecimal digits."""
         return digest_of_ids(self.ids)
 
 
@@ -58,24 +63,27 @@ class Question(Generic[OptionsT]):
     Attributes
     ----------
     kind
-        Of the result.
+        The kind of result, such as "distances" or "nearest".
     algorithm
         "bfs" or "sssp".
     certify
-        Which results are certified: "all", "sample" or "none".
+        For which sources a certificate proves the distances: "all", "sample" (some sources) or
+        "none".
     limit
-        The maximum hop count or distance of all searches: that of the options, or the largest of
-        ``limits``, if they have one. None without a limit.
+        The largest hop count or distance (inclusive) up to which all searches go. If ``options``
+        set a limit, or ``limits`` is given, it follows from these. None without a limit.
     pairs
         The table of origins and destinations; None for kinds that answer no pairs.
     targets
         The vertices whose distances are asked for; None for all.
     limits
-        The limit of each source, at which its results are cut; None if all have the same.
+        The limit of each source: its results leave out what is farther. None if all sources have
+        the same limit.
     direction
         Distances from the sources ("out"), or to them ("in").
     options
-        The checked options of the kind: see ``KindOptions.checked``.
+        The options that only this kind has, with their values checked: what
+        ``KindOptions.checked`` of the kind's dataclass returns.
     """
 
     kind: ResultKind[OptionsT]
@@ -99,7 +107,12 @@ class Question(Generic[OptionsT]):
         options: OptionsT,
         **others: Any,
     ) -> Question[OptionsT]:
-        """Return a question whose limit is also that of its options and of its sources."""
+        """Return a question whose limit agrees with its options and with the limits of its sources.
+
+        The limit is the largest of ``limits``, if these are given. Otherwise it is the limit that
+        ``options`` set, such as the largest cutoff, or else ``limit``. ``others`` are the remaining
+        fields, by name.
+        """
         if options.limit is not None:
             limit = options.limit
         if limits is not None:
@@ -114,20 +127,22 @@ class Question(Generic[OptionsT]):
         )
 
     def of_plan(self) -> dict[str, Any]:
-        """Return the arguments of ``plan_multi_source`` that follow from the question.
-
-        Certificates need all distances. Counts cannot be cut at a limit of each source.
-        """
-        # Kinds that keep paths add up along them by themselves. One search has no plan of its own:
-        # where it takes several in its place, they are planned as for distances.
+        """Return the keyword arguments of ``plan_multi_source`` that follow from the question."""
         kind = self.kind
         targets = self.targets
+        # Columns to add up along the paths. Kinds whose searches return paths add up along these
+        # paths themselves, so that their plan has nothing to walk.
         walks = self.options.walks if kind.keeps != "paths" else None
+        # Certificates need all distances. So does a limit per source, where only counts per level
+        # are asked for: counts that are made already cannot be cut.
         is_cut = self.limits is not None and kind.keeps == "counts"
         needs_all = self.certify != "none" or is_cut
-        # Rows of unreached vertices, and walks, are made from arrays of rows alone.
+        # Forms are representations of distances other than an array with a row per source. Records
+        # of unreached vertices, and walks along paths, can be made from such an array alone.
         reads_forms = self.options.unreached == "omit" and not walks
         return {
+            # Where a kind of one search, such as the k nearest sources, takes a search per source in
+            # its place, these are planned as for distances.
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
@@ -139,7 +154,10 @@ class Question(Generic[OptionsT]):
         }
 
     def asked(self, graph: Graph, query: Query) -> Asked[OptionsT]:
-        """Return what the functions of the kind take, for traversals of a query."""
+        """Return the bundle that the functions of the kind take, such as ``make_records``.
+
+        ``graph`` is the one that is searched, and ``query`` that of the searches from it.
+        """
         return Asked(
             kind=self.kind,
             graph=graph,
@@ -151,9 +169,11 @@ class Question(Generic[OptionsT]):
         )
 
     def recorded(self) -> dict[str, Any]:
-        """Return what the identity of a run says of the question: the values of settings, tables by
-        their digests.
+        """Return what the identity of a run, in its manifest, says of the question: values of
+        settings by their names. Tables, such as that of the pairs, are represented by their
+        digests.
         """
+        # Other limits are recorded with their table, or as the options of a kind with cutoffs.
         has_one_limit = self.limits is None and not self.kind.takes_cutoffs
         tables = {"pairs": self.pairs, "targets": self.targets, "limits": self.limits}
         return {
@@ -171,17 +191,20 @@ class Question(Generic[OptionsT]):
 def check_options(
     kind: ResultKind[OptionsT], graph: Graph, algorithm: str, given: Mapping[str, Any], **ends: Any
 ) -> OptionsT:
-    """Return the checked options of a kind, from those that are not None; see
-    ``KindOptions.checked``.
+    """Return the options of a kind with checked values, as ``KindOptions.checked`` returns them.
 
-    ``ends`` are its ``numbers``: ``sources``, ``targets`` and ``pairs``, as far as they are known.
+    ``given`` has the values by name; None stands for an option that is left out. ``ends`` are the
+    ends of the searches as far as they are known: ``sources`` and ``targets``, int64 vertex
+    numbers, and ``pairs``, a ``PairTable``.
 
-    Raises InputError, too, if they violate a row of ``KindOptions.constraints``.
+    Raises InputError: a value is wrong, or the options violate a row of
+    ``KindOptions.constraints``.
     """
     sources = ends.get("sources")
     is_of_all = sources is None or sources.size >= graph.n_vertices
 
-    # Rules see all sources as none: then the caller has named none.
+    # Rules that forbid ``sources`` are about sources that the caller has chosen. All vertices count
+    # as no choice, so the rules get None for them.
     values = {**given, "pairs": ends.get("pairs"), "sources": None if is_of_all else sources}
     names = {name: name for name, value in values.items() if value is not None}
     given_options = GivenOptions(kind=kind, algorithm=algorithm, written=names, values=values)
@@ -189,7 +212,7 @@ def check_options(
 
     chosen = {name: value for name, value in given.items() if value is not None}
     checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
-    # The warning is shown at the line that calls ``bfs_many`` or its like.
+    # Five calls up is the line of the user that calls ``bfs_many`` or its like: the warning shows it.
     for note in kind.options_class.notes_on_edges(graph.report.facts()):
         warnings.warn(note, EdgeListWarning, stacklevel=5)
     return checked

@@ -34,13 +34,19 @@ LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts
 
 
 def format_ids(graph: Graph, *numbers: Any) -> list[str]:
-    """Return the ids of vertices as messages write them."""
+    """Return the ids of the vertices with some numbers as texts, one each, in the form in which
+    error messages write them.
+    """
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.array(numbers, np.int64)))
     return [arguments.describe(each) for each in ids.tolist()]
 
 
 def unexplained_error(graph: Graph, vertex: int, kind: np.dtype) -> PrecisionError:
-    """Return the error for a vertex whose distance of a type is not the length of any path."""
+    """Return the error for a vertex whose distance is the length of no path.
+
+    ``vertex`` is its number. ``kind`` is the type of the distances, whose rounding may be the
+    cause; the message names it.
+    """
     (name,) = format_ids(graph, vertex)
     return PrecisionError(
         f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}"
@@ -54,32 +60,37 @@ class CheckedOptions(Digested, KindOptions):
 
     @property
     def recorded(self) -> dict[str, Any]:
+        """What a manifest records of the options: one digest, called ``reduction``."""
         return {"reduction": self.digest}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Generic[OptionsT]):
-    """What is asked of a kind, the same for all groups of traversals."""
+    """What is asked of a kind, the same for all groups of traversals. A group is what a plan
+    searches at once: some of the sources.
+    """
 
-    kind: ResultKind[OptionsT]
+    kind: ResultKind[OptionsT]  # the kind of result, such as that of "distances"
     graph: Graph  # the one that is searched: for ``direction="in"`` the reverse
     algorithm: str  # "bfs" or "sssp"
-    query: Query  # that of the traversals
-    # what ``checked`` of the kind's own dataclass returns
+    query: Query  # the query of the searches: limit, targets, predecessors and output
+    # the checked options of the kind: what ``checked`` of the kind's own dataclass returns
     options: OptionsT = PLAIN  # type: ignore[assignment]
     # int64 vertex numbers, NumPy, in the order in which they were requested; None without targets
     targets: np.ndarray | None = None
-    pairs: PairTable | None = None  # None for kinds that answer no pairs
+    # the table of origins and destinations; None for kinds that answer no pairs
+    pairs: PairTable | None = None
 
     @property
     def counts_hops(self) -> bool:
-        """Whether distances are hops."""
+        """Whether distances are numbers of edges; else they are sums of weights."""
         return ALGORITHMS[self.algorithm].counts_hops
 
     def returned(self, distance: Array) -> tuple[Array, Array]:
         """Return distances in the type of a result, and a mask of the same shape.
 
-        The mask is True where a distance is missing: without a path, or beyond the limit.
+        The mask is True where a distance is missing: without a path, or beyond the limit. What the
+        returned distances hold there has no meaning.
         """
         missing = ~is_reached(distance)
         if self.query.limit is not None:
@@ -89,8 +100,10 @@ class Asked(Generic[OptionsT]):
         return as_returned_distance(self.graph, distance, missing), missing
 
     def columns_at_targets(self, values: Values) -> dict[str, Column]:
-        """Return columns ``target, distance`` of the vertex numbers of targets and of what
-        ``returned`` returns.
+        """Return columns ``target, distance``; a distance is null where there is no path.
+
+        ``values`` has one entry per record: ``target``, a vertex number, and ``distance`` and
+        ``missing`` as ``returned`` returns them.
         """
         kind = ALGORITHMS[self.algorithm].result_dtype(self.graph)
         distance = values["distance"].astype(kind, copy=False)
@@ -99,7 +112,9 @@ class Asked(Generic[OptionsT]):
         return {"target": target, "distance": Column(distance, missing)}
 
     def select_pairs(self, group: Traversals) -> PairTable:
-        """Return the pairs whose origins are the sources of a group."""
+        """Return the rows of the table of pairs whose origins are the sources of a group, in the
+        order of the sources.
+        """
         assert self.pairs is not None
         return self.pairs.of(group.sources)
 
@@ -107,12 +122,15 @@ class Asked(Generic[OptionsT]):
 class SourceRecords(NamedTuple):
     """Records of the sources of one group."""
 
-    # of each source, one source after the other; which names there are is a matter of the kind
+    # By name, an array with one value per record: the records of the first source, then those of the
+    # second, and so on. Each kind has its own names.
     values: Values
     sizes: np.ndarray  # int64 (k,), NumPy: number of records of each source
 
     def take(self, records: np.ndarray) -> Values:
-        """Return the values of some records, given by their positions."""
+        """Return the values of some records by name, in the order of ``records``, which are int64
+        positions in the arrays.
+        """
         # Without a source the values may be the mapping of ``join_records``, which lists no name.
         if not self.sizes.size:
             return self.values
@@ -124,10 +142,12 @@ class SourceRecords(NamedTuple):
 def records_of_group(
     asked: Asked, group: Traversals, fold: LevelFold | None = None
 ) -> SourceRecords:
-    """Return the records of a group.
+    """Return the records of a group of traversals, as the kind makes them.
 
-    ``fold`` is called with the level counts of some sources and their stored edges, while these are
-    in memory, if the kind reads level counts.
+    Kinds with ``of_levels`` make them, by hops, from level counts: the numbers of vertices at 0, 1,
+    2, ... hops. Then ``fold(counts, edges)`` is called with the level counts of some sources at a
+    time, and the numbers of stored edges that leave what they reach. So statistics can read the
+    counts while these are in memory. None: nothing is called.
     """
     kind = asked.kind
     if kind.of_levels is not None and asked.counts_hops:
@@ -143,8 +163,9 @@ def records_of_group(
 
 
 def join_records(groups: list[SourceRecords]) -> SourceRecords:
-    """Concatenate the records of any number of groups; without a group there is an empty array of
-    any name.
+    """Concatenate the records of several groups, in their order.
+
+    Without a group, the result has an empty array under any name that is asked for.
     """
     if len(groups) == 1:
         return groups[0]
@@ -156,9 +177,11 @@ def join_records(groups: list[SourceRecords]) -> SourceRecords:
 
 
 def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
-    """Return the columns of records with ``source`` among them, where the kind has it.
+    """Return the columns of records by name, in the order of the kind's columns: those that the
+    kind makes, and ``source``.
 
-    ``source`` has a vertex number per record.
+    ``source`` has a vertex number per record, and ``values`` the other arrays of the records by
+    name.
     """
     assert asked.kind.make_columns is not None
     columns = list(asked.kind.make_columns(asked, values).items())
@@ -170,11 +193,11 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
 def iter_level_counts(
     graph: Graph, traversals: Traversals, limit: float | None
 ) -> Iterable[tuple[Array, np.ndarray]]:
-    """Return level counts and the number of stored edges, for some sources at a time.
+    """Return, for some sources at a time, their level counts and numbers of stored edges.
 
-    Counts, of shape (k, n_levels), are the vertices at 0, 1, 2, ... hops from each source. The
-    int64 numbers of edges, of shape (k,), are of all that leave the vertices reached. They are 0 if
-    the plan returned only counts, which do not identify the vertices.
+    The counts have the shape (k, n_levels): the vertices at 0, 1, 2, ... hops from each source. The
+    numbers of edges, int64 of shape (k,), count the edges that leave the vertices reached. They are
+    0 if the searches returned counts alone, which do not say which vertices were reached.
     """
     if traversals.counts is not None:
         return [(traversals.counts, np.zeros(len(traversals), np.int64))]
@@ -182,9 +205,11 @@ def iter_level_counts(
 
 
 def last_levels(counts: Array) -> np.ndarray:
-    """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2,
-    ... hops.
+    """Return the number of the last level of each source that is not empty, int64 of shape (k,),
+    NumPy.
+
+    ``counts`` has the shape (k, n_levels): the vertices at 0, 1, 2, ... hops.
     """
-    # The first one from behind; ``argmax`` finds the first True.
+    # In reversed order it is the first level with a vertex, and ``argmax`` finds the first True.
     n_empty = np.argmax(to_host(counts[:, ::-1] > 0), axis=1)
     return counts.shape[1] - 1 - n_empty

@@ -24,9 +24,15 @@ def only_for(
     why: str = _IS_FOR,
     remedy: str = "leave it out",
 ) -> Constraint:
-    """Return the rule that an option is for some kinds: by default for those that list it."""
+    """Return the rule that an option is for some kinds of result alone.
+
+    ``takes(kind)`` says whether a kind takes the option; by default, those kinds take it that list
+    it among their options. ``why`` and ``remedy`` are the texts of a ``Constraint``. A settings
+    file may serve several runs, so there the option is left out with a note.
+    """
 
     def takes_option(kind: ResultKind) -> bool:
+        """Return whether a kind takes the option."""
         return name in kind.all_options if takes is None else takes(kind)
 
     return Constraint(
@@ -114,7 +120,9 @@ _NEEDED = {
 
 @cache
 def _needs(name: str) -> Constraint:
-    """Return the rule that some kinds need an option, which may be one of a plug-in."""
+    """Return the rule that the option ``name`` is given for the kinds that need it. The option may
+    be one of a plug-in, of which ``_NEEDED`` says nothing.
+    """
     what = f", {_NEEDED[name]}" if name in _NEEDED else ""
     return Constraint(
         names=(name,),
@@ -127,7 +135,11 @@ def _needs(name: str) -> Constraint:
 def kinds_that_take(
     option: str, kinds: Mapping[str, ResultKind], takes: Callable[[ResultKind], bool] | None = None
 ) -> str:
-    """Return the names of the kinds that take an option, as a text."""
+    """Return the names of the kinds that take an option, as a text such as "paths, pairs or flows".
+
+    ``takes(kind)`` says whether a kind takes it; None: the kinds that list the option take it. At
+    least one kind does.
+    """
     names = [
         kind.name
         for kind in kinds.values()
@@ -138,9 +150,13 @@ def kinds_that_take(
 
 
 def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
-    """Return whether a job of a kind takes an option; one that no row and no kind names is for all."""
-    # A row without ``takes`` leaves it to the kinds which of them take the option. So does an
-    # option without a row.
+    """Return whether a job that asks for a kind takes an option.
+
+    ``kinds`` are all kinds by name. An option that no row of ``ROWS`` and no kind names is taken by
+    all.
+    """
+    # Where a row has no ``takes``, or the option has no row, the kinds that take the option list it
+    # themselves. An option that none of them lists is one of all kinds.
     rows = _ROWS_OF.get(option, [])
     is_of_kinds = any(row.takes is None for row in rows) or not rows
     if is_of_kinds and option not in kind.options_of_job:
@@ -151,7 +167,11 @@ def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> boo
 def violations(
     given: GivenOptions, kinds: Mapping[str, ResultKind] = RESULT_KINDS
 ) -> Iterator[tuple[Constraint, Violation]]:
-    """Yield the rows of all kinds that ``given`` violates. ``kinds``: those that errors may name."""
+    """Yield each row that the options of a caller violate, with the violation.
+
+    The rows are those of all kinds about the options that ``given`` names. ``kinds`` are the kinds
+    that the texts of errors may name.
+    """
     rows = [_WRONG_ALGORITHM]
     for name in given.written:
         if name in given.kind.needs:
@@ -159,6 +179,7 @@ def violations(
         rows += _ROWS_OF.get(name) or [only_for(name)]
     for row in rows:
         names_of_kinds = ""
+        # the text that names the kinds which take the option
         if "{able}" in row.why:
             names_of_kinds = kinds_that_take(row.names[0], kinds, row.takes)
         violation = row.violation(given, able=names_of_kinds)
@@ -167,21 +188,26 @@ def violations(
 
 
 def check(kind: ResultKind, algorithm: str, written: Mapping[str, str | None]) -> None:
-    """Raise InputError for the first row that options violate; see ``GivenOptions.written``."""
+    """Raise InputError for the first row of ``ROWS`` that the options violate.
+
+    ``written`` has the options by name, each as the caller writes it, or None if it is not given.
+    """
     given = GivenOptions(kind=kind, algorithm=algorithm, written=written)
     refuse(violation for _, violation in violations(given))
 
 
 def choose_kind(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
-    """Return the kind that a result, ``k`` and targets mean, and its ``k``: there are three kinds
-    of nearest vertices.
+    """Return the name of the kind that is asked for, and its ``k``.
 
-    They are ``nearest`` without ``k``, ``k_nearest``, and with targets ``nearest_targets``.
+    ``result`` is the name that the user gives. "nearest" and "k_nearest" each stand for three
+    kinds: with targets for ``nearest_targets``, else with ``k`` for ``k_nearest``, and for
+    themselves if there is neither. Other names, and their ``k``, are returned as they are.
     """
     if result not in ("nearest", "k_nearest") or (k is None and not has_targets):
         return result, k
     if not has_targets:
         return "k_nearest", k
+    # The nearest target alone is the default of "nearest"; "k_nearest" needs a ``k``.
     if k is None and result == "nearest":
         k = 1
     return "nearest_targets", k

@@ -21,18 +21,22 @@ from .result_kinds import LabelOptions, ResultKind
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedLabels(LabelOptions):
-    """Options of labels of a graph, with what these are estimated to be."""
+    """Checked options of ``labels``: the estimated size of the labels of the graph."""
 
-    estimate: LabelEstimate
+    estimate: LabelEstimate  # how many hubs a label of the graph has on average
 
     @property
     def rows_per_source(self) -> int:
-        """The hubs of a label, as estimated."""
+        """The estimated number of hubs of a label, rounded up: a source has a record per hub of its
+        label.
+        """
         return math.ceil(self.estimate.hubs)
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """Nothing: the estimate follows from the graph."""
+        """What identifies the options in a manifest: nothing, as the estimate follows from the
+        graph.
+        """
         return {}
 
 
@@ -54,9 +58,11 @@ def check_options(
 
 
 def make_records(asked: Asked[CheckedLabels], group: Traversals) -> SourceRecords:
-    """Return ``hub, distance`` of each row of the labels of a group.
+    """Return the records ``hub, distance`` of the labels of a group: one per source and hub of its
+    label.
 
-    The group is made of labels, as ``SparseDistances`` whose vertices are hubs.
+    ``group`` was made from labels and not by a search. Its distances are ``SparseDistances``, whose
+    vertices are hubs.
     """
     rows: Any = group.distance
     distance, _ = asked.returned(rows.distance)  # no hub is missing, and there is no limit

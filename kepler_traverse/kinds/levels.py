@@ -14,7 +14,8 @@ from .records import Asked, SourceRecords, Values, last_levels
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
-    """Return ``distance, vertices`` without the empty levels at the end.
+    """Return the records ``distance, vertices``: one per source and level, without the empty levels
+    at the end.
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
     """
@@ -25,7 +26,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
-    """Return columns ``distance, vertices``, on the host."""
+    """Return columns ``distance, vertices``, int32 and int64, in host memory."""
     return {
         "distance": Column(values["distance"].astype(np.int32)),
         "vertices": Column(values["vertices"].astype(np.int64, copy=False)),
@@ -33,15 +34,15 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: AR
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
-    """Return the number of levels of a source, estimated by the depth of one search, and at most.
+    """Return the number of levels of a source, as an estimate and as an upper bound.
 
-    ``question`` is a ``Question``.
+    ``question`` is a ``Question``. ``depth`` is the number of levels of one search, 0 if none was
+    made.
     """
     if question.limit is None:
         max_rows = n_vertices
     else:
-        max_rows = int(min(n_vertices, question.limit + 1))
-    # A search from the periphery has up to twice the levels of one from the center. A depth of 0
-    # says that no search was made.
+        max_rows = int(min(n_vertices, question.limit + 1))  # the source itself is at level 0
+    # A search from the periphery has up to twice the levels of one from the center.
     estimate = 2 * depth + 1 if depth else n_vertices
     return min(max_rows, estimate), max_rows

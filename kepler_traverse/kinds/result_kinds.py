@@ -56,17 +56,20 @@ class KindOptions:
     unreached: ClassVar[Any] = "omit"
     sort: ClassVar[Any] = "source"
     values: ClassVar[Any] = MappingProxyType({})
-    # by one digest of all options, ``reduction``, and not each by its name
+    # whether a manifest records one digest of all options, called ``reduction``, in place of each
+    # option by its name
     is_recorded_whole: ClassVar[bool] = False
-    # what options of the kind must be together, beside ``rules``
+    # the rules of the options of this kind; those of options of all kinds are in ``rules``
     constraints: ClassVar[tuple[Constraint, ...]] = ()
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        """Return the options for a graph; see ``Asked.options``.
+        """Return the options with checked values, as ``Asked.options`` has them; raise InputError
+        if one is wrong.
 
-        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for
-        each, and ``pairs`` is a ``PairTable``. Without sources, options with a value for each are
-        as the job has read them.
+        ``numbers`` may have ``sources`` and ``targets``, int64 vertex numbers, and ``pairs``, a
+        ``PairTable``. An option with a value per source or target has its values in the order of
+        these. If ``sources`` are not there, such options keep the form in which the job has read
+        them.
         """
         if not self.checked_by:
             return self
@@ -74,13 +77,16 @@ class KindOptions:
 
     @property
     def limit(self) -> float | None:
-        """The limit of the searches, if the options set it."""
+        """The largest distance up to which the searches go, if the options set one; else None."""
         return None
 
     @property
     def walks(self) -> Any:
-        """What is added up along the paths, ``AlongPaths``; they may be walked back along the
-        distances, of which all are then needed.
+        """The columns of the edge list that are added up along the paths, ``AlongPaths``; None if
+        there are none.
+
+        The paths may be walked back along the distances. So the searches then return the distances
+        of all vertices.
         """
         return None
 
@@ -96,22 +102,24 @@ class KindOptions:
         return 0
 
     def of_query(self, targets: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Return further fields of the ``Query`` of the searches, for targets that are given by
-        their vertex numbers.
+        """Return further fields of the ``Query`` of the searches, by name.
+
+        ``targets`` are vertex numbers, or None if the user gives no targets.
         """
         return {}
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:  # noqa: ARG003
-        """Return what of the edge list the kind leaves out, a sentence each; ``built`` has the
-        fields of a ``BuildReport``.
+        """Return sentences that say which rows of the edge list the result leaves out.
+
+        ``built`` has the fields of a ``BuildReport`` by name, such as the number of self-loops.
         """
         return []
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What identifies the options in a manifest: by name those that are not the default, tables
-        by their digests.
+        """What identifies the options in a manifest: by name, those that are not the default. A
+        table is represented by its digest.
         """
         recorded = {}
         for option in fields(self):
@@ -126,7 +134,9 @@ PLAIN = KindOptions()  # of kinds without an option
 
 @dataclass(frozen=True, kw_only=True)
 class UnreachedOptions(KindOptions):
-    """Options of ``distances`` and ``predecessors``."""
+    """Options of ``distances`` and ``predecessors``: how vertices without a path are shown, and how
+    the rows of a part file are sorted.
+    """
 
     checked_by = "distances"
     unreached: Literal["omit", "null", "cugraph"] = field(  # type: ignore[misc]
@@ -160,7 +170,8 @@ class AlongOptions(KindOptions):
     """
 
     checked_by = "along"
-    # with their values, ``AlongPaths``
+    # The names of the columns, or from the library a table with these columns. Once checked, it is
+    # ``AlongPaths``, which has the values; None if no column is added up.
     along: list[str] | None = field(default=None, metadata=_ALONG)
 
     @property
@@ -170,7 +181,9 @@ class AlongOptions(KindOptions):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The columns that the user names: one per column that is added up."""
+        """The columns that are added up, by the names that the user gives them; each is also a
+        column of the result.
+        """
         columns: Any = self.along
         return {} if columns is None else columns.values
 
@@ -232,7 +245,7 @@ class NearestOptions(AlongOptions):
 
     @property
     def rows_per_source(self) -> int:
-        """The k nearest, of each group if there are groups."""
+        """The largest number of records of a vertex: k, or k per group if the sources have groups."""
         k = self.k or 1
         if self.groups is None:
             return k
@@ -249,7 +262,9 @@ class NearestTargetsOptions(NearestOptions):
     )
 
     def of_query(self, targets: Any) -> dict[str, Any]:
-        """Return the targets by group, and k, as ``Query.nearest``."""
+        """Return the field ``nearest`` of a ``Query``: k, and the vertex numbers of the targets by
+        group.
+        """
         return _call("k_nearest", "query_of_targets", self, targets)
 
 
@@ -257,7 +272,7 @@ class NearestTargetsOptions(NearestOptions):
 class PathOptions(AlongOptions):
     """Options of ``paths``."""
 
-    # whether records have the rows of their edges
+    # whether a record names the row of the edge list that leads to its vertex
     edges: bool = field(default=True, metadata={"job": False})
 
 
@@ -287,7 +302,11 @@ class StreetOptions(CutoffOptions):
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:
-        """Return a sentence about parallel edges and self-loops, if the edge list has some."""
+        """Return a sentence about the parallel edges and self-loops of the edge list, which no sum
+        includes; an empty list if there are none.
+
+        ``built`` has the fields of a ``BuildReport`` by name.
+        """
         left_out = []
         for noun, name in (("parallel edge", "parallel_edges"), ("self-loop", "self_loops")):
             if built.get(name, 0):
@@ -499,23 +518,29 @@ class BetweennessOptions(KindOptions):
 
 
 class RowSize(NamedTuple):
-    """The size of the records of a source."""
+    """The number and the width of the records of a source, by which memory and part files are
+    sized.
+    """
 
-    rows: int  # of a source, estimated
-    most: int  # of a source, at most
+    rows: int  # the estimated number of records of a source
+    most: int  # the largest number of records of a source
     # ids, distances, numbers: how many columns hold ids, distances, and other numbers of 8 bytes
     ids: int
     distances: int
     numbers: int
 
     def row_bytes(self, of_id: int, of_distance: int) -> int:
-        """Return the bytes of a row before compression, from those of an id and of a distance."""
+        """Return the bytes of a row before compression. ``of_id`` and ``of_distance`` are the bytes
+        of one id and of one distance.
+        """
         return self.ids * of_id + self.distances * of_distance + 8 * self.numbers
 
 
 def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of records of a source, estimated and at most: one per vertex, or per
-    target. ``question`` is a ``Question``.
+    """Return the number of records of a source, as an estimate and as an upper bound: one per
+    target, or one per vertex if the ``Question`` has no targets.
+
+    ``depth``, the number of levels of one search, is not needed.
     """
     if question.targets is None:
         rows = n_vertices
@@ -525,15 +550,15 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
 
 
 def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of records of a source, estimated and at most: one, or as many as the
-    options of the kind say.
+    """Return the number of records of a source, as an estimate and as an upper bound: as many as
+    the options of the ``Question`` say, which is one by default.
     """
     return question.options.rows_per_source, question.options.rows_per_source
 
 
 def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of records of one search from all sources, estimated and at most: as many
-    per vertex as the options of the kind say.
+    """Return the number of records of one search from all sources, as an estimate and as an upper
+    bound: per vertex as many as the options of the ``Question`` say, such as k.
     """
     rows = n_vertices * question.options.rows_per_source
     return rows, rows
@@ -637,12 +662,14 @@ class ResultKind(Generic[OptionsT]):
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
-        """Options that not all kinds take, those of its dataclass included."""
+        """The names of the options that this kind takes and not all kinds do: shared ones, and the
+        fields of its dataclass.
+        """
         return self.options + tuple(option.name for option in fields(self.options_class))
 
     @cached_property
     def options_of_job(self) -> tuple[str, ...]:
-        """Those of ``all_options`` that the job takes, too."""
+        """The names in ``all_options`` that are also options of the job."""
         own = fields(self.options_class)
         return self.options + tuple(
             option.name for option in own if option.metadata.get("job", True)
@@ -656,17 +683,21 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def needs_pairs(self) -> bool:
-        """Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``."""
+        """Whether the kind answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or
+        ``--pairs``.
+        """
         return "pairs" in self.needs
 
     @property
     def needs_edge_rows(self) -> bool:
-        """Whether a record names a row of the edge list."""
+        """Whether a record names a row of the edge list, so that the graph must know the rows of
+        its edges.
+        """
         return "edge" in self.columns or self.adds_up
 
     @property
     def takes_cutoffs(self) -> bool:
-        """Whether ``cutoffs`` take the place of one limit of the distance."""
+        """Whether the kind takes ``cutoffs``, of which the largest is the limit of the searches."""
         return "cutoffs" in self.all_options
 
     @property
@@ -677,16 +708,21 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def adds_up(self) -> bool:
-        """Whether the results of groups are added, and not joined."""
+        """Whether groups of sources are added up into one result of the graph, instead of having
+        records of their own.
+        """
         return self.make_loads is not None
 
     def bytes_of_loads(self, graph: Any, threads: int, question: Any) -> int:
-        """Return the bytes of the sums and of the scratch of each thread, and of the certificate; 0
-        for kinds that are not added up. ``question`` is a ``Question``.
+        """Return the bytes that adding up loads needs: for each of ``threads`` threads, and for the
+        certificate, its sums and its scratch. Kinds that do not add up need 0.
+
+        ``question`` is a ``Question``.
         """
         if not self.adds_up:
             return 0
-        # Each thread has a sum per edge, per vertex or per pair; the largest number counts here.
+        # Each thread has a sum per edge, per vertex or per pair: two words of 8 bytes. Whichever
+        # carries the loads, the largest of the three numbers is a bound.
         if question.options.of == "pairs":
             n_pairs = question.pairs.rows.size
         else:
@@ -702,7 +738,7 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def in_files(self) -> bool:
-        """Whether the job writes the kind."""
+        """Whether the job can write the kind to files."""
         return bool(self.means)
 
     @property
@@ -714,16 +750,20 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def has_all_vertices(self) -> bool:
-        """Whether the records of a source are those of all vertices that it reaches, made from its
-        array of distances.
+        """Whether a source has a record, or an entry of its list, per vertex that it reaches, made
+        directly from its array of distances.
         """
         return self.written_as != "records"
 
     def likely_kernels(self, hops: bool, weights: Any) -> list[Any]:
-        """Return requests for the kernels that make the records and statistics, to compile them
-        ahead.
+        """Return requests to compile the GPU kernels that make the records and statistics, before
+        the first result needs them.
+
+        ``hops`` says whether distances are numbers of edges. ``weights`` is the type of the
+        weights.
         """
-        # By hops such a kind reads counts of levels, which the first module makes.
+        # By hops, a kind with ``of_levels`` reads the numbers of vertices per level alone. The first
+        # module counts these.
         if hops and self.of_levels is not None:
             names = self.on_gpu[:1]
         else:
@@ -732,8 +772,10 @@ class ResultKind(Generic[OptionsT]):
         return [request for module in modules for request in module.likely_kernels(hops, weights)]
 
     def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
-        """Return the bytes that a group of sources needs on a GPU for its records and its
-        statistics, beside the plan. ``question`` is a ``Question``.
+        """Return the bytes that a group of ``n_sources`` sources needs on a GPU for its records and
+        its statistics, in addition to what the plan allocates.
+
+        ``question`` is a ``Question``.
         """
         if not self.on_gpu:
             return 0
@@ -744,12 +786,11 @@ class ResultKind(Generic[OptionsT]):
     def size(
         self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None
     ) -> RowSize:
-        """Return the number of rows per source and the columns of a row, for memory and the sizes
-        of part files.
+        """Return the number of rows per source, and how many columns of each width a row has.
 
-        ``question`` is a ``Question``, and ``n_vertices`` is that of the graph. ``depth`` is the
-        number of levels of one search and ``visited`` that of the vertices that it reaches, if they
-        are known.
+        ``question`` is a ``Question``, and ``n_vertices`` is the number of vertices of the graph.
+        ``depth`` is the number of levels of one search, 0 if it is not known. ``visited`` is the
+        number of vertices that this search reaches, None if it is not known.
         """
         rows, max_rows = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
@@ -759,19 +800,24 @@ class ResultKind(Generic[OptionsT]):
         numbers = len(self.columns) - ids - distances
         if self.names_columns:
             numbers += len(question.options.values)
-        if self.written_as == "lists":  # of which each has one id for all its distances
+        # A row is a list with one id of its source: per distance, that takes next to nothing.
+        if self.written_as == "lists":
             ids = 0
         return RowSize(rows, max_rows, ids, distances, numbers)
 
     @property
     def is_distances(self) -> bool:
-        """Whether the records of a source are its distances, which a certificate checks without
-        another traversal.
+        """Whether the records of a source hold the distances of all vertices that it reaches, so
+        that a certificate can check them without another search.
         """
         return self.written_as == "vertices" and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
-        """Return the output that a plan needs of each search; see ``Query.output``."""
+        """Return the output that a plan needs of each search, as ``Query.output`` names it.
+
+        It is that of the kind. But there are counts per level only by hops, and distances of
+        targets only where there are targets; otherwise it is "all".
+        """
         if (self.keeps == "counts" and not counts_hops) or (
             self.keeps == "targets" and not has_targets
         ):
@@ -780,16 +826,18 @@ class ResultKind(Generic[OptionsT]):
 
 
 def _call(module: str, function: str, *args: Any, **named: Any) -> Any:
-    """Call a function of a module of this package, which is imported now."""
+    """Import a module of this package, and call one of its functions. So the list of kinds imports
+    nothing large.
+    """
     return getattr(import_module(f".{module}", __package__), function)(*args, **named)
 
 
 def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
-    """Return functions of a module of this package as fields of a kind; the module is imported when
-    one is called.
+    """Return fields of a ``ResultKind`` whose functions are in a module of this package. The module
+    is imported when one of them is called.
 
-    ``functions`` have the names of their fields; ``others`` are functions by the names of the
-    fields.
+    ``functions`` name fields whose functions have the same name. ``others`` have, by field,
+    functions or classes with other names.
     """
     names = {name: name for name in functions} | others
     return {field: partial(_call, module, name) for field, name in names.items()}
@@ -806,6 +854,7 @@ _OF_VERTICES: dict[str, Any] = {
     "adds_to": "",
     "on_gpu": (),
 }
+# Records of one search from all sources together, such as the nearest source of each vertex.
 OF_ONE_SEARCH: dict[str, Any] = {
     "rows": _per_vertex,
     "order": (GROUP, "vertex", "rank"),
@@ -822,6 +871,7 @@ class LabelOptions(KindOptions):
     checked_by = "hub_labels"
 
 
+# A record per row of hub labels: per source and hub.
 OF_LABELS: dict[str, Any] = {
     **_made_by("hub_labels", "make_records", "make_columns"),
     "order": ("source", "hub"),
@@ -833,7 +883,8 @@ OF_LABELS: dict[str, Any] = {
     "reads": ("sparse",),
     "of_labels": True,
 }
-# of a part: what each cell carries, in units of a power of two
+# The columns of a part file of loads: the number of an edge or vertex (a cell), and what it carries,
+# a 128-bit integer ``high`` * 2**64 + ``low`` in units of 2**``exponent``.
 CELL_COLUMNS = ("cell", "low", "high", "exponent")
 _OF_CELLS: dict[str, Any] = {
     "columns": CELL_COLUMNS,
@@ -1070,7 +1121,12 @@ RESULT_KINDS = {kind.name: kind for kind in _KINDS}
 
 
 def modules_with_kinds(folder: Path) -> tuple[str, ...]:
-    """Return the names of the modules of this package in a folder that list kinds, as plug-ins do."""
+    """Return the names of the modules of this package that list further kinds in ``KINDS``, as
+    plug-ins do.
+
+    ``folder`` is the folder of the package. Its files are searched as text, so that nothing is
+    imported.
+    """
     return tuple(
         f"{__package__}.{file.stem}"
         for file in sorted(folder.glob("*.py"))

@@ -53,26 +53,29 @@ class StreetsWithin(CheckedOptions):
 
     cutoffs: np.ndarray  # int64 or float64, ascending; the last one limits the search
     along: AlongPaths  # the columns that are added up
-    # at most one entry: the edges of the graph that is searched, once they are listed
+    # at most one entry: the edges of the graph that is searched, once they are listed (a list, as a
+    # frozen dataclass takes no new value)
     _streets: list[_Streets] = field(default_factory=list, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each process derives the rest.
+        """Return the state to pickle, without the listed edges: each process lists them itself."""
         return vars(self) | {"_streets": []}
 
     @property
     def limit(self) -> float | int:
-        """The largest cutoff."""
+        """The largest cutoff, up to which the searches go."""
         return self.cutoffs[-1].item()
 
     @property
     def rows_per_source(self) -> int:
-        """One record per cutoff."""
+        """The number of records of a source: one per cutoff."""
         return self.cutoffs.size
 
     @property
     def values(self) -> Mapping[str, np.ndarray]:
-        """The columns of the edge list, by name."""
+        """The columns of the edge list that are added up, by name, with a value per row of the edge
+        list.
+        """
         return self.along.values
 
     @property
@@ -81,7 +84,11 @@ class StreetsWithin(CheckedOptions):
         return compute_digest([self.cutoffs.tolist(), self.along.digest])
 
     def list_streets(self, graph: Graph, is_weighted: bool) -> _Streets:
-        """Return the edges of the graph that is searched, which are kept for the next group."""
+        """Return the edges of the graph that is searched. They are listed once, and then used
+        again.
+
+        ``is_weighted`` says whether lengths are weights; else each edge has the length 1.
+        """
         if not self._streets:
             self._streets.append(_list_streets(graph, is_weighted, self.values))
         return self._streets[0]
@@ -114,11 +121,13 @@ def check_options(
 
 
 def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecords:
-    """Return for each source and cutoff the sum of each column."""
+    """Return the records ``cutoff`` and, by the name of each column, its sum: one record per source
+    and cutoff.
+    """
     options = asked.options
     distance: Any = group.distance
     streets = options.list_streets(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
-    sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))
+    sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))  # by column last
     rests: list[Any] = [None] * threads.max_threads()  # scratch of ``_sum_streets``, by thread
 
     def add_up(i: int, thread: int) -> None:
@@ -127,6 +136,7 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
             rests[thread] = np.full(asked.graph.n_vertices, -1.0)
         vertices, distances = _reached_by(distance, i)
         for place, cutoff in enumerate(options.cutoffs):
+            # how far a path goes on from each vertex; below 0 where the vertex is beyond the cutoff
             rest = (cutoff - distances).astype(np.float64)
             _sum_streets(vertices, rest, streets, rests[thread], sums[i, place])
 
@@ -148,9 +158,11 @@ def make_columns(asked: Asked[StreetsWithin], values: Values) -> dict[str, Colum
 
 
 def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that source i reaches, ascending, and their distances: hops as int64.
+    """Return the vertices that source i of a group reaches, ascending, and their distances, int64
+    or float64.
 
-    ``distance`` is that of a group: an array of rows, or ``SparseDistances``.
+    ``distance`` is an array with a row per source, or ``SparseDistances``. Hops are narrower
+    integers there, in which a difference from a cutoff could overflow.
     """
     if is_rows(distance):
         row = to_host(distance[i])
@@ -164,7 +176,11 @@ def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarray]) -> _Streets:
-    """Return the edges of a graph, in host memory, with the columns by name at their rows."""
+    """Return the edges of a graph, in host memory, as ``_Streets``.
+
+    ``values`` are columns by name with a value per row of the edge list. An edge without a row has
+    0 in each.
+    """
     host: Any = graph.derived.on_host
     rows = _rows_of_edges(graph)
     weights = np.ones(host.n_edges)
@@ -193,9 +209,12 @@ def _rows_of_edges(graph: Graph) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _find_back(offsets, targets, rows, back):
-    """Write the edge in the other direction of the same row of the edge list, where there is one.
+    """Write to ``back[e]``, for each edge e, the position of the edge that leads back on the same
+    row of the edge list; other entries are left as they are.
 
-    ``targets`` ascend in each adjacency list, and parallel edges are merged.
+    ``offsets`` and ``targets`` are the CSR, and ``rows`` has the row of each edge. ``targets``
+    ascend within each vertex and name no neighbor twice, so that a binary search finds the only
+    candidate.
     """
     for u in range(offsets.size - 1):
         for e in range(offsets[u], offsets[u + 1]):
@@ -212,17 +231,19 @@ def _find_back(offsets, targets, rows, back):
 
 @njit(cache=True, nogil=True)
 def _sum_streets(vertices, rest, streets, rests, sums):
-    """Add to ``sums``, one per column, what is within a cutoff of one source.
+    """Add to ``sums``, one per column, what lies within one cutoff of one source.
 
-    ``vertices`` are those that the source reaches, ascending. ``rest`` says how much of the cutoff
-    is left at each of them, below 0 for those beyond it. ``rests``, float64 of shape
-    (n_vertices,), holds the same by vertex, and is -1 before and after.
+    ``vertices`` are those that the source reaches, ascending. ``rest``, float64 of the same length,
+    says how much of the cutoff is left at each of them; it is below 0 at vertices beyond the
+    cutoff. ``streets`` are ``_Streets``. ``rests``, float64 of shape (n_vertices,), is scratch: it
+    holds ``rest`` by vertex number meanwhile, and is -1 everywhere before and after.
     """
     weights = streets.weights
     for i in range(vertices.size):
         rests[vertices[i]] = rest[i]
 
-    # Each edge is entered here, and perhaps at its other end; both parts together are at most all.
+    # A street is entered at u and, if it leads both ways, perhaps at its other end v. The two parts
+    # may meet, and together they are at most the whole street.
     for i in range(vertices.size):
         if rest[i] < 0:
             continue
@@ -246,10 +267,11 @@ def _sum_streets(vertices, rest, streets, rests, sums):
 
 @njit(cache=True, nogil=True)
 def _share_within(rest, weight):
-    """Return the share of a street that the rest of a cutoff lasts for, of which ``weight`` is the
-    length.
+    """Return the share of a street, from 0 to 1, that lies within ``rest``, which is what is left
+    of the cutoff at its end. ``weight`` is the length of the street.
     """
-    # also for a street of length 0, by which nothing is divided
+    # The whole street is within it. This includes streets of length 0, by which the line below must
+    # not divide.
     if rest >= weight:
         return 1.0
     return rest / weight

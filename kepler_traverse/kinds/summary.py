@@ -14,7 +14,8 @@ from .records import Asked, SourceRecords, Values
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
-    """Return ``reached, farthest, total, harmonic`` of hops.
+    """Return the records ``reached, farthest, total, harmonic`` by hops, one per source, as
+    ``make_records`` does of sums of weights.
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
     """
@@ -25,8 +26,11 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are
-    exact.
+    """Return the records ``reached, farthest, total, harmonic`` by sums of weights, one per source.
+
+    They are the number of vertices that it reaches within the limit, their largest distance, the
+    sum of their distances, and the sum of the reciprocals of positive distances. Sums of integer
+    distances are exact.
 
     Raises PrecisionError: a sum of integer distances exceeds int64.
     """
@@ -37,7 +41,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         total = exact_totals(group.distance, limit, stats)
     else:
         total = stats.total
-    # A search from a closed vertex reaches both of its numbers, which are one vertex.
+    # A closed vertex, through which no path leads, has one number where paths begin and one where
+    # they end. A search from it reaches both, which are one vertex.
     values = {
         "reached": stats.reached - begins_at_closed(graph, group.sources),
         "farthest": stats.farthest,
@@ -48,13 +53,15 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
+    """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, in host memory."""
     reached = values["reached"]
     total = values["total"]
     # without the source itself, which each search reaches
     others = reached - 1
 
-    # The closeness of NetworkX; what float64 does not hold is infinite.
+    # The closeness of NetworkX: the reciprocal of the mean distance, times the share of the other
+    # vertices that is reached. What float64 does not hold is infinite. Both choices of ``where`` are
+    # computed, so that a division by 0 is no error.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
         fraction = others / max(count_listed(asked.graph) - 1, 1)

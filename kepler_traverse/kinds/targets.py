@@ -15,17 +15,19 @@ from .records import Asked, SourceRecords, Values
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``target, distance, missing`` of each source and distinct target, and the sums along
-    the paths.
+    """Return the records ``target, distance, missing`` of each source and each distinct target, and
+    the sums of columns along the paths.
 
-    Targets are in the order in which each is requested first. ``missing`` is True where there is no
-    path within the limit.
+    The targets of a source are in the order in which the user names each of them first. ``missing``
+    is True where there is no path within the limit.
     """
     assert asked.targets is not None
+    # each target once, at the place where it is named first
     _, first = np.unique(asked.targets, return_index=True)
     targets = asked.targets[np.sort(first)]
     targets_of_all = np.tile(targets, len(group))
     distance = group.distance
+    # From an array with a row per source, or from distances that hold reached vertices alone.
     if is_rows(distance):
         xp = namespace(distance)
         distance = distance[:, xp.asarray(places_of_targets(asked, targets))].ravel()
@@ -41,8 +43,10 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
-    """Return the columns of distances that hold those of some targets, which ``targets`` lists by
-    their vertex numbers.
+    """Return, for some targets, the columns of the arrays of distances that hold their distances,
+    int64.
+
+    ``targets`` are vertex numbers in any order. Each is one of the targets of the query.
     """
     searched: Any = asked.query.targets
     # With the output "all", a column is a vertex number. Otherwise, without a certificate, a plan
@@ -53,6 +57,8 @@ def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``target, distance``."""
+    """Return columns ``target, distance``, and the sums along the paths. Distances and sums are
+    null where there is no path.
+    """
     columns = asked.columns_at_targets(values)
     return columns | columns_of_sums(asked.options, values, columns["distance"].is_null)

@@ -48,15 +48,20 @@ _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be 
 
 
 class SourceGroups(Digested):
-    """The groups of sources, which rows of a label and a vertex number list; a source may be in
-    several.
+    """The groups of sources, or of targets; a vertex may be in several.
 
-    ``labels`` are the distinct labels, integers or strings, ascending. ``members`` is a list of
-    int64 arrays in the same order: the distinct vertex numbers of each group, ascending.
+    Attributes
+    ----------
+    labels : list of int or str
+        The distinct labels of the groups, ascending.
+    members : list of int64 arrays
+        The distinct vertex numbers of each group, ascending, in the order of ``labels``.
     """
 
     def __init__(self, labels: list[Any], numbers: np.ndarray):
-        """``labels`` and ``numbers`` have one entry per row: a label and a vertex number."""
+        """``labels`` and ``numbers`` have one entry per row of the user's table: the label of a
+        group, and a vertex number.
+        """
         self.labels = sorted(set(labels))
         place = {label: i for i, label in enumerate(self.labels)}
         group_of_row = np.array([place[label] for label in labels], np.int64)
@@ -64,7 +69,7 @@ class SourceGroups(Digested):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the labels and their members."""
+        """The SHA-256 of the labels and their members, as hexadecimal digits."""
         members = [numbers.tolist() for numbers in self.members]
         return compute_digest([list(group) for group in zip(self.labels, members, strict=True)])
 
@@ -76,27 +81,31 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, np.ndarray],
 ) -> NearestOptions:
-    """Return options with a checked ``k``, with groups as ``SourceGroups``, and with columns to sum
-    as ``AlongPaths``.
+    """Return the options with a checked ``k``, with groups as ``SourceGroups``, and with columns to
+    sum as ``AlongPaths``.
 
-    Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or
-    have no order.
+    ``numbers`` has the vertex numbers of ``sources`` and ``targets``, as far as they are known. It
+    is empty where the job has already read the groups as ``SourceGroups``.
+
+    Raises InputError: ``k`` is less than 1; groups are not one label per vertex, are not all
+    integers or all strings, or have no order; and as ``along.check_options``.
     """
     checked = along.check_options(options, kind, graph, algorithm, numbers)
     options = replace(options, along=checked.along)
     k = arguments.whole("k", options.k, least=1)
     groups = options.groups
-    if groups is not None and numbers:  # without numbers the job has read the groups
-        # groups are those of the table "sources", or "targets"
+    if groups is not None and numbers:
+        # The metadata of the option says whether groups are those of the sources or of the targets.
         (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
         groups = _check_groups(groups, table.removesuffix("s"), numbers[table])
     return replace(options, k=k, groups=groups)
 
 
 def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, Nearest]:
-    """Return what a query says of the nearest targets.
+    """Return the field ``nearest`` of a ``Query``: how many targets of each group are wanted, and
+    the groups. Without groups, all targets are one group.
 
-    Raises InputError: there is no target.
+    ``targets`` are vertex numbers. Raises InputError: there is no target.
     """
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")
@@ -109,9 +118,10 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
 
 
 def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
-    """Return the argument ``groups``, one label per source or target, as ``SourceGroups``.
+    """Return the groups that a user gives, one label per source or target, as ``SourceGroups``.
 
-    ``name`` is "source" or "target", and ``numbers`` has the vertex number of each.
+    ``name`` is "source" or "target", for errors, and ``numbers`` has the vertex number of each.
+    Raises InputError: there is not one label each, or labels are not all integers or all strings.
     """
     if isinstance(groups, (set, frozenset)):
         raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
@@ -131,15 +141,18 @@ def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
 def rows_of_labels(
     graph: Graph, algorithm: str, numbers: np.ndarray, distance: Array, owner: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return ``vertex, rank, source, distance`` by ascending vertex and rank, with vertex numbers.
+    """Return ``vertex, rank, source, distance``, four arrays with one entry per label, by ascending
+    vertex and rank.
 
-    ``numbers`` are those of the sources, ascending. ``distance`` and ``owner``, of shape
-    (n_vertices, k), are results of ``merge_groups``: ``owner`` has positions in ``numbers``, and -1
-    where there is no label.
+    Vertices and sources are vertex numbers, and ranks begin with 1. ``numbers`` are the vertex
+    numbers of the sources, ascending. ``distance`` and ``owner``, of shape (n_vertices, k), are
+    results of ``merge_groups``: ``owner`` has positions in ``numbers``, and -1 where there is no
+    label.
     """
     xp = namespace(owner)
     is_label = owner >= 0
-    # A closed vertex has two numbers. Results list it once, by the one where paths end.
+    # A closed vertex, through which no path leads, has two numbers. Results list it once, by the
+    # number where paths end.
     if graph.closed is not None:
         is_label[xp.asarray(graph.closed[0])] = False
 
@@ -156,7 +169,9 @@ def rows_of_labels(
 
 
 def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> dict[str, Column]:
-    """Return the result of ``rows_of_labels`` as columns with ids."""
+    """Return the four arrays of ``rows_of_labels`` as columns by name, with ids in place of vertex
+    numbers.
+    """
     vertex, rank, source, distance = rows
     return {
         "vertex": Column.of_vertices(graph, vertex),
@@ -169,8 +184,10 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
 def search_labels(
     graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None
 ) -> tuple[Array, Array]:
-    """Return the results of ``merge_groups`` by one search from all sources, where
-    ``takes_one_search``.
+    """Return the k nearest sources of each vertex by one search from all sources, in the form of
+    ``merge_groups``. ``takes_one_search`` must be True.
+
+    ``numbers`` are the vertex numbers of the sources, ascending.
     """
     largest = _largest_within(limit)
     if get_device(graph.offsets) == "cuda":
@@ -182,14 +199,16 @@ def search_labels(
 
 
 def _largest_within(limit: float | None) -> int:
-    """Return the largest integer distance within a limit."""
+    """Return the largest int64 distance within a limit; None stands for no limit."""
     if limit is None:
         return MAX_INTEGER
     return int(min(limit, MAX_INTEGER))
 
 
 def _integer_edges(graph: Graph, algorithm: str) -> Edges:
-    """Return the edges of a graph in host memory, with weights in int64; of shape (0,) for hops."""
+    """Return the edges of a graph in host memory, with int64 weights; for hops the weights have the
+    shape (0,), and each edge counts 1.
+    """
     weights = np.zeros(0, np.int64)
     if not ALGORITHMS[algorithm].counts_hops and graph.weights is not None:
         weights = graph.weights.astype(np.int64)
@@ -204,11 +223,11 @@ def certify_labels(
     distance: Array,
     owner: Array,
 ) -> None:
-    """Check the results of ``search_labels`` on the CPU, also if the graph is on a GPU; see
-    ``k_nearest_cpu.violation``.
+    """Check the results of ``search_labels`` by a proof that does not repeat the search; see
+    ``k_nearest_cpu.violation``. It runs on the CPU, also if the graph is on a GPU.
 
-    ``numbers`` are those of the sources, ascending. Raises CertificateError: the labels of a vertex
-    are wrong.
+    ``numbers`` are the vertex numbers of the sources, ascending. Raises CertificateError: the
+    labels of a vertex are wrong.
     """
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     edges = _integer_edges(graph.to("cpu"), algorithm)
@@ -220,8 +239,10 @@ def certify_labels(
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
-    """Return whether one search finds the k nearest sources: sums are exact integers from 0 on that
-    fit int64, and a GPU has memory for k labels per vertex.
+    """Return whether one search from all sources finds the k nearest ones.
+
+    All sums must be exact integers of 0 or more that fit int64. On a GPU, its memory must hold k
+    labels per vertex.
     """
     if get_device(graph.offsets) == "cuda":
         needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)
@@ -229,6 +250,7 @@ def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
             return False
     if counts_hops:
         return True
+    # A search adds one more edge to the longest path before it compares the sum.
     return (
         graph.returns_integers
         and not graph.has_negative_weights
@@ -239,12 +261,13 @@ def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
 def merge_groups(
     groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any
 ) -> tuple[Array, Array]:
-    """Return the distances and the positions of the k nearest sources of each vertex, from the
-    distances of all.
+    """Return the distances and the positions of the k nearest sources of each vertex, from groups
+    of searches with one source each.
 
-    Groups are by ascending source, and each is used before the next one is requested. The arrays,
-    of shape (n_vertices, k), have distances in the widest type of a group, and int64 positions in
-    the order of the sources, -1 where there is none. ``xp`` is NumPy or CuPy.
+    Groups are by ascending source, and each is used up before the next one is requested. Both
+    arrays have the shape (n_vertices, k), and the nearest sources come first. Distances have the
+    widest type of a group. Positions, int64, count the sources in the order of the groups; they are
+    -1 where there is none. ``xp`` is NumPy or CuPy.
     """
     # One row per rank, so that each step of the loop below is one operation on all vertices. Keys
     # are integers in the order of the distances; the largest int64 stands for no label.
@@ -285,9 +308,11 @@ def merge_groups(
 
 
 def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
-    """Yield for each source the vertices with distances from it, and these distances.
+    """Yield for each source of a group the vertices with distances from it, and these distances.
 
-    The vertices are an index of an array over all vertices: vertex numbers, or a slice of all.
+    The vertices can index an array over all vertices: they are vertex numbers of reached vertices,
+    or a slice of all vertices, also of those that are not reached. ``distance`` is an array with a
+    row per source, or ``SparseDistances``.
     """
     if is_rows(distance):
         yield from ((slice(None), row) for row in distance)
@@ -297,7 +322,11 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
 
 
 def _widen_keys(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
-    """Return the keys of distances of one type as those of a type that holds these and ``to``."""
+    """Return keys of distances of the type ``kind`` as keys in the type that holds these distances
+    and those of the type ``to``.
+
+    A key is a distance as an integer in the same order; the largest int64 stands for no label.
+    """
     wide = common_type(kind, to)
     # The largest int64 is no key of a distance and stays as it is: 0 is converted in place of it.
     has_no_label = keys == MAX_INTEGER

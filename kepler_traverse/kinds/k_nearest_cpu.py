@@ -14,32 +14,46 @@ from ..cpu.edges import Edges
 # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
 _LABELS_AT_ONCE = 1 << 20
 
-# what ``_offer`` returns in place of a position
+# what ``_offer`` returns in place of a position: nothing is left to prove, or the labels are wrong
 _KNOWN = -1
 _WRONG = -2
 
 
 class Labels(NamedTuple):
-    """The nearest sources of each vertex that are found."""
+    """The nearest sources of each vertex that the search has found so far."""
 
-    # distance, owner: int64 of shape (n_vertices, k), in the order in which they were found; -1
-    # where there is none
+    # distance, owner: int64 of shape (n_vertices, k): of each vertex the distances from its nearest
+    # sources, in the order in which they were found, and the positions of these in the array of the
+    # sources; -1 where there is none yet
     distance: np.ndarray
-    owner: np.ndarray  # positions in the array of the sources
+    owner: np.ndarray
     n_labels: np.ndarray  # int64 of shape (n_vertices,): how many of the k are found
 
 
 def k_nearest(edges: Edges, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and the positions of the k nearest sources of each vertex.
 
-    Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot
-    decrease. So the first k labels of a vertex that are of different sources are its nearest ones,
-    and a label that comes later need not go on.
+    A label is a vertex with a source and the length of a path from there. Labels are taken in the
+    order of (distance, source), and an edge of weight 0 or more leads to no label that is earlier
+    in this order. So the first k labels of a vertex that are of different sources are its nearest
+    ones. A label that comes later need not go on.
 
-    Weights are int64 and 0 or more; of shape (0,), where every edge counts 1. No sum of a path may
-    exceed int64. Sources are distinct int64 vertex numbers, ascending. Distances beyond the limit
-    are left out. Return int64 arrays of shape (n_vertices, k): distances, and positions in
-    ``sources``, in ascending order of (distance, position); -1 where there is none.
+    Parameters
+    ----------
+    edges : Edges
+        Weights are int64 and 0 or more, or of shape (0,), where every edge counts 1. No sum along a
+        path may exceed int64.
+    sources : int64 array
+        Distinct vertex numbers, ascending.
+    k : int
+    limit : int
+        Distances beyond it are left out.
+
+    Returns
+    -------
+    distance, owner : int64 arrays of shape (n_vertices, k)
+        Distances, and positions in ``sources``, in ascending order of (distance, position); -1 where
+        there is none.
     """
     n = edges.offsets.size - 1
     labels = Labels(
@@ -62,8 +76,9 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
     """Take labels from the heap until it is empty or ``max_labels`` are taken; return the heap and
     its size.
 
-    ``heap``, int64 of shape (capacity, 3), has in each row a distance, the position of a source and
-    a vertex, and ``size`` of its rows are in use.
+    Labels that a vertex needs are written to ``labels``. ``heap``, int64 of shape (capacity, 3),
+    has in each row a distance, the position of a source and a vertex, and ``size`` of its rows are
+    in use.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -72,7 +87,7 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
     owner = labels.owner
     n_labels = labels.n_labels
     k = owner.shape[1]
-    # of one type in each call: a function is compiled for each type of an argument
+    # int64 in each call: Numba compiles a function once more for another type of an argument
     size = np.int64(size)
     n_left = max_labels
     while size > 0 and n_left > 0:
@@ -109,12 +124,14 @@ def violation(edges, sources, limit, distance, owner):
     """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``.
 
     ``edges`` are ``Edges``, with weights of shape (0,) for hops; the others are parameters and
-    results of ``k_nearest``. The labels of a
-    vertex are in order and of different sources. Each is reached from the label of its source along
-    edges that add up to it exactly: so it is the length of a path. Each edge offers the labels of
-    its start to its end, which has one as good of the same source, or k better ones: so, by
-    induction along a shortest path, none is missing. One pass over the edges of each label checks
-    both.
+    results of ``k_nearest``.
+
+    Three facts prove the labels. First, the labels of a vertex are in order and of different
+    sources. Second, each label is reached from the label of its source at itself, along edges that
+    add up to it exactly: so it is the length of a path. Third, each edge extends each label of its
+    start to a label of its end, and the end has one as good of the same source, or k better ones.
+    So, by induction along a shortest path, no label is missing. One pass over the edges of each
+    label checks the second and the third fact.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -128,8 +145,8 @@ def violation(edges, sources, limit, distance, owner):
             n_labels += owner[v, j] >= 0
 
     # The label of each source at itself is proven; from there on labels prove those of neighbors.
-    # The stack has the labels that are proven and not yet followed, each as vertex * k + place.
-    # Each is proven once, so that it has room for all.
+    # The stack has the labels that are proven and not yet followed, each as vertex * k + position.
+    # Each label is proven once, so that all of them fit.
     is_proven = np.zeros((offsets.size - 1, k), np.bool_)
     stack = np.empty(n_labels, np.int64)
     size = 0
@@ -168,8 +185,8 @@ def violation(edges, sources, limit, distance, owner):
 
 @njit(cache=True, nogil=True)
 def _are_in_order(v, n_sources, limit, distance, owner):
-    """Return whether the labels of a vertex are in order, within the limit, of different sources,
-    and without a gap between them.
+    """Return whether the labels of vertex ``v`` are in order, within the limit, of different
+    sources, and without a gap between them.
     """
     for j in range(owner.shape[1]):
         if owner[v, j] < 0:
@@ -189,12 +206,13 @@ def _are_in_order(v, n_sources, limit, distance, owner):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _offer(v, d, source, distance, owner, is_proven):
-    """Offer a vertex a label that a path proves: ``source``, a position, at the distance ``d``.
+    """Compare the label of vertex ``v`` with one that a path proves: of ``source``, a position in
+    the sources, at the distance ``d``.
 
-    ``is_proven``, of shape (n_vertices, k), says which labels are proven.
-
-    Return the position of the label if this proves it for the first time, ``_KNOWN`` if there is
-    nothing to prove, and ``_WRONG`` if the labels of the vertex lack this one.
+    ``is_proven``, bool of shape (n_vertices, k), says which labels are proven; it is updated.
+    Return the position of the vertex's label if this proves it for the first time, ``_KNOWN`` if
+    there is nothing to prove, and ``_WRONG`` if the vertex should have this label or a better one,
+    and has not.
     """
     k = owner.shape[1]
     j = 0
@@ -203,6 +221,8 @@ def _offer(v, d, source, distance, owner, is_proven):
     if j == k:
         has_better = owner[v, k - 1] >= 0 and _is_before(distance, owner, v, k - 1, d, source)
         return _KNOWN if has_better else _WRONG
+    # The vertex has a label of this source: a longer one than the path is wrong. A shorter one is
+    # left to be proven by another path.
     if distance[v, j] > d:
         return _WRONG
     if distance[v, j] < d or is_proven[v, j]:
@@ -213,13 +233,17 @@ def _offer(v, d, source, distance, owner, is_proven):
 
 @njit(cache=True, nogil=True)
 def _is_before(distance, owner, v, j, d, source):
-    """Return whether label j of a vertex is before the label (d, source)."""
+    """Return whether label j of vertex ``v`` precedes the label (d, source) in the order of
+    distance, and then of source.
+    """
     return distance[v, j] < d or (distance[v, j] == d and owner[v, j] < source)
 
 
 @njit(cache=True, nogil=True)
 def _has_source(owner, v, count, source):
-    """Return whether one of the first ``count`` labels of a vertex is of a source."""
+    """Return whether one of the first ``count`` labels of vertex ``v`` is of ``source``, a position
+    in the sources.
+    """
     for j in range(count):  # noqa: SIM110
         if owner[v, j] == source:
             return True
@@ -228,14 +252,18 @@ def _has_source(owner, v, count, source):
 
 @njit(cache=True, nogil=True)
 def _is_heap_before(heap, i, d, source):
-    """Return whether an entry of the heap is before the label (d, source)."""
+    """Return whether entry i of the heap precedes the label (d, source) in the order of distance,
+    and then of source.
+    """
     return heap[i, 0] < d or (heap[i, 0] == d and heap[i, 1] < source)
 
 
 @njit(cache=True, nogil=True)
 def _copy_label(heap, from_place, to, to_place):
-    """Copy a label; the assignment of a row would be compiled with a message for rows that do not
-    fit, in seconds.
+    """Copy row ``from_place`` of ``heap`` to row ``to_place`` of ``to``, number by number.
+
+    The assignment of a whole row would be compiled with a check of its length and the text of an
+    error, which takes seconds.
     """
     to[to_place, 0] = heap[from_place, 0]
     to[to_place, 1] = heap[from_place, 1]
@@ -244,13 +272,16 @@ def _copy_label(heap, from_place, to, to_place):
 
 @njit(cache=True, nogil=True)
 def _push(heap, size, d, source, v):
-    """Add a label; return the heap, which may have grown."""
+    """Add the label (d, source) of vertex ``v`` to a heap of ``size`` rows; return the heap, which
+    is a new array if it had to grow.
+    """
     if size == len(heap):
         grown = np.empty((2 * size, 3), np.int64)
         for i in range(size):
             _copy_label(heap, i, grown, i)
         heap = grown
 
+    # Entries on the way to the top that come later move down by one level.
     place = size
     while place > 0 and not _is_heap_before(heap, (place - 1) // 2, d, source):
         parent = (place - 1) // 2
@@ -264,8 +295,8 @@ def _push(heap, size, d, source, v):
 
 @njit(cache=True, nogil=True)
 def _pop_first(heap, size):
-    """Remove the first label of a heap of ``size + 1``: the last one sinks from the top to its
-    place.
+    """Remove the first label of a heap that has ``size + 1`` rows. The last row takes its place,
+    and sinks until both its children come later.
     """
     d = heap[size, 0]
     source = heap[size, 1]

@@ -30,8 +30,9 @@ from ..cuda.launch import launch
 if TYPE_CHECKING:
     from ..graph import Graph
 
-BLOCK = 256
-# between two reads of the number of changes; rounds after the last change do nothing
+BLOCK = 256  # threads per block
+# Rounds between two reads of the number of changes, each of which waits for the GPU. Rounds after
+# the last change do nothing.
 ROUNDS_AT_ONCE = 8
 
 _FILE = Path(__file__).parent / "kernels" / "k_nearest.cu"
@@ -54,9 +55,9 @@ def k_nearest(
     n = graph.n_vertices
     reverse = graph.reverse
 
-    # Two sets of labels, of each vertex k distances and k positions of sources, -1 where there is
-    # none: each round reads one set and writes the other. ``changed`` says which vertices got other
-    # labels in the last round.
+    # Two sets of labels: k distances and k positions of sources per vertex, where there is no source
+    # the largest int64 and -1. Each round reads one set and writes the other. ``changed``, uint8, is
+    # not 0 at vertices that got other labels in the last round.
     labels = [
         (cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8))
         for _ in range(2)
@@ -91,7 +92,9 @@ def k_nearest(
 
 
 def bytes_needed(n_vertices: int, n_edges: int, k: int, weighted: bool) -> int:
-    """Return the bytes that a search takes at most in addition to the graph and its reverse."""
+    """Return the bytes that ``k_nearest`` takes on a GPU at most, in addition to the graph and its
+    reverse. ``weighted`` says whether weights are read, of which there is an int64 copy.
+    """
     # per label two sets of a distance and a source, and the sources as they are returned
     bytes_per_label = 2 * (8 + 4) + 8
     return n_vertices * (k * bytes_per_label + 2) + 8 * n_edges * weighted

@@ -31,10 +31,12 @@ from .targets import places_of_targets
 
 def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) -> Any:
     """Return distances as an array: one row per source, one column per vertex or per target in the
-    requested order.
+    order of the user.
 
-    ``places`` has the place of each source of the result in the groups, one after the other. With
-    sums along the paths, return a dict of such arrays by name.
+    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
+    of each source of the result in the groups, counted over all of them; it may name one twice.
+    With sums of columns along the paths, return a dict of such arrays: ``distance``, and the sums
+    by the names of the columns.
     """
     graph = asked.graph
     limit = asked.query.limit
@@ -44,7 +46,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     if targets is None:
         targets = listed_vertices(graph)
 
-    # The columns of a row of distances that the result has; None for all.
+    # Which columns of the arrays of distances the result has, in its order; None for all.
     places_in_row = targets
     if asked.targets is not None:
         places_in_row = places_of_targets(asked, asked.targets)
@@ -61,7 +63,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
         "take stream=True for one group of sources at a time, fewer sources, or targets=",
     )
 
-    # It begins in the narrowest type, and is widened when a group has a wider one.
+    # The result begins in the narrowest type, and is widened when a group has a wider one.
     result = xp.zeros((places.size, width), kind)
     sums = {
         name: np.zeros(result.shape, column.dtype) for name, column in asked.options.values.items()
@@ -70,6 +72,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     for group in groups:
         _take_sums(asked, group, places - first, targets, sums)
         result = convert_distances(result, common_type(result.dtype, group.distance.dtype))
+        # the rows of the result whose sources are in this group
         rows = np.flatnonzero((places >= first) & (places < first + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - first).tolist(), strict=True):
             distance = group.distance[i][columns]
@@ -82,6 +85,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
             result[row] = distance
         first += len(group)
 
+    # Where one group needed int64, a float type may still hold all distances of the result.
     if result.dtype == np.int64:
         result = narrow_distances(graph, result)
     if not sums:
@@ -96,14 +100,16 @@ def _take_sums(
     targets: np.ndarray | None,
     sums: dict[str, np.ndarray],
 ) -> None:
-    """Write the sums of a group into ``sums``, arrays of shape (n_sources, n_columns) by name.
+    """Write the sums of columns along the paths of a group into ``sums``, which has arrays of shape
+    (n_sources, n_columns) by the names of the columns of the edge list.
 
-    ``places`` has the place in the group of each source of the result: below 0, or beyond the
-    group, for sources of other groups. ``targets`` are the vertex numbers of the columns, None for
-    all vertices.
+    ``places`` has, for each source of the result, its position in the group: below 0, or beyond the
+    group, for sources of other groups. ``targets`` are the vertex numbers of the columns of the
+    arrays; None for all vertices.
     """
     if not sums:
         return
+    # Each source has the same list of targets.
     columns = np.arange(asked.graph.n_vertices) if targets is None else targets
     sizes = np.full(len(group), columns.size)
     lists = TargetLists(make_offsets(sizes), np.tile(columns, len(group)))
@@ -114,14 +120,18 @@ def _take_sums(
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
-    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8
-    of byte v // 8.
+    """Return which vertices each source reaches, one bit each: uint8 of shape (k, ceil(n / 8)),
+    vertex v in bit v % 8 of byte v // 8.
+
+    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
+    of each source of the result in the groups, counted over all of them; it may name one twice.
     """
     refuse_closed(asked.graph, "result='reachable' has one bit per vertex")
     n = asked.graph.n_vertices
     limit = asked.query.limit
     xp = namespace(asked.graph.offsets)
-    # a row per distinct source, in the order of the groups; ``places`` then repeats and orders them
+    # A row per distinct source, in the order of the groups. At the end ``places`` repeats the rows
+    # and puts them into the order of the result.
     bits = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
     first = 0
     for group in groups:
@@ -130,7 +140,7 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
             first += len(group)
             continue
 
-        # Vertices 0, 8, 16, ... are bit 0 of each byte, and so on.
+        # Vertices 0, 8, 16, ... are bit 0 of bytes 0, 1, 2, ..., and so on for the other bits.
         reached = is_reached(group.distance)
         if limit is not None:
             reached &= at_most(group.distance, limit)

@@ -33,11 +33,14 @@ def check_options(
     """Return the options with columns to sum as ``AlongPaths``, and with start costs as
     ``SourceValues``.
 
+    ``numbers`` may have ``sources``, their vertex numbers in the order of the start costs. Without
+    them, the job has read and checked the costs already.
+
     Raises InputError as ``along.check_options`` and ``check_start_costs``.
     """
     checked: Any = along.check_options(options, kind, graph, algorithm, numbers)
     costs = options.start_costs
-    if costs is None or "sources" not in numbers:  # without sources the job has read them
+    if costs is None or "sources" not in numbers:
         return checked
     return replace(checked, start_costs=check_start_costs(graph, numbers["sources"], costs))
 
@@ -45,16 +48,23 @@ def check_options(
 def check_start_costs(
     graph: Graph, numbers: np.ndarray, costs: Any, name: str = "start_costs"
 ) -> SourceValues:
-    """Check one start cost per source, in the order of ``numbers``, which are vertex numbers.
+    """Return one start cost per source as ``SourceValues``: what the source adds to the distances
+    from it.
 
-    Raises InputError: there is not one number of 0 or more per source, which the weights of the
-    graph could be; or a source is given twice with different costs.
+    ``costs`` are in the order of ``numbers``, the vertex numbers of the sources. ``name`` is what
+    errors call them.
+
+    Raises InputError: there is not one number of 0 or more per source; the type of the weights does
+    not hold a cost exactly, or weights are integers and a cost is not; or a source is given twice
+    with different costs.
     """
     values = arguments.size(name, arguments.numbers(name, costs), numbers.size, "one per source")
     values = values + values.dtype.type(0)  # -0.0 would be a negative weight
 
     def refuse_first(is_wrong: np.ndarray, why: str) -> None:
-        """Raise InputError for the first cost that is wrong."""
+        """Raise InputError for the first cost at which ``is_wrong``, bool of shape (n_sources,), is
+        True; ``why`` ends its text.
+        """
         wrong = np.flatnonzero(is_wrong)
         if wrong.size:
             (source,) = format_ids(graph, numbers[wrong[0]])
@@ -68,6 +78,7 @@ def check_start_costs(
             "is no integer, and the weights are; give integers in their unit, or weights as floats",
         )
         refuse_first(values.astype(np.float64) >= 2.0**63, "is beyond int64; scale it down")
+    # A cost becomes the weight of an edge. A type that holds it exactly returns the same number.
     if graph.weights is not None:
         kind = graph.weights.dtype
         with np.errstate(over="ignore", invalid="ignore"):
@@ -83,7 +94,9 @@ def check_start_costs(
         )
 
     def error_of_two_costs(row: int, first: int) -> InputError:
-        """Return the error for a source with two costs, in two rows."""
+        """Return the error for a source whose cost in ``row`` differs from that in the row
+        ``first``.
+        """
         (source,) = format_ids(graph, numbers[row])
         return InputError(
             f"{name}: source {source} has the start cost {values[row].item()!r} and, further up, "
@@ -102,22 +115,37 @@ def nearest_source_search(
     query: Query,
     start_costs: SourceValues | None = None,
 ) -> tuple[Graph, Traversal]:
-    """Search for the nearest of several sources of each vertex.
+    """Search for the nearest of several sources of each vertex, by one search.
 
-    The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1)
-    joins to each source, or an edge as long as its start cost. So it finds the distance from the
-    nearest source of each vertex. Predecessors lead back to that source.
+    The search begins at an additional vertex, the root, which an edge joins to each source: of
+    length 0, or as long as its start cost, or of one hop. So it finds the distance of each vertex
+    from its nearest source. Predecessors lead back to that source, and then to the root.
+
+    Parameters
+    ----------
+    graph : Graph
+    numbers : int64 array
+        Vertex numbers of the sources.
+    algorithm : {"bfs", "sssp"}
+    single_source : sequence of Strategy
+        The strategies of the algorithm for one source.
+    strategy : str
+        The name of one of them, or "auto".
+    query : Query
+        Its limit and its knobs count.
+    start_costs : SourceValues, optional
+        What each source adds to the distances from it; by default 0.
 
     Returns
     -------
     Graph
-        The graph with the additional vertex, which is the last one.
+        The graph with the root, which is the last vertex.
     Traversal
-        That of this graph from that vertex, for ``certify``.
+        That of this graph from the root, for ``certify``. By hops, its distances are one too large.
 
     Raises NegativeCycleError: a negative cycle is reachable from one of the sources (SSSP only).
     """
-    # By hops the edge from the root is one hop more.
+    # By hops, the edge from the root adds one hop to each distance, and so to the limit.
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
@@ -125,8 +153,9 @@ def nearest_source_search(
     if start_costs is not None:
         costs = np.array(start_costs.of(numbers))
 
-    # A negative cycle through a closed source: a search from all sources cannot tell a path back to
-    # it from that of another, so one from it alone raises the error.
+    # No path leads through a closed vertex, but a negative cycle may begin and end at a closed
+    # source. In a search from all sources, a negative path to it may have begun at another source.
+    # So a search from it alone raises the error, and its result is dropped.
     for source in closed_sources(graph, numbers.tolist()):
         Plan(graph, algorithm, single_source, "auto", Query()).run_number(source)
 
@@ -147,21 +176,27 @@ def nearest_source_search(
 
 
 def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dict[str, Column]:
-    """Return ``vertex, source, distance`` of a nearest-source search by ascending vertex."""
+    """Return columns ``vertex, source, distance`` from a nearest-source search, by ascending
+    vertex.
+
+    ``search`` is the traversal that ``nearest_source_search`` returns. ``graph`` is the one without
+    the root. What is farther than ``limit`` has no row.
+    """
     xp = namespace(search.distance)
     n = graph.n_vertices
     algorithm = ALGORITHMS[search.algorithm]
 
-    # Walk back to the root's child, which is the source: each round doubles the steps. What is not
-    # reached is its own ancestor, too.
+    # Walk back to the source, which is a child of the root: each round doubles the steps back.
+    # Sources, and vertices that were not reached, are their own ancestors, at which walks end.
     ancestor = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
-    ancestor = xp.where(ancestor == n, xp.arange(n + 1), ancestor)  # each source is its own root
+    ancestor = xp.where(ancestor == n, xp.arange(n + 1), ancestor)
     while True:
         next_ancestor = ancestor[ancestor]
         if bool((next_ancestor == ancestor).all()):
             break
         ancestor = next_ancestor
 
+    # Without the root, which has the last number.
     reached = search.reached[:n]
     if algorithm.counts_hops:
         distance = search.distance[:n] - 1  # without the hop from the root
@@ -169,6 +204,7 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
         distance = search.distance[:n]
     if limit is not None:
         reached &= at_most(distance, algorithm.largest_limit(limit))
+    # A closed vertex has two numbers, and is listed by the one where paths end.
     listed = listed_vertices(graph)
     if listed is None:
         vertex = xp.flatnonzero(reached)
@@ -185,11 +221,13 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
 
 
 def _add_root(graph: Graph, numbers: np.ndarray, costs: np.ndarray) -> Graph:
-    """Return a graph with one more vertex, the last one, which has an edge to each vertex of
-    ``numbers``, of the weight that ``costs`` has for it.
+    """Return a graph with one more vertex, the last one, which an edge joins to each vertex of
+    ``numbers``. Its weights are ``costs``, in the order of ``numbers``.
 
-    Its ids are vertex numbers, and it has no rows of edges and no closed vertices.
+    The ids of the new graph are vertex numbers. It knows no rows of an edge list, and has no closed
+    vertices.
     """
+    # Edges that are in host memory are joined there, and stay there.
     if graph.derived.edges_on_host:
         return _add_root(graph.to("cpu"), numbers, costs).to("cuda", edges="host")
     xp = namespace(graph.offsets)

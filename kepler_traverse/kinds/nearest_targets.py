@@ -21,15 +21,18 @@ from .result_kinds import GROUP
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``group, rank, target, distance`` of each source, and the sums along the paths.
+    """Return the records ``group, rank, target, distance`` of each source, and the sums of columns
+    along the paths.
 
-    ``group`` is the number of the group of the targets, in the order of their labels, and 0 if
-    there is one group of all.
+    The records of a source are by group of the targets, and then by rank, from 1 to k. ``group`` is
+    the number of the group, in the order of the labels, and 0 if all targets are one group.
     """
     query = asked.query
     distances = group.distance
     assert query.nearest is not None
-    if is_rows(distances):  # of a strategy that searches further
+    # A strategy that searches further than to the nearest targets returns an array with a row per
+    # source: it becomes sparse, with the distances of the targets alone.
+    if is_rows(distances):
         if query.output != "targets":
             distances = distances[:, query.targets]
         distances = to_sparse(to_host(distances))
@@ -82,7 +85,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``[group,] rank, target, distance``."""
+    """Return columns ``[group,] rank, target, distance`` with the labels of the groups, if they
+    have some, and the sums along the paths.
+    """
     assert asked.query.nearest is not None
     labels = asked.query.nearest.labels
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)

@@ -72,7 +72,8 @@ VALUE = "value"  # the name of an attribute that was given as one array
 def check_source_weights(
     graph: Graph, numbers: np.ndarray, weights: Any, name: str = "source_weights"
 ) -> SourceValues:
-    """Check one weight per source, in the order of ``numbers``, which are vertex numbers.
+    """Return one weight per source as ``SourceValues``. ``weights`` are in the order of
+    ``numbers``, the vertex numbers of the sources; ``name`` is what errors call them.
 
     Raises InputError: there is not one finite number per source; or a source is given twice with
     different weights.
@@ -80,6 +81,7 @@ def check_source_weights(
     values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
     def error_of_two_weights(row: int, _: int) -> InputError:
+        """Return the error for a row whose source has another weight in an earlier row."""
         (source,) = format_ids(graph, numbers[row])
         return InputError(
             f"{name}: source {source} is given twice with different weights; call once for each"
@@ -100,14 +102,20 @@ class Reduction(CheckedOptions):
     # and kinds that count levels or add up nothing have none.
     values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
     decay: int = cpu.NO_DECAY  # one of NO_DECAY to POWER of ``cpu.opportunities``
-    parameter: float = 0.0  # of the decay
-    width: float = 0.0  # a second one, if the decay has two; else 0
-    weights: SourceValues | None = None  # by which the sums of each source are multiplied
+    # The parameter of the decay: a rate per unit of distance, a distance or an exponent. 0 without a
+    # decay.
+    parameter: float = 0.0
+    # the second parameter of a logistic decay, in units of distance; 0 for other decays
+    width: float = 0.0
+    # by which the sums of each source are multiplied; None for 1
+    weights: SourceValues | None = None
     # what ``copy_to_gpu`` returns, by the number of the device
     _on_gpu: dict[int, Array] = field(default_factory=dict, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each process stacks the values and copies them to its own device.
+        """Return the state to pickle, without what each process makes itself: the values as one
+        array, and their copies on its device.
+        """
         return {name: value for name, value in vars(self).items() if name != "stacked"} | {
             "_on_gpu": {}
         }
@@ -119,7 +127,7 @@ class Reduction(CheckedOptions):
 
     @property
     def rows_per_source(self) -> int:
-        """Number of records of a source."""
+        """The number of records of a source: one per cutoff."""
         return self.cutoffs.size
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
@@ -128,7 +136,7 @@ class Reduction(CheckedOptions):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that determines a result."""
+        """The SHA-256 of everything that determines a result, as hexadecimal digits."""
         options = [
             self.cutoffs.tolist(),
             self.decay,
@@ -136,7 +144,7 @@ class Reduction(CheckedOptions):
             [(n, str(v.dtype)) for n, v in self.values.items()],
         ]
         arrays = list(self.values.values())
-        # What is not there adds nothing to the digest.
+        # Options that are not given add nothing to the digest.
         if self.width:
             options.append(self.width)
         if self.weights is not None:
@@ -145,7 +153,11 @@ class Reduction(CheckedOptions):
         return compute_digest(options, arrays)
 
     def get_dtype(self, name: str) -> np.dtype:
-        """Return the type of the sums of an attribute; counts of vertices are int64."""
+        """Return the type of the sums of an attribute: int64 or float64.
+
+        It is the type of the values, or of their products with the weights of the sources. Counts
+        of vertices, for which ``name`` is no attribute, are integers.
+        """
         if name in self.values:
             kind = self.values[name].dtype
         else:
@@ -156,8 +168,8 @@ class Reduction(CheckedOptions):
 
     @cached_property
     def stacked(self) -> tuple[np.ndarray, np.ndarray]:
-        """The attributes of integers, and those of floats: arrays of shape (n_attributes,
-        n_vertices).
+        """The attributes of integers, int64, and those of floats, float64: two arrays of shape
+        (n_attributes, n_vertices).
         """
         integers, floats = self.split_names()
         size = next((value.size for value in self.values.values()), 0)
@@ -167,13 +179,18 @@ class Reduction(CheckedOptions):
         )
 
     def split_names(self) -> tuple[list[str], list[str]]:
-        """Return the names of the attributes of integers, and of those of floats."""
+        """Return the names of the attributes of integers, and the names of those of floats, each in
+        the order of ``values``.
+        """
         integers = [name for name, value in self.values.items() if value.dtype.kind == "i"]
         return integers, [name for name in self.values if name not in integers]
 
     def copy_to_gpu(self) -> Array:
-        """Return the values on the current GPU: int64 of shape (n_attributes, n_vertices), integers
-        and then bits of floats.
+        """Return the attributes in the memory of the current GPU: int64 of shape (n_attributes,
+        n_vertices).
+
+        The rows of integers come first. The rows of floats follow, as the bits of float64. The copy
+        is made once per GPU.
         """
         from ..cuda import cp
 
@@ -199,7 +216,8 @@ def check_options(
     """
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
 
-    # Kinds without attributes count vertices: hops by levels, others as sums of 1.
+    # Kinds without attributes count vertices, or add up nothing. By hops they read counts per level;
+    # by weights, the count is the sum of an attribute that is 1 at each vertex.
     if not isinstance(options, OpportunityOptions):
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
         values = {"vertices": _make_ones(graph)} if is_counted else {}
@@ -217,7 +235,7 @@ def check_options(
     if decay != cpu.NO_DECAY:
         values = {name: value.astype(np.float64) for name, value in values.items()}
     weights = options.source_weights
-    # Without sources the job has read their weights already.
+    # Where the sources are not known yet, the job has read and checked their weights.
     if "sources" in numbers and weights is not None:
         weights = check_source_weights(graph, numbers["sources"], weights)
     largest_weight = 1
@@ -236,10 +254,11 @@ def check_options(
 
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
-    """Return cutoffs as an int64 array if all are integers, else float64.
+    """Return the cutoffs that a user gives as an int64 array if all are integers, else as a float64
+    array. They ascend.
 
-    Raises InputError: they are no list of finite numbers in ascending order, or the type cannot
-    hold one exactly; for hops one is no integer.
+    Raises InputError: they are no list of finite numbers in ascending order; the type cannot hold
+    one exactly; or a number of hops is no integer.
     """
     listed = _as_list(cutoffs)
     if not listed:
@@ -260,6 +279,8 @@ def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
             f"not {arguments.describe(numbers)}"
         )
 
+    # With a float, or an integer beyond int64, the type is float64; hops have no other type than
+    # int64. No cutoff may be rounded.
     if all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers):
         return np.array(numbers, np.int64)
     if ALGORITHMS[algorithm].counts_hops:
@@ -276,7 +297,9 @@ def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
 
 
 def _as_list(cutoffs: Any) -> list[Any]:
-    """Return the numbers of a sequence as a list; an empty one for anything else."""
+    """Return the cutoffs as a list, from any sequence or array on either device; an empty list for
+    anything else, such as a single number or a text.
+    """
     if isinstance(cutoffs, (str, bytes, Mapping)):
         return []
     try:
@@ -288,8 +311,11 @@ def _as_list(cutoffs: Any) -> list[Any]:
 
 
 def parse_decay(decay: Any) -> tuple[int, float, float]:
-    """Return a decay such as ``"exponential:0.002"`` as a number, its parameter, and a second one,
-    which is 0 where there is one alone.
+    """Return the number of a decay, one of ``NO_DECAY`` to ``POWER`` of ``cpu.opportunities``, and
+    its two parameters.
+
+    ``decay`` is None, or a text such as ``"exponential:0.002"``. Only a logistic decay has a second
+    parameter; for the others it is 0. Raises InputError: the text has another form.
     """
     if decay is None:
         return cpu.NO_DECAY, 0.0, 0.0
@@ -297,6 +323,7 @@ def parse_decay(decay: Any) -> tuple[int, float, float]:
     name, _, text = arguments.text("decay", decay, examples).partition(":")
     kind = DECAYS.get(name, cpu.NO_DECAY)
     parameters = _positive_numbers(text)
+    # a logistic decay has two parameters, each of the others one
     if kind == cpu.NO_DECAY or len(parameters) != 1 + (kind == cpu.LOGISTIC):
         raise InputError(
             f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE, gaussian:DISTANCE, step:DISTANCE, "
@@ -308,11 +335,14 @@ def parse_decay(decay: Any) -> tuple[int, float, float]:
 
 
 def _positive_numbers(text: str) -> list[float]:
-    """Return numbers that a text lists with commas; an empty list if one is no positive number."""
+    """Return the numbers that a text lists, separated by commas; an empty list if one of them is no
+    positive, finite number.
+    """
     try:
         numbers = [float(each) for each in text.split(",")]
     except ValueError:
         return []
+    # ``float`` would also read "1_000"
     if "_" in text or not all(0 < number < np.inf for number in numbers):
         return []
     return numbers
@@ -321,8 +351,10 @@ def _positive_numbers(text: str) -> list[float]:
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name.
 
-    Vertices that a table lacks have 0. Raises InputError or UnknownVertexError as
-    ``check_options``.
+    ``values`` is what a user gives: a table with a column or an index of ids, a mapping of columns
+    in the order of the ids of the graph, or one such column. Vertices that a table lacks have 0.
+
+    Raises InputError or UnknownVertexError, as ``check_options``.
     """
     ids, columns, are_of_index = table_of_vertices("values", values) or _read_one_attribute(
         graph, values
@@ -336,7 +368,8 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
                 "an attribute; rename the column"
             )
 
-    # Find the vertex of each value.
+    # Find the vertex of each value. Without ids, values are in the order of the ids of the graph: one
+    # per vertex, or for a closed vertex, which has two numbers, at the number where paths end.
     if ids is None:
         _refuse_ids(graph, columns)
         listed = listed_vertices(graph)
@@ -354,6 +387,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             f"values: vertex {format_ids(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
             "add up its rows first"
         )
+    # ``partner`` says what the values belong to, for a Series whose index has an order of its own.
     if ids is None:
         per = "one per vertex, in the order of their ids"
         partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
@@ -375,8 +409,10 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
 
 
 def _make_ones(graph: Graph) -> np.ndarray:
-    """Return 1 for each vertex, so that sums count vertices: 0 at the first number of a closed one,
-    which has two.
+    """Return an int64 array with 1 at each vertex, whose sums count vertices.
+
+    A closed vertex, through which no path leads, has two numbers: it counts at the number where
+    paths end, and has 0 at the other one.
     """
     ones = np.ones(graph.n_vertices, np.int64)
     if graph.closed is not None:
@@ -385,10 +421,11 @@ def _make_ones(graph: Graph) -> np.ndarray:
 
 
 def _read_one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
-    """Return one column of values as ``table_of_vertices`` does: its ids, the columns by name, and
-    whether the ids are those of an index.
+    """Return an attribute that is given as one column, in the form of ``table_of_vertices``: its
+    ids, the columns by name, and whether the ids are those of an index.
 
-    The ids are those of a Series whose index holds them; else None.
+    The ids are the index of a Series, if all its labels are vertices. Otherwise they are None, and
+    the values are in the order of the ids of the graph.
     """
     index = get_index(values)
     holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
@@ -396,9 +433,10 @@ def _read_one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any],
 
 
 def _refuse_ids(graph: Graph, columns: Mapping[str, Any]) -> None:
-    """Raise InputError if a column of a mapping, whose values would go by position, may hold the
-    ids that the others belong to: by its name, or as it holds all ids of the graph in another
-    order.
+    """Raise InputError if a column of a mapping may hold the ids that the other columns belong to.
+
+    The values of a mapping belong to the vertices by their positions, which would be wrong then. A
+    column may hold ids by its name, or because it has all ids of the graph in another order.
     """
     for name, column in columns.items():
         if is_id_name(name) or (len(columns) > 1 and _are_shuffled_ids(graph, column)):
@@ -406,11 +444,12 @@ def _refuse_ids(graph: Graph, columns: Mapping[str, Any]) -> None:
 
 
 def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
-    """Return whether a column holds each id once, in no ascending order; a merge may have made
-    floats of them.
+    """Return whether a column holds the id of each vertex once, but not in the order of the ids of
+    the graph.
     """
     try:
         values = arguments.as_array(VERTEX, column)
+        # A merge of tables may have made floats of integer ids.
         is_whole = values.dtype.kind == "f" and np.array_equal(values, np.trunc(values))
         if is_whole and (np.abs(values) < MAX_INTEGER).all():
             column = values.astype(np.int64)
@@ -422,7 +461,9 @@ def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
 
 
 def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
-    """Return the vertex numbers of the labels of an index; InputError if one is no vertex."""
+    """Return the vertex numbers, int64, of the labels of an index; raise InputError if a label is
+    no vertex.
+    """
     numbers = find_vertices(graph, index)
     unknown = np.flatnonzero(numbers < 0)
     if unknown.size:
@@ -431,19 +472,27 @@ def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
 
 
 def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:
-    """Raise PrecisionError if the sum over some vertices, times the factor, could exceed its type."""
+    """Raise PrecisionError if a sum of an attribute over some vertices could exceed its type.
+
+    ``values`` are the attribute ``name`` at all vertices. ``factor``, 0 or more, is the largest
+    absolute weight of a source, by which sums are multiplied.
+    """
     if values.dtype.kind == "f" or isinstance(factor, float):
         with np.errstate(over="ignore"):
             largest_sum = float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0)
+        # half of the largest float, as this sum itself is rounded
         if not largest_sum < np.finfo(np.float64).max / 2:
             raise PrecisionError(
                 f"the sum of values[{name!r}] exceeds float64; scale the values down"
             )
         if values.dtype.kind == "f":
             return
-        factor = 1  # the sum itself is exact, and is rounded once
+        # The sum of integers is exact, and is rounded once when it is multiplied by a float. So the
+        # sum alone must fit int64.
+        factor = 1
 
-    # The largest and the smallest sum of some values; halves of words add up without overflow.
+    # The largest and the smallest sum of any of the values. The upper and the lower 32 bits are
+    # added up separately, so that neither sum overflows.
     for signed in (values[values > 0], values[values < 0]):
         total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())
         total *= max(factor, 1)
@@ -455,7 +504,11 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
 
 
 def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
-    """Return the largest distance within each cutoff, in the type of the distances."""
+    """Return the largest distance that each cutoff holds, an array in ``kind``, the type of the
+    distances.
+
+    Values that stand for unreached vertices are beyond every bound.
+    """
     bounds = as_distances(cutoffs, kind)
     # Infinity stands for unreached vertices, which no cutoff holds, not even an infinite one.
     if kind.kind == "f":
@@ -495,15 +548,17 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
         else:
             exact, rounded = distance.sums_within(*args)
 
+    # by name, in the order of the attributes, and no longer parts of a larger array
     sums = {name: exact[:, i] for i, name in enumerate(integers)}
     sums |= {name: rounded[:, i] for i, name in enumerate(floats)}
     return {name: np.ascontiguousarray(sums[name]) for name in reduction.values}
 
 
 def _least_distance(kind: np.dtype) -> Any:
-    """Return a bound that no distance of a reached vertex is below, in the type of the distances.
+    """Return a bound in ``kind``, the type of the distances: no distance of a vertex that is
+    reached is below it.
 
-    Hops are at least 0, as -1 stands for unreached vertices. Weighted distances may be negative.
+    Hops are at least 0, and -1 stands for unreached vertices. Weighted distances may be negative.
     """
     if is_hops(kind):
         return kind.type(0)
@@ -513,8 +568,10 @@ def _least_distance(kind: np.dtype) -> Any:
 
 
 def make_records(asked: Asked[Reduction], group: Traversals) -> SourceRecords:
-    """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that
-    is 1 everywhere.
+    """Return the records ``cutoff`` and, by the name of each attribute, its sum: one record per
+    source and cutoff.
+
+    A kind that counts vertices has an attribute that is 1 at each vertex.
     """
     reduction = asked.options
     sums = sums_within(group.distance, reduction)
@@ -525,11 +582,12 @@ def make_records(asked: Asked[Reduction], group: Traversals) -> SourceRecords:
 
 
 def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
-    """Return for each source and cutoff the number of vertices within as many hops.
+    """Return the records ``cutoff, vertices`` by hops: per source and cutoff, the number of
+    vertices within so many hops.
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
     """
-    # The last level holds all: so do cutoffs beyond it.
+    # The total up to the last level holds all vertices, and so does each cutoff beyond it.
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
     last_levels = np.minimum(asked.options.cutoffs, counts.shape[1] - 1)
@@ -538,7 +596,7 @@ def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
 
 
 def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
-    """Return sums of shape (k, n_cutoffs), by name, as records: one per source and cutoff."""
+    """Return records, one per source and cutoff, from sums of shape (k, n_cutoffs) by name."""
     values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {
         name: value.reshape(-1) for name, value in sums.items()
     }
@@ -546,7 +604,9 @@ def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) 
 
 
 def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
-    """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
+    """Return columns ``cutoff``, and one per attribute. The types are the same if there is no
+    source, and so no record.
+    """
     reduction = asked.options
     if asked.kind.names_columns:
         names = tuple(reduction.values)
@@ -559,9 +619,11 @@ def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
 
 
 def find_bands(distance: Array, cutoffs: np.ndarray) -> Array:
-    """Return the smallest cutoff that holds each distance; no distance is beyond the last cutoff.
+    """Return for each distance the smallest cutoff that holds it. No distance is beyond the last
+    cutoff.
 
-    Cutoffs ascend, so that its position is the number of cutoffs that are too small.
+    ``cutoffs`` ascend. So the position of a distance's cutoff is the number of cutoffs that are too
+    small.
     """
     xp = namespace(distance)
     positions = xp.zeros(distance.shape, np.int64)

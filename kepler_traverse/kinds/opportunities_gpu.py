@@ -20,7 +20,7 @@ from ..cuda.compiler import Request, kernel
 from ..cuda.kernel_spec import WARP, make_entries
 from ..cuda.launch import launch
 
-BLOCK = 256
+BLOCK = 256  # threads per block
 PIECE = 1024  # values of a reduction block; as many as on a CPU, so that sums have the same bits
 SUMS_AT_ONCE = 1 << 23  # sums of reduction blocks that are held at once: 64 MiB
 
@@ -40,14 +40,27 @@ def sums(
     decay: int,
     parameters: tuple[float, float],
 ) -> np.ndarray:
-    """Add up attributes within cutoffs, per source, as words: integers, or the bits of floats.
+    """Return the sums of vertex attributes within cutoffs, int64 of shape (k, n_attributes,
+    n_cutoffs), NumPy: integers, or the bits of float64.
 
-    ``distance``: hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances, of shape (k,
-    n_vertices). ``bounds`` are of the same type, ascending. ``values``: int64 of shape
-    (n_attributes, n_vertices), of which ``n_integers`` attributes are integers, then the bits of
-    floats. The result has the shape (k, n_attributes, n_cutoffs).
+    Parameters
+    ----------
+    distance : CuPy array of shape (k, n_vertices)
+        Hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances.
+    bounds : array of shape (n_cutoffs,), of the same type
+        The largest distance within each cutoff, ascending.
+    values : int64 CuPy array of shape (n_attributes, n_vertices)
+        The attributes: first those of integers, then the bits of those of floats.
+    n_integers : int
+        How many attributes are those of integers.
+    decay : int
+        One of ``NO_DECAY`` to ``POWER`` of ``cpu.opportunities``.
+    parameters : tuple of two floats
+        The parameters of the decay; 0 where it has none.
     """
     k, n = distance.shape
+    # Each source has ``width`` sums, with a word per reduction block on the way. As many sources are
+    # taken at once as memory for such words is granted.
     width = len(values) * bounds.size
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
     keys = cp.asarray(distances_to_keys(bounds))
@@ -68,16 +81,17 @@ def _sum_some_sources(
     decay: int,
     parameters: tuple[float, float],
 ) -> np.ndarray:
-    """Return the sums of as many sources as memory allows at once, int64 of shape (k * n_attributes
-    * n_cutoffs,).
+    """Return the sums of sources that are taken at once, int64 of shape (k * n_attributes *
+    n_cutoffs,), NumPy.
 
-    ``keys`` are the bounds as ``distances_to_keys`` has them; the other arguments are those of
-    ``sums``. On the way there is a word for each source, attribute, cutoff and reduction block.
+    ``keys`` are the bounds as ``distances_to_keys`` has them: integers in the same order. The other
+    arguments are those of ``sums``.
     """
     k, n = distance.shape
     width = len(values) * keys.size
     size = _n_reduction_blocks(n)
     memory, pitch = flatten_distances(distance)
+    # one word per source, attribute, cutoff and reduction block
     words = cp.empty(k * width * size, np.int64)
     args = {
         "distance": memory.view(np.uint8),
@@ -95,7 +109,7 @@ def _sum_some_sources(
     }
     launch(kernel(*Request.reading(distance.dtype, _REDUCE, DECAY=decay)), k * size, args)
 
-    # Add the sums of reduction blocks until one is left.
+    # Add the sums of ``PIECE`` reduction blocks, and so on until one word per sum is left.
     counts = np.int64(keys.size), np.int64(n_integers), np.int64(len(values))
     while size > 1:
         items = k * width * _n_reduction_blocks(size)
@@ -108,8 +122,11 @@ def _sum_some_sources(
 
 
 def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: int) -> int:
-    """Return the bytes that the sums need while they are computed, and those of the attributes."""
+    """Return the bytes that ``sums`` takes on a GPU at most, in addition to the distances, with the
+    attributes and the cutoffs.
+    """
     width = n_attributes * n_cutoffs
+    # the words of one step, and those of the next one, which it writes
     blocks = _n_reduction_blocks(n_vertices)
     blocks += _n_reduction_blocks(blocks)
     sums_at_once = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))
@@ -117,11 +134,17 @@ def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: 
 
 
 def likely_kernels(hops: bool, weight_t: DTypeLike, decay: int = 0) -> list[Request]:
-    """Return requests for the kernels of distances that are not known yet."""
+    """Return requests to compile, ahead of the first result, the kernels that read distances.
+
+    Their type is not known yet: for ``hops`` it may be int8 or int16, else it is that of the
+    weights, ``weight_t``.
+    """
     kinds = (np.int8, np.int16) if hops else (weight_t,)
     return [Request.reading(np.dtype(kind), _REDUCE, DECAY=decay) for kind in kinds]
 
 
 def _n_reduction_blocks(size: int) -> int:
-    """Return how many reduction blocks so many values have."""
+    """Return the number of reduction blocks of ``size`` values, of which the last one may be
+    shorter.
+    """
     return -(-size // PIECE)

@@ -39,14 +39,16 @@ from .result_kinds import RESULT_KINDS, KindOptions
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
-    """Group rows of vertex numbers by origin, the origins in the order of their first rows.
+    """Return rows of origin and destination as a ``PairTable``: grouped by origin, the origins in
+    the order of their first rows.
 
-    ``origins`` and ``destinations`` are int64 of shape (n_rows,). Rows of one origin stay in their
-    order.
+    ``origins`` and ``destinations`` are vertex numbers, int64 of shape (n_rows,). Rows of one
+    origin stay in their order.
     """
     distinct, first_rows, place_of_row = np.unique(origins, return_index=True, return_inverse=True)
     order = np.argsort(first_rows, kind="stable")
-    # Places and ``order`` number origins by their vertices, and ranks by their first rows.
+    # ``place_of_row`` numbers the origins by ascending vertex, and ``order`` lists these numbers by
+    # the first row of each. A rank is the number of an origin in that second order.
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     rank_of_row = rank[place_of_row]
@@ -59,15 +61,17 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
 class Ends(NamedTuple):
     """Two columns of ids in one order: row i is a pair."""
 
+    # origins, destinations: the user's ids, of the same length
     origins: Ids
     destinations: Ids
-    index: Any = None  # of the rows, of pandas; None if they have no labels
+    index: Any = None  # the pandas index of the rows; None if they have no labels
 
 
 def ends_of_columns(
     origins: Any, destinations: Any, names: tuple[str, str] = ("origins", "destinations")
 ) -> Ends:
-    """Return two columns as ``Ends``.
+    """Return two columns of ids as ``Ends``: row i of both is a pair. ``names`` are what errors
+    call them.
 
     Raises InputError: a set has no order; or the columns have labels that differ.
     """
@@ -80,8 +84,10 @@ def ends_of_columns(
 def ends_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origins", "destinations")
 ) -> Ends:
-    """Return the columns of pairs that one argument has: a tuple of two columns, rows of two, or a
-    table that names them.
+    """Return the pairs that one argument has as ``Ends``: a tuple of two columns, rows of two ids,
+    or a table with two columns of known names.
+
+    ``name`` and ``ends`` are what errors call the pairs and their two columns.
 
     Raises InputError: it is none of these, or could be rows as well as columns.
     """
@@ -89,6 +95,7 @@ def ends_of_pairs(
     if unnamed_ends is not None:
         return unnamed_ends
     columns = _columns_by_name(given, name, ends)
+    # the pairs of columns whose names say that they are origins and destinations
     candidates = end_pairs(list(columns))
     if len(candidates) != 1:
         raise InputError(
@@ -102,11 +109,11 @@ def ends_of_pairs(
 def columns_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origin", "destination")
 ) -> dict[str, Any]:
-    """Return pairs, in any form that ``ends_of_pairs`` takes, as columns of Arrow of one length, by
+    """Return pairs, in any form that ``ends_of_pairs`` takes, as Arrow columns of one length, by
     name.
 
-    Of a table they are all columns. Two columns, and rows of two, have no names and are called as
-    ``ends``.
+    A table keeps all its columns. Two columns, and rows of two ids, have no names: they get those
+    of ``ends``. ``name`` is what errors call the pairs.
 
     Raises InputError: as ``ends_of_pairs``; or a column holds values of several types, or is
     shorter than another.
@@ -120,7 +127,8 @@ def columns_of_pairs(
 
 
 def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return columns as those of Arrow, of one length.
+    """Return columns by name as Arrow columns of one length. ``name`` is what errors call their
+    table.
 
     Raises InputError: a column holds values of several types, or is shorter than another.
     """
@@ -130,7 +138,8 @@ def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | None:
-    """Return the ends that two columns hold, or rows of two; None for anything else.
+    """Return the pairs of a tuple of two columns, or of rows of two ids, as ``Ends``; None for
+    anything else, such as a table.
 
     ``name`` and ``ends`` are what errors call the pairs and their two columns.
     """
@@ -148,7 +157,11 @@ def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | 
 
 
 def _columns_by_name(given: Any, name: str, ends: tuple[str, str]) -> dict[str, Any]:
-    """Return the columns of a table, and the levels of its index that have names."""
+    """Return the columns of a table by name, with the levels of its index that have names.
+
+    ``name`` and ``ends`` are what errors call the pairs and their two columns. Raises InputError:
+    ``given`` is no table.
+    """
     columns = arguments.columns(name, given)
     if columns is None:
         words = ", ".join(end.removesuffix("s") for end in ends)  # "origin, destination"
@@ -166,8 +179,11 @@ def numbers_of_pairs(
     destinations: Ids,
     names: tuple[str, str] = ("origins", "destinations"),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertex numbers of the origins and of the destinations, which ``names`` calls by
-    their arguments.
+    """Return the vertex numbers of the origins and of the destinations, two int64 arrays of shape
+    (n_pairs,).
+
+    They are the numbers where paths begin, and where they end: these differ for closed vertices,
+    through which no path leads. ``names`` are the arguments that errors name.
 
     Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the
     id) or InputError (there are not as many origins as destinations).
@@ -183,11 +199,13 @@ def numbers_of_pairs(
 
 
 def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
-    """Return the first row whose id is that of no vertex; there is one.
+    """Return the first row whose id is that of no vertex. There must be one.
 
-    The error for many ids does not say which row it is, so that rows are halved.
+    The error for many ids does not say which row is wrong. So half of the rows are looked up, and
+    then half of the remaining ones, until one row is left. ``role`` is what errors call a vertex.
     """
-    row = 0  # it is from here to ``end - 1``
+    # The row is from here to ``end - 1``.
+    row = 0
     end = len(ids)
     while end - row > 1:
         middle = (row + end) // 2
@@ -200,8 +218,10 @@ def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
 
 
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
-    """Return the vertex numbers of one column of ids; the error for an unknown vertex names its
-    row.
+    """Return the vertex numbers, int64, of one column of ids. ``name`` is the name of the column in
+    errors.
+
+    Raises UnknownVertexError: an id is missing, or is that of no vertex; the message names the row.
     """
     given = arguments.arrow(name, given)
 
@@ -225,7 +245,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
         return graph.to_numbers(ids, role)
     except UnknownVertexError:
         row = _find_unknown(graph, ids, role)
-        # NaN, with which data frames mark what is missing
+        # Data frames mark what is missing with NaN, which differs from itself.
         if ids[row] is None or ids[row] != ids[row]:
             raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None
         # The error of this row alone names its id, and the row is added to it.
@@ -244,11 +264,22 @@ def frame_of_pairs(
     options: KindOptions,
     index: Any = None,
 ) -> Any:
-    """Search from all origins and return a frame in the order of the rows of the table.
+    """Search from all origins of a table of pairs and return a frame in the order of the rows of
+    the table.
 
-    ``plan`` is a ``MultiSourcePlan`` for the origins, with their destinations as targets. ``name``
-    is that of a kind, of which the frame lacks the column ``without``. ``index`` is that
-    of the rows, if the kind has a record of each and they have labels.
+    Parameters
+    ----------
+    name : str
+        The name of the kind, such as "pairs" or "paths".
+    plan : MultiSourcePlan
+        The plan for the origins, with their destinations as targets.
+    table : PairTable
+    without : str
+        The column of the kind that the frame leaves out.
+    options : KindOptions
+        The checked options of the kind.
+    index : pandas.Index, optional
+        The labels of the rows of the table, for kinds with one record per row.
     """
     graph = plan.graph
     asked: Asked[Any] = Asked(
@@ -281,19 +312,24 @@ def frame_of_pairs(
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``pair, target, distance, missing`` of the rows of each origin, and the sums along
-    their paths; ``missing`` is True where there is no path within the limit.
+    """Return the records ``pair, target, distance, missing``, one per row of the table of pairs,
+    and the sums of columns along the paths.
+
+    The records are by origin. ``pair`` is the number of the row in the table. ``missing`` is True
+    where there is no path within the limit.
     """
     table = asked.select_pairs(group)
     distance = group.distance
 
-    # Distances from each origin to all vertices, or to the destinations of the only one, if they
-    # are not those of the pairs already.
+    # A search that knows the destinations of each origin returns one distance per pair. Another one
+    # returns an array with a row per origin: of all vertices, or of the targets of all origins.
     if distance.ndim > 1:
         lists = table.lists
         # the vertex number of each column of the distances; None if they are those of all vertices
         columns = None if asked.query.output == "all" else asked.query.targets
-        if columns is not None:  # which have the end of the way from a closed vertex to itself
+        # The targets are numbers where paths end. A pair of a closed vertex with itself, whose path
+        # has no edge, has the number where paths begin.
+        if columns is not None:
             lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
         distance = lists.take(distance, columns)
 
@@ -309,12 +345,16 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``pair, target, distance``, and the sums along the paths."""
+    """Return columns ``pair, target, distance``, and the sums along the paths. Distances and sums
+    are null where there is no path.
+    """
     columns = asked.columns_at_targets(values)
     sums = columns_of_sums(asked.options, values, columns["distance"].is_null)
     return {"pair": Column(values["pair"]), **columns, **sums}
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of pairs of an origin, on average and at most."""
+    """Return the number of pairs of an origin: the mean, rounded up, and the largest. ``question``
+    is a ``Question`` with pairs.
+    """
     return question.pairs.rows_per_source

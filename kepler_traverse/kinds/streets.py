@@ -127,7 +127,8 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
     options = asked.options
     distance: Any = group.distance
     streets = options.list_streets(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
-    sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))  # by column last
+    # by source, cutoff and column
+    sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))
     rests: list[Any] = [None] * threads.max_threads()  # scratch of ``_sum_streets``, by thread
 
     def add_up(i: int, thread: int) -> None:
@@ -158,11 +159,10 @@ def make_columns(asked: Asked[StreetsWithin], values: Values) -> dict[str, Colum
 
 
 def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that source i of a group reaches, ascending, and their distances, int64
-    or float64.
+    """Return the vertices that source i of a group reaches, ascending, and their distances: hops as
+    int64, sums of weights as int64 or float64.
 
-    ``distance`` is an array with a row per source, or ``SparseDistances``. Hops are narrower
-    integers there, in which a difference from a cutoff could overflow.
+    ``distance`` is an array with a row per source, or ``SparseDistances``.
     """
     if is_rows(distance):
         row = to_host(distance[i])

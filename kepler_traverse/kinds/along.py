@@ -45,8 +45,11 @@ INT64_END = 2**63
 _FINDS_PATHS = ("nearest", "paths")
 # sources from which on a hierarchy of canonical paths is built: it takes as long as so many walks
 _MIN_SOURCES_TO_BUILD = 500
-_LAST = "columns along paths"  # the key of the last ones in ``graph.derived.kept``
-ALONG = "along "  # begins the names of the values of columns that the user names
+# the key in ``graph.derived.cache`` of the columns of the last call
+_LAST = "columns along paths"
+# Records have sums under the names of the user's columns with this prefix, so that these cannot be
+# taken for other values of records.
+ALONG = "along "
 
 
 class AlongPaths(Digested):
@@ -56,6 +59,9 @@ class AlongPaths(Digested):
     """
 
     def __init__(self, values: dict[str, np.ndarray]):
+        """``values`` are columns of the edge list by name, int64 or float64, with one value per
+        row.
+        """
         self.values = values
         # The last graph with its ``EdgesAlong``, and the last hierarchy with its ``ColumnSums``:
         # what was derived is kept for the next group or call. Both are None at first.
@@ -63,18 +69,20 @@ class AlongPaths(Digested):
         self._sums_of_hierarchy: tuple[Any, Any] = (None, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the columns alone: each process derives the rest."""
+        """Pickle the columns alone: each process derives the rest itself."""
         return AlongPaths, (self.values,)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the columns, with their names and types."""
+        """The SHA-256 of the columns, with their names and types, as hexadecimal digits."""
         return compute_digest(
             [(name, str(value.dtype)) for name, value in self.values.items()], self.values.values()
         )
 
     def on(self, graph: Graph) -> EdgesAlong:
-        """Return the columns on the edges of a graph, which are kept for the next call."""
+        """Return the columns by the edges of a graph. They are kept for the next call with the same
+        graph.
+        """
         if self._edges_of_graph[0] is not graph:
             self._edges_of_graph = graph, _place_on_edges(graph, self.values)
         edges: EdgesAlong = self._edges_of_graph[1]
@@ -93,8 +101,10 @@ class AlongPaths(Digested):
         }
 
     def in_units(self, totals: np.ndarray) -> dict[str, np.ndarray]:
-        """Return sums in units, int64 of shape (n_targets, n_columns), as the values of records:
-        sums of floats times their unit, by ``ALONG`` and the name of the column.
+        """Return sums as the values of records, by ``ALONG`` and the name of the column.
+
+        ``totals``, int64 of shape (n_targets, n_columns), are sums in the units of the columns.
+        Sums of a float column are multiplied by its unit.
         """
         sums = {}
         for place, (name, unit) in enumerate(self.units.items()):
@@ -105,16 +115,18 @@ class AlongPaths(Digested):
         return sums
 
     def over_hierarchy(self, graph: Graph, algorithm: str, n_sources: int) -> ColumnSums | None:
-        """Return what adds the columns up over the hierarchy of a graph; None if paths from
-        ``n_sources`` sources are walked back.
+        """Return an object that adds the columns up over the hierarchy of a graph, or None if paths
+        from ``n_sources`` sources are walked back instead.
 
-        They are walked back where a sum could depend on the order of addition: if a column has no
-        unit, if distances may be rounded, or if a sum in units may exceed the integers that float64
-        holds.
+        A hierarchy adds in another order than that of the path. So paths are walked back where a
+        sum could depend on the order: if a column has no unit, if distances may be rounded, or if a
+        sum in units may exceed the integers that float64 holds. They are also walked back where the
+        graph has no hierarchy, or its canonical paths are not built and few sources would not repay
+        building them.
         """
         metric = ALGORITHMS[algorithm].metric
         hierarchy = graph.derived.known_hierarchy(metric)
-        # What was made for this hierarchy has passed all that is asked below.
+        # An object that was made for this hierarchy has passed all conditions below.
         if hierarchy is not None and self._sums_of_hierarchy[0] is hierarchy:
             return self._sums_of_hierarchy[1]
 
@@ -139,22 +151,28 @@ class AlongPaths(Digested):
 
 
 class EdgesAlong(NamedTuple):
-    """The graph that is searched, in host memory, and the columns of its edges."""
+    """The graph that is searched, in host memory, and the columns that are added up, by its edges."""
 
-    graph: Graph
+    graph: Graph  # in host memory
     columns: EdgeColumns  # by the positions of the edges in the reverse of ``graph``
     # the largest absolute value of each column of integers, in the order of ``columns.integers``
     largest: list[int]
 
     def find_place(self, values: Mapping[str, np.ndarray], name: str) -> tuple[str, int]:
-        """Return the kind of a column, ``"integers"`` or ``"floats"``, and its place among them."""
+        """Return which array of ``columns`` has a column, ``"integers"`` or ``"floats"``, and its
+        position there.
+
+        ``values`` are the columns of the user by name, whose order decides.
+        """
         kind = values[name].dtype.kind
         names_of_kind = [other for other, value in values.items() if value.dtype.kind == kind]
         field = "integers" if kind == "i" else "floats"
         return field, names_of_kind.index(name)
 
     def in_units(self, along: AlongPaths, name: str) -> np.ndarray:
-        """Return a column as int64 multiples of its unit."""
+        """Return the column ``name`` as int64 multiples of its unit, by the positions of the edges
+        in the reverse of the graph.
+        """
         field, place = self.find_place(along.values, name)
         column = getattr(self.columns, field)[:, place]
         if field == "floats":
@@ -162,7 +180,9 @@ class EdgesAlong(NamedTuple):
         return column.astype(np.int64)
 
     def largest_sum(self, along: AlongPaths) -> float:
-        """Return a bound of the absolute sums, in units, along paths without a circle."""
+        """Return a bound of the absolute value of any sum, in units of its column, along a path
+        without a circle.
+        """
         heaviest = [
             float(np.abs(value).max(initial=0)) / (along.units[name] or 1)
             for name, value in along.values.items()
@@ -173,7 +193,8 @@ class EdgesAlong(NamedTuple):
 def check_options(
     options: AlongOptions, kind: Any, graph: Graph, algorithm: str, _numbers: Any
 ) -> AlongOptions:
-    """Return the options with the columns to sum as ``AlongPaths``.
+    """Return the options with the columns to sum as ``AlongPaths``, or as they are without such
+    columns.
 
     Raises InputError: the graph has negative weights, and the kind finds its paths by distances
     alone; the graph does not know its rows; ``along`` is no table of numbers; a column is called as
@@ -207,19 +228,23 @@ def check_options(
 
 
 def _reuse_derived(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
-    """Return the columns as ``AlongPaths``: those of the last call of this graph, with what was
-    derived from them, if their values are equal.
+    """Return columns as ``AlongPaths``.
+
+    If their values are equal to those of the last call with this graph, the object of that call is
+    returned, with what was derived from it.
     """
     cache = graph.derived.cache
     last: AlongPaths | None = cache.get(_LAST)
     if last is None or not _are_equal(values, last.values):
-        # copies, as the caller may change his columns
+        # copies, as the caller may change the columns later
         cache[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
     return last
 
 
 def _are_equal(columns: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
-    """Return whether columns have the same names, in the same order, and the same types and values."""
+    """Return whether two sets of columns have the same names in the same order, and the same types
+    and values.
+    """
     return list(columns) == list(others) and all(
         column.dtype == others[name].dtype and np.array_equal(column, others[name])
         for name, column in columns.items()
@@ -227,8 +252,8 @@ def _are_equal(columns: Mapping[str, np.ndarray], others: Mapping[str, np.ndarra
 
 
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
-    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the
-    edge list.
+    """Return the columns that a user gives to be added up, by name, as int64 or float64 arrays with
+    one value per row of the edge list.
 
     Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge
     list.
@@ -254,16 +279,25 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
 
 
 def known_rows(graph: Graph) -> Array | None:
-    """Return the rows of the edges of a graph, or of its reverse; None if they are not known."""
+    """Return the row of the edge list of each edge of a graph, or of its reverse; None if neither
+    knows its rows.
+
+    A graph that is searched against its edges is the reverse of the one that was built, which alone
+    knows its rows.
+    """
     if graph.edge_rows is not None or not graph.directed:
         return graph.edge_rows
     return graph.reverse.edge_rows
 
 
 def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
-    """Return the columns by the positions of the edges in ``graph.reverse``, in host memory."""
+    """Return columns by the positions of the edges in ``graph.reverse``, in host memory.
+
+    ``values`` has the columns by name, with one value per row of the edge list.
+    """
     if graph.edge_rows is None:
-        # The search goes against the edges, so that its reverse is the graph that was built.
+        # A graph that is searched against its edges knows no rows, but its reverse does: it is the
+        # graph that was built. The rows of the built graph are by positions in the reverse.
         built = graph.reverse.derived.on_host
         host = built.derived.linked_reverse()
         rows: Any = built.edge_rows
@@ -293,10 +327,12 @@ def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlon
 
 
 def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> dict[str, Array]:
-    """Return the sums at the targets of each source, by the names of the values of records.
+    """Return the sums of columns at the targets of each source of a group, by the names of the
+    values of records.
 
     Each array has the order and the length of ``lists.vertices``, and 0 where there is no path.
-    Without columns to sum the result is empty.
+    Without columns to sum the result is empty. Paths are walked back, or the sums come from a
+    hierarchy, as the query says.
     """
     along = asked.options.along
     if along is None:
@@ -309,13 +345,14 @@ def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> d
 def _sums_over_hierarchy(
     asked: Asked[Any], group: Traversals, lists: TargetLists, along: AlongPaths
 ) -> dict[str, np.ndarray]:
-    """Return the sums at the targets of each source by sweeps over a hierarchy.
+    """Return the sums of columns at the targets of each source, by the names of the values of
+    records, from sweeps over a hierarchy.
 
-    Raises CertificateError: where all distances are there, one differs from that of the hierarchy,
-    or the sums of the first source are not those of its paths.
+    Raises CertificateError: where the group has all distances, one differs from that of the
+    hierarchy, or the sums of the first source are not those of its paths.
     """
     query = asked.query
-    # The strategy has added the columns up on its way to the targets.
+    # The search may have added the columns up already on its way to the targets.
     if group.sums is not None:
         return along.in_units(_select_sums_of_lists(asked, group, lists))
 
@@ -365,10 +402,12 @@ def _check_sums(
     lengths: np.ndarray,
     sums: Mapping[str, np.ndarray],
 ) -> None:
-    """Raise CertificateError unless the paths that were added up are as long as the distances, and
-    the sums of the first source are those of its paths.
+    """Check sums that a hierarchy has added up; raise CertificateError if one is wrong.
 
-    ``lengths`` are those of the paths, -1 where there is none, and ``sums`` the sums by name.
+    The paths that were added up must be as long as the distances of the group, at all targets. The
+    sums of the first source must be those of its paths, walked back. ``lengths`` are the lengths of
+    the paths that were added up, -1 where there is none, and ``sums`` the sums by name, both in the
+    order of ``lists``.
     """
     distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
     wrong = [np.flatnonzero(np.where(missing, -1, distance) != lengths)]
@@ -393,13 +432,14 @@ def sums_at_targets(
     graph: Graph, group: Traversals, lists: TargetLists, limit: float | None, along: AlongPaths
 ) -> dict[str, np.ndarray]:
     """Return the sums of columns along the canonical paths to the targets of each source, by name,
-    of shape (n_targets,).
+    of shape (n_targets,) in the order of ``lists``. They are 0 where there is no path within
+    ``limit``.
 
     Paths are walked back in host memory, also if the graph is on a GPU. The sums of the first
     source are checked.
 
     Raises PrecisionError (a sum may exceed int64 or float64, or no path explains a distance) or
-    CertificateError.
+    CertificateError (a sum of the first source is wrong).
     """
     edges = along.on(graph)
     host = edges.graph
@@ -416,12 +456,15 @@ def sums_at_targets(
     n = host.n_vertices
     scratch: list[Any] = [None] * threads.max_threads()
     sums = _Sums.empty(lists.vertices.size, edges.columns)
-    # Per source, a vertex with such a fault. Both ``NO_EDGE`` and -1 stand for none.
+    # Per source, a vertex whose distance no edge explains, or ``NO_EDGE``; and one whose sums are
+    # wrong, or -1.
     unexplained = np.full(len(group), NO_EDGE)
     with_wrong_sums = np.full(len(group), -1)
 
     def walk(i: int, thread: int) -> None:
-        """Write the sums of source i, with the scratch of a thread."""
+        """Walk the paths from source i back from its targets, and write its sums, with the scratch
+        of a thread.
+        """
         if scratch[thread] is None:
             scratch[thread] = new_sum_tree(n, edges.columns), new_walk_scratch(n)
         tree, walk_scratch = scratch[thread]
@@ -450,10 +493,12 @@ def sums_at_targets(
 def sums_along_predecessors(
     graph: Graph, search: Traversal, vertices: Array, along: AlongPaths
 ) -> dict[str, np.ndarray]:
-    """Return the sums at some vertices that a nearest-source search has reached, by name.
+    """Return the sums of columns at some vertices that a nearest-source search has reached, by
+    name.
 
-    ``search`` is of the graph with one more vertex, its root, which is the last one. ``vertices``
-    are vertex numbers, and the sums are of their shape.
+    ``search`` is a traversal of the graph with one more vertex, the last one: the root, from which
+    it begins and which an edge joins to each source. ``vertices`` are vertex numbers, and the sums
+    are of their shape. The edge from the root adds nothing.
     """
     edges = along.on(graph)
     reverse = edges.graph.reverse
@@ -487,10 +532,10 @@ class _Sums(NamedTuple):
         )
 
     def take(self, tree: SumTree, targets: np.ndarray, stamp: int, begin: int) -> None:
-        """Take the sums that a tree knows of the targets of one source.
+        """Copy the sums of the targets of one source from the scratch of a search.
 
-        ``stamp`` is that of the search from the source: vertices with another one are not reached.
-        ``begin`` is where the targets of the source begin in all lists.
+        ``tree`` has the sums of vertices whose stamp is ``stamp``: the others were not reached by
+        this search. ``begin`` is where the targets of the source begin in the arrays.
         """
         is_known = tree.stamp[targets] == stamp
         known = targets[is_known]
@@ -500,7 +545,10 @@ class _Sums(NamedTuple):
         self.hops[places] = tree.hops[known]
 
     def name_columns(self, along: AlongPaths, edges: EdgesAlong) -> dict[str, np.ndarray]:
-        """Return the sums by name; PrecisionError if one may exceed its type."""
+        """Return the sums as values of records, by ``ALONG`` and the name of the column.
+
+        Raises PrecisionError: a sum may exceed its type.
+        """
         most_edges = int(self.hops.max(initial=0))
         named = {}
         for name in along.values:
@@ -521,10 +569,10 @@ class _Sums(NamedTuple):
 def columns_of_sums(
     options: AlongOptions | AlongPaths, values: Values, missing: Any = None
 ) -> dict[str, Column]:
-    """Return the columns of the sums, by the names of the user.
+    """Return the columns of the sums by the names that the user gave the columns.
 
-    ``missing``, of type bool, is True where there is no path and the sum is null; None if there is
-    a path to each record.
+    ``values`` has the sums by ``ALONG`` and the name. ``missing``, bool with one entry per record,
+    is True where there is no path and the sum is null; None if there is a path to each record.
     """
     return {
         name: Column(values[ALONG + name].astype(column.dtype, copy=False), missing)

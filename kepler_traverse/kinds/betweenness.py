@@ -45,18 +45,20 @@ from .path_counts import PathCounts, require_path_counts
 from .records import Asked, CheckedOptions, format_ids
 from .result_kinds import BetweennessOptions, ResultKind
 
-DELTA = 0.1  # of a bound that is shown without being asked for
-SEED = 1  # of a sample for which none is given, and of the job
+DELTA = 0.1  # the default probability that the bound of an estimate fails
+SEED = 1  # the default seed of a sample, and that of the job
 
 
 class Sample(NamedTuple):
-    """Sources that are searched in place of all vertices."""
+    """Sources that are searched in place of all vertices, to estimate betweenness."""
 
     # int64 vertex numbers in the order in which they are drawn: the first are those of a smaller
     # sample of this seed, unless its number is one for which Python draws otherwise.
     sources: np.ndarray
-    seed: int  # of the random generator of Python that draws them
-    epsilon: float  # with probability 1 - delta or more, no normalized value has an error beyond it
+    seed: int  # the seed of Python's random generator, which draws them
+    # epsilon, delta: with probability 1 - delta or more, no normalized value has an error beyond
+    # epsilon
+    epsilon: float
     delta: float
 
     @property
@@ -84,25 +86,27 @@ class CheckedBetweenness(CheckedOptions):
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
         """Return the bytes that the loads of a group need on a GPU while they are computed.
 
-        They are those of hops of one byte, for which the size of a vertex number, 8 here, is not
-        read. The number of edges is not known, and 0 stands for it.
+        They are estimated for hops of one byte. The size of a vertex number, 8 here, does not
+        matter for these. The number of edges is not known here, and 0 stands for it.
         """
         return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
 
     @property
     def sources(self) -> np.ndarray | None:
-        """The sources of the sample; None without one."""
+        """The sources of the sample, int64 vertex numbers; None without a sample."""
         return None if self.sample is None else self.sample.sources
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what determines a result, but for the sample."""
+        """The SHA-256 of what determines a result except the sample, as hexadecimal digits."""
         return compute_digest([self.of, self.endpoints, self.normalized])
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What identifies the options in a manifest: samples of one seed may extend each other,
-        whatever their bound.
+        """What identifies the options in a manifest: their digest, and the seed of the sample.
+
+        The size and the bound of the sample are left out, since a larger sample of the same seed
+        may extend a smaller one.
         """
         return super().recorded | ({} if self.sample is None else {"seed": self.sample.seed})
 
@@ -114,7 +118,9 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, Any],
 ) -> CheckedBetweenness:
-    """Check the options of betweenness.
+    """Return the checked options of betweenness.
+
+    ``numbers`` may have ``sources``, int64 vertex numbers.
 
     Raises InputError: an option has a wrong value, or does not go with another; an edge has a
     weight of 0 or less; a source is given twice; a sample is requested of some sources.
@@ -132,6 +138,7 @@ def check_options(
     if sources is not None:
         refuse_twice(graph, sources, "paths")
 
+    # A cell is what carries betweenness: a vertex or an edge.
     sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
     return CheckedBetweenness(
         of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample
@@ -139,10 +146,14 @@ def check_options(
 
 
 def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | None:
-    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
-    Errors as ``check_options``.
+    """Return the sources that NetworkX's ``k`` and ``seed`` select, or None if all vertices are
+    searched.
 
-    ``n`` and ``cells`` are the numbers of vertices, and of what carries betweenness.
+    ``n`` is the number of vertices, and ``cells`` the number of vertices or edges that carry
+    betweenness. If the options have ``epsilon`` and no number of samples, as many are taken as that
+    error needs.
+
+    Raises InputError: an option is out of range.
     """
     samples = options.samples
     epsilon = options.epsilon
@@ -151,7 +162,7 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
         return None
 
     delta = DELTA if delta is None else _require_share("delta", delta)
-    cells = max(cells, 1)
+    cells = max(cells, 1)  # the bound takes a logarithm of it
     if samples is None:
         samples = count_samples(_require_share("epsilon", epsilon), delta, n, cells)
     elif not 2 <= arguments.whole("samples", samples) <= n:
@@ -165,12 +176,15 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
         seed = SEED
     else:
         seed = arguments.whole("seed", options.seed)
+    # the same calls as in NetworkX, so that the same vertices are drawn
     drawn = np.array(random.Random(seed).sample(range(n), samples), np.int64)
     return Sample(drawn, seed, error_bound(samples, delta, n, cells), delta)
 
 
 def _require_share(name: str, value: Any) -> float:
-    """Return a number between 0 and 1, or raise InputError."""
+    """Return an option as a float; raise InputError unless it is a number between 0 and 1, both
+    excluded. ``name`` is what the error calls it.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise InputError(
             f"{option_text(name)} must be a number between 0 and 1, not {arguments.describe(value)}"
@@ -179,19 +193,24 @@ def _require_share(name: str, value: Any) -> float:
 
 
 def error_bound(samples: int, delta: float, n: int, cells: int) -> float:
-    """Return the largest error of a normalized value, but with probability ``delta`` at most.
+    """Return a bound of the error of each normalized value, which holds for all of them together
+    with a probability of 1 - ``delta`` or more.
 
-    The values of a cell for one source each are between 0 and 1, and the sources are drawn without
-    being put back. So Serfling's bound holds for each cell (1974, corollary 1.1), and for all of
-    them together as the sum of their probabilities. A vertex has no paths from itself, so its own
-    sample may be one less.
+    ``samples`` of the ``n`` vertices are searched from, and ``cells`` vertices or edges have a
+    value. The values of a cell for one source each are between 0 and 1, and the sources are drawn
+    without being put back. So Serfling's bound holds for each cell (1974, corollary 1.1). It holds
+    for all of them together with the sum of the probabilities that it fails. A vertex has no paths
+    from itself, so its own sample may have one source less.
     """
     return math.sqrt((1 - (samples - 2) / n) * math.log(2 * cells / delta) / (2 * (samples - 1)))
 
 
 def count_samples(epsilon: float, delta: float, n: int, cells: int) -> int:
-    """Return how many sources make ``error_bound`` at most ``epsilon``: all of them, if nothing
-    less does.
+    """Return the least number of sources, from 2 on, that makes ``error_bound`` at most
+    ``epsilon``; ``n`` if no smaller one does.
+
+    ``delta``, ``n`` and ``cells`` are those of ``error_bound``, which falls as the number of
+    sources grows.
     """
     low = 2
     high = n
@@ -225,10 +244,11 @@ def find_scales(
     directed: bool,
     cells: np.ndarray,
 ) -> Any:
-    """Return what the sums of some cells are multiplied by, one number or one per cell: NetworkX's
-    definitions.
+    """Return the factors that make betweenness, as NetworkX defines it, of the sums of some cells:
+    one number, or an array with one per cell.
 
-    ``options`` has ``of``, ``endpoints`` and ``normalized``.
+    ``options`` has ``of``, ``endpoints`` and ``normalized``. ``sample`` has the sources that were
+    searched from, None for all. ``cells``, int64, are numbers of vertices or of edges.
     """
     counts_ends = options.endpoints or options.of == "edges"
     # How many vertices a pair may have as ends: all, or without the vertex that the path leads
@@ -238,9 +258,10 @@ def find_scales(
         return 1.0
 
     def scale(k: int) -> float:
-        """Return the factor of a sum over k sources."""
+        """Return the factor of a sum over the paths from k sources."""
         if options.normalized:
             return 1 / (k * (others - 1))
+        # A sum over some sources stands for all. In an undirected graph each pair is there twice.
         return others / (k * (1 if directed else 2))
 
     if sample is None:
@@ -248,7 +269,7 @@ def find_scales(
     k = sample.sources.size
     if counts_ends:
         return scale(k)
-    # A vertex of the sample has no paths from itself.
+    # A vertex of the sample is no inner vertex of the paths from itself, so one source less counts.
     scale_of_source = scale(k - 1) if k > 1 else np.nan
     return np.where(np.isin(cells, sample.sources), scale_of_source, scale(k))
 
@@ -256,8 +277,11 @@ def find_scales(
 def scaled(
     options: BetweennessOptions, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the factors of the sums of some cells, and what else is said of the result; see
-    ``ResultKind``.
+    """Return the factors by which the sums of some cells are multiplied, and what else is said of
+    the result, by name: the bound of an estimate.
+
+    ``cells``, int64, are some of the ``n_cells`` vertices or edges that carry betweenness. The job
+    calls this function as ``ResultKind.scaled``.
     """
     sample = select_sample(options, n_vertices, n_cells)
     scales = find_scales(options, sample, n_vertices, directed, cells)
@@ -269,7 +293,9 @@ def scaled(
 class HostRows(NamedTuple):
     """Distances in host memory: a row per source, or those of ``SparseDistances``."""
 
-    # offsets, vertices: as ``SparseDistances`` has them; None for a row per source
+    # offsets, vertices: of distances that hold reached vertices alone: where those of each source
+    # begin, int64 of shape (k + 1,), and their vertex numbers, source by source. Both are None for a
+    # row per source.
     offsets: np.ndarray | None
     vertices: np.ndarray | None
     # of shape (k, n_vertices) for a row per source; else of the shape of ``vertices``
@@ -283,7 +309,9 @@ class HostRows(NamedTuple):
         return cls(distance.offsets, distance.vertices, distance.distance)
 
     def to_all(self, i: int, n_vertices: int) -> np.ndarray:
-        """Return the distances of one source to all vertices."""
+        """Return the distances of source i to all vertices, of shape (n_vertices,), with the value
+        of unreached vertices where there is none.
+        """
         distance = self.distance
         if self.offsets is None or self.vertices is None:
             return distance[i]
@@ -294,11 +322,13 @@ class HostRows(NamedTuple):
 
 
 class Betweenness(Loads):
-    """Betweenness of one call or of one part."""
+    """Betweenness of one call or of one part: the sum, over the sources, of what each cell carries.
+    A cell is a vertex, or an edge.
+    """
 
     def __init__(self, asked: Asked[CheckedBetweenness], is_even: bool = False) -> None:
-        """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's
-        ``load_centrality``.
+        """``is_even``: each predecessor of a vertex carries the same share of it, and not a share
+        by its number of paths. That is NetworkX's ``load_centrality``, by hops alone.
         """
         question = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
@@ -307,8 +337,8 @@ class Betweenness(Loads):
         self._is_certified = False  # whether a source of this call or part has been certified
         # the memory of ``_add_exactly``, by thread and type of distances
         self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}
-        # The distinct targets, ascending, and 1 at each of them in an array over all vertices. Both
-        # are empty if all vertices are targets.
+        # The distinct targets, ascending vertex numbers, and an array of shape (n_vertices,) with 1 at
+        # each of them. Both are empty if all vertices are targets.
         self._targets = np.zeros(0, np.int64)
         self._is_target = np.zeros(0, np.uint8)
         if asked.targets is not None:
@@ -322,8 +352,10 @@ class Betweenness(Loads):
             self._is_target[self._targets] = 1
 
     def add(self, group: Traversals) -> None:
-        """Add the loads of a group; one source of the call, or of each group of rows, is certified
-        first.
+        """Add the loads of a group of sources.
+
+        One source is certified first: of the first group, and of each group whose distances are an
+        array with a row per source.
         """
         distance: Any = group.distance
         if not self._is_even and len(group) and (is_rows(distance) or not self._is_certified):
@@ -349,18 +381,21 @@ class Betweenness(Loads):
         sums: list[ExactSums],
         exponents: np.ndarray | None = None,
     ) -> None:
-        """Add loads by distances in host memory.
+        """Add the loads of sources by distances in host memory.
 
-        ``kind`` is the type in which distances are compared. ``scratch`` and ``sums`` are one per
-        thread. With ``exponents``, int64 of shape (n_vertices,), there is one source, which is
-        certified: its loads are added at vertices without the ends of paths, and exponents are
-        written if its counts of paths need them.
+        ``rows`` has the distances. ``kind`` is the type in which distances are compared.
+        ``scratch`` and ``sums`` are one per thread.
+
+        With ``exponents``, int64 of shape (n_vertices,), there is one source, which is to be
+        certified. Its loads are added at vertices, without the ends of paths. Exponents are written
+        if its counts of paths need them: there are ``paths * 2**exponents`` paths to a vertex.
         """
         edges = self._edges(kind)
         of_edges = self.of == "edges" and exponents is None
         endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints  # as ``_select_counted`` takes it
 
+        # Compiled code adds the loads of most sources. ``status`` says which ones it leaves.
         status = np.zeros(sources.size, np.int64)
         task = cpu.Task(
             sources,
@@ -383,13 +418,16 @@ class Betweenness(Loads):
             own=(scratch, [cpu.Sums(each.low, each.high) for each in sums]),
         )
 
-        # Sources that the kernel leaves need exact sums, or counts of paths with exponents.
+        # It leaves sources whose sums rounding may spoil, which need exact sums, and sources with so
+        # many paths that their counts need exponents.
         if (status == cpu.NOT_EXPLAINED).any():
             raise closed_cycle_error(kind)
         unfinished = np.flatnonzero(status).tolist()
 
         def add_one(item: int, thread: int) -> None:
-            """Add the loads of one source that the kernel has left, as its status says."""
+            """Add the loads of one source that the kernel has left, as its status says. ``item`` is
+            its position in ``unfinished``.
+            """
             i = unfinished[item]
             source = int(sources[i])
             row = rows.to_all(i, self.graph.n_vertices)
@@ -403,8 +441,12 @@ class Betweenness(Loads):
         threads.for_each(add_one, len(unfinished))
 
     def _find_least(self, kind: np.dtype) -> Any:
-        """Return three quarters of the smallest weight, as ``cpu.absorbs`` takes it, if rounding
-        may absorb a weight, so that exact sums decide; else 0.
+        """Return three quarters of the smallest weight if rounding may absorb a weight, else 0.
+        ``kind`` is the type of the distances.
+
+        A weight is absorbed if a distance plus this weight is rounded to that distance. Then exact
+        sums must decide which edges are on shortest paths. ``cpu.absorbs`` takes the number that is
+        returned.
         """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
@@ -424,11 +466,12 @@ class Betweenness(Loads):
         of: tuple[bool, bool],
         thread: int,
     ) -> None:
-        """Add the loads of one source by exact sums of the weights, as rounding may absorb some of
-        them.
+        """Add the loads of one source, where rounding may absorb weights: exact sums of the weights
+        decide which edges are on shortest paths.
 
-        ``row`` are its distances. ``of`` says whether loads are those of edges, and whether ends of
-        paths count.
+        ``row`` are its distances in the type ``kind``, of shape (n_vertices,). ``of`` says whether
+        loads are those of edges, and whether ends of paths count. ``thread`` is the number of the
+        thread, whose scratch is used.
         """
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
@@ -458,10 +501,15 @@ class Betweenness(Loads):
         of: tuple[bool, bool],
         memory: Any = None,
     ) -> None:
-        """Add the loads of one source, whose counts of paths need exponents.
+        """Add the loads of one source that has so many shortest paths that their counts need
+        exponents.
 
-        ``row`` are its distances. ``of`` says whether loads are those of edges, and whether ends of
-        paths count. ``memory`` has its scratch and exponents, if they are there already.
+        ``row`` are its distances, of shape (n_vertices,), and ``kind`` is the type in which they
+        are compared. ``of`` says whether loads are those of edges, and whether ends of paths count.
+        ``memory`` is the scratch and the exponents to write to; by default new ones are made.
+
+        Raises PrecisionError: the load is that of ``is_even``, or rounding made distances that no
+        path explains.
         """
         if self._is_even:
             raise PrecisionError(
@@ -486,15 +534,19 @@ class Betweenness(Loads):
             raise closed_cycle_error(kind)
 
     def _choose_type(self, distance: Any) -> np.dtype:
-        """Return the type in which distances are compared: int32 for hops of any width, so that
-        compiled code and scratch are the same for all groups.
+        """Return the type in which distances are compared: int32 for hops of any width, else that
+        of the distances.
+
+        So the compiled code and the scratch of hops are the same for all groups.
         """
         if is_hops(distance.dtype):
             return np.dtype(np.int32)
         return distance.dtype
 
     def _edges(self, kind: np.dtype) -> Any:
-        """Return the edges for distances of a type: ``cpu.Edges`` by hops, else with weights."""
+        """Return the edges for distances of the type ``kind``: ``cpu.Edges`` for hops, else
+        ``cpu.WeightedEdges`` with weights of that type.
+        """
         graph = self.graph
         if not is_hops(kind):
             graph = graph.derived.sums_in(kind.name)
@@ -508,14 +560,17 @@ class Betweenness(Loads):
         return cpu.WeightedEdges(edges, weights, back, self._find_least(kind))
 
     def _select_counted(self, of: tuple[bool, bool], is_even: bool = False) -> cpu.Counted:
-        """Return what is counted of the paths; ``of`` says whether at edges, and at ends."""
+        """Return what is counted of the paths. ``of`` says whether loads are those of edges, and
+        whether ends of paths count.
+        """
         return cpu.Counted(self._is_target, self._targets, *of, is_even)
 
     def make_scratch(self, key: Any) -> cpu.Scratch:
-        """Return the scratch of a thread for distances of a type, and for rows or for sparse ones.
+        """Return new scratch of one thread.
 
-        ``key`` has the type, and whether distances are rows. It tells both scratches apart: rows
-        overwrite all distances of a scratch, and sparse ones expect it to hold none.
+        ``key`` has the type of the distances, and whether they are an array with a row per source.
+        Both forms need a scratch of their own: rows overwrite all distances of a scratch, and the
+        other form expects it to hold none.
         """
         kind, _ = key
         return cpu.new_scratch(
@@ -523,8 +578,10 @@ class Betweenness(Loads):
         )
 
     def _add_on_gpu(self, group: Traversals) -> None:
-        """Add the loads of a group on the GPU, and on the host those of sources that it leaves:
-        whose weights rounding may absorb, or whose counts of paths need exponents.
+        """Add the loads of a group on the GPU.
+
+        The loads of some sources are added on the host instead: where rounding may absorb a weight,
+        or counts of paths need exponents.
         """
         graph = self.asked.graph
         xp = namespace(group.distance)
@@ -546,8 +603,10 @@ class Betweenness(Loads):
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
 
     def _add_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
-        """Add the loads of the sources from which rounding may absorb a weight, in host memory, and
-        return the group without them.
+        """Add, in host memory, the loads of the sources from which rounding may absorb a weight,
+        and return the group without these sources.
+
+        ``of`` says whether loads are those of edges, and whether ends of paths count.
         """
         distance = group.distance
         kind = self._choose_type(distance)
@@ -556,6 +615,7 @@ class Betweenness(Loads):
             return group
 
         xp = namespace(distance)
+        # A weight is absorbed by a large distance first: the farthest one of each source decides.
         is_within = is_reached(distance) & at_most(distance, float(self.find_bound(kind)))
         farthest = to_host(xp.where(is_within, distance, kind.type(0)).max(axis=1))
 
@@ -565,6 +625,7 @@ class Betweenness(Loads):
         rows = to_host(distance[xp.asarray(absorbed)])
 
         def add_one(i: int, thread: int) -> None:
+            """Add the loads of one source from which rounding may absorb a weight."""
             self._add_exactly(
                 int(group.sources[absorbed[i]]), rows[i], kind, self.of_thread(thread), of, thread
             )
@@ -581,20 +642,21 @@ class Betweenness(Loads):
 
     @property
     def sums_of_cells(self) -> ExactSums:
-        """The sums of all threads and of the GPU, brought together as by ``Loads``.
+        """The sums of all threads and of the GPU, added to those of the first thread, as in
+        ``Loads``.
 
-        Kernels add at the edges of the graph. So those of edges are put into the order of the
-        reversed graph first.
+        Kernels add the sums of edges in the order of the graph's edges. They are put into the order
+        of the reversed graph first.
         """
         if self.of == "edges" and self._on_gpu is not None:
             self._on_gpu = gpu.order_by_in_edges(self.asked.graph, self._on_gpu)
         return super().sums_of_cells
 
     def certify(self, group: Traversals, i: int = 0) -> None:
-        """Check the counts of paths and the dependencies of one source of a group; see
-        ``certificate.path_counts``.
+        """Check the numbers of shortest paths and the loads of source i of a group by the rules of
+        ``kinds.path_counts``.
 
-        Raises CertificateError.
+        Raises CertificateError: they are wrong.
         """
         n = self.graph.n_vertices
         kind = self._choose_type(group.distance)
@@ -607,9 +669,9 @@ class Betweenness(Loads):
         bound = self.find_bound(kind)
         least = self._find_least(kind)
 
-        # Count paths again, with memory of their own and loads at vertices: counts, exponents and
-        # loads of this source alone are left there. With ``least``, exact sums decide which edges
-        # are on paths.
+        # Count the paths again, with new scratch and with loads at vertices: counts, exponents and
+        # loads of this source alone are left there. If ``least`` is not 0, exact sums decide which
+        # edges are on paths.
         if least:
             edges = self._edges(kind)
             exact = cpu.new_exact(n, edges.ahead)
@@ -629,19 +691,20 @@ class Betweenness(Loads):
             )
 
         loads = sums.floats(np.arange(n))
-        if self._targets.size:  # a search may not have settled what lies beyond them
+        # A search may not have settled what lies beyond the farthest target.
+        if self._targets.size:
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)
         counts = PathCounts(scratch.paths, exponents, loads)
         require_path_counts(self.graph, source, row, bound, counts, self._is_target, exact)
 
     def columns(self) -> dict[str, Column]:
-        """Return the columns of the result: a row per vertex, or per edge, once if it is
-        undirected.
+        """Return the columns of the result by name: a row per vertex or per edge, also where it
+        carries nothing. An undirected edge has one row.
         """
         sums = self.sums
         cells = np.arange(self.n_cells)
-        # Of both directions of an edge, the cell that leads up has the sum of both.
+        # Of both directions of an edge, the one that leads to the larger vertex number has the sum.
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]
@@ -656,7 +719,9 @@ class Betweenness(Loads):
         }
 
     def facts(self) -> dict[str, Any]:
-        """Return the bound of an estimate, for the ``attrs`` of a frame."""
+        """Return what the ``attrs`` of a frame say of an estimate: the number of sources, and the
+        bound of its error.
+        """
         sample = self._question.sample
         if sample is None:
             return {}

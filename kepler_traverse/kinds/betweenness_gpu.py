@@ -30,15 +30,15 @@ from .loads import OnGpu
 if TYPE_CHECKING:
     from ..graph import Graph
 
-BLOCK = 256
+BLOCK = 256  # threads per block of the kernels for 32 sources
 PATHS_LOG2 = 1000  # a source with 2**PATHS_LOG2 shortest paths to a vertex is left to the host
-# edges that are added before they are added to the rest; both methods have the same, so that bits
-# are equal
+# Edges of a vertex whose values are added up before they are added to its other chunks of so many
+# edges. Both methods have the same number, and so results of equal bits.
 CHUNK = 256
 # lines of 32 doubles that are held at once, 620 MB, but at least those of one group
 LINES_AT_ONCE = 1 << 21
-SOURCE_BLOCK = 512  # threads per source
-STATE_BYTES = 1 << 34  # of all sources that are held at once
+SOURCE_BLOCK = 512  # threads per source, where each source has a block
+STATE_BYTES = 1 << 34  # bytes of the arrays of all sources that are held at once
 BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
 
 _FOLDER = Path(__file__).parent / "kernels"
@@ -63,8 +63,13 @@ ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
 
 
 class LoadSums(NamedTuple):
-    """Sums of loads: uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,), in
-    units of 2**-64; None where they are not asked for.
+    """Sums of loads, in units of 2**-64; None where they are not asked for.
+
+    Attributes
+    ----------
+    vertices, edges : OnGpu or None
+        uint64 ``low`` and int64 ``high``, the words of 128-bit integers, of shapes (n_vertices,) and
+        (n_edges,). They may have more places behind these, to which nothing is added.
     """
 
     vertices: Any = None
@@ -82,17 +87,30 @@ def add_loads(
 ) -> np.ndarray:
     """Add what each source contributes to the betweenness of vertices and of stored edges.
 
-    The graph is on a GPU; its reverse is made if it is not there yet. ``distance``, of shape (k,
-    n_vertices), are hops from the k vertices ``sources``, or distances in the type of the weights,
-    all of which are positive. The source's own dependency is not added. Paths that end at vertices
-    where the uint8 ``is_target`` is 0 do not count. With ``endpoints`` vertices also count the
-    paths from the sources that begin or end at them. ``method``: "auto", "lanes", which need hops
-    of one byte, or "blocks".
+    The source's own dependency is not added.
+
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU. Its reverse is made if it is not there yet.
+    sources : int64 array of shape (k,)
+        Vertex numbers.
+    distance : CuPy array of shape (k, n_vertices)
+        Hops, or distances in the type of the weights, all of which are positive.
+    sums : LoadSums
+        To which loads are added. Edges are in the order of ``graph.targets``.
+    is_target : uint8 CuPy array of shape (n_vertices,), optional
+        Paths that end at vertices where it is 0 do not count. By default all paths do.
+    endpoints : bool
+        Whether vertices also count the paths from the sources that begin or end at them.
+    method : {"auto", "lanes", "blocks"}
+        "lanes" searches from 32 sources together, and needs hops of one byte; "blocks" has a block
+        of threads per source. "auto" takes "lanes" for such hops.
 
     Returns
     -------
     bool array of shape (k,), NumPy
-        Sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths
+        True for sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths
         to a vertex or more, or with an edge on a shortest path that adds nothing to its length.
     """
     if not len(distance):
@@ -110,6 +128,7 @@ def add_loads(
     else:
         is_left = _add_by_blocks(graph, sources, distance, output)
 
+    # Another kernel counts the ends of paths. It skips the sources that are left to the caller.
     if endpoints and vertex_sums is not None:
         flat, pitch = flatten_distances(distance)
         ends = {
@@ -128,11 +147,11 @@ def add_loads(
 
 
 def order_by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
-    """Return sums of stored edges as those of the edges of the reversed graph, in the order in
-    which it stores them.
+    """Return sums of stored edges in the order of the edges of the reversed graph, which lists them
+    by their heads.
     """
     order = cp.argsort(graph.targets, kind="stable")
-    # Behind the edges are sums of what has no path, which stay where they are.
+    # Behind the edges are the places for pairs without a path, which stay where they are.
     return OnGpu(*(cp.concatenate([words[order], words[order.size :]]) for words in edge_sums))
 
 
@@ -140,13 +159,14 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     """Add loads by hops of one byte, for some groups of 32 sources at a time; see
     betweenness_lanes.cu.
 
-    ``output`` are the arguments of the kernels that hold sums, by name. Return, as ``add_loads``, a
-    bool array with the sources that added nothing.
+    ``output`` has, by name, the arguments of the kernels that receive sums. Return, as
+    ``add_loads``, a bool array with True for sources that added nothing.
     """
     n = graph.n_vertices
     k = len(distance)
-    # Each vertex has one level (1 byte) and one value (8 bytes) per lane, and one word of lanes.
-    # Sums of chunks are added, at most two bytes per edge.
+    # A lane is one of the 32 sources of a group. Each vertex has one level (1 byte) and one value (8
+    # bytes) per lane, and one word that says which levels its lanes have. The sums of chunks take at
+    # most two bytes per edge.
     bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
     at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))
@@ -154,7 +174,8 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     values = cp.empty(at_once * n * WARP, np.float64)
     present = cp.empty(at_once * n, np.uint64)
 
-    # Counting reads the edges into each vertex, and adding loads those out of it.
+    # Counting paths reads the edges into each vertex, and adding loads those out of it. The lists of
+    # vertices with many edges, hubs, are cut into chunks that are added up separately.
     directions = []
     for direction in (graph.reverse, graph):
         hubs = graph_statistics.chunks_of_hubs(direction.offsets, CHUNK)
@@ -209,11 +230,12 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
 def _launch_level(
     args: dict[str, Any], entry: Entry, level: int, neighbor_level: int, is_last: bool
 ) -> None:
-    """Launch the kernels of one level, which reads values of its neighbors in ``neighbor_level``.
+    """Launch the two kernels of one level, which read values of its neighbors in the level
+    ``neighbor_level``.
 
-    The first sums the edge chunks of hubs into ``partial`` of ``args``. ``entry`` then adds these
-    up, and the values of the neighbors of all other vertices. ``is_last`` says that no level is
-    behind this one.
+    The first kernel sums the edge chunks of hubs, vertices with many edges, into ``partial`` of
+    ``args``. The second one, ``entry``, adds these up, and the values of the neighbors of all other
+    vertices. ``is_last`` says that no level is behind this one.
     """
     args = {
         **args,
@@ -230,10 +252,10 @@ def _launch_level(
 def _add_by_blocks(
     graph: Graph, sources: np.ndarray, distance: Array, output: dict[str, Any]
 ) -> np.ndarray:
-    """Add loads with one thread block per source; see betweenness_blocks.cu.
+    """Add loads with one block of threads per source; see betweenness_blocks.cu.
 
-    ``output`` are the arguments of the kernel that hold sums, by name. Return, as ``add_loads``, a
-    bool array with the sources that added nothing.
+    ``output`` has, by name, the arguments of the kernel that receive sums. Return, as
+    ``add_loads``, a bool array with True for sources that added nothing.
     """
     of_hops = is_hops(distance.dtype)
     if not of_hops:
@@ -280,7 +302,10 @@ def bytes_needed(
     n_sources: int, n_vertices: int, n_edges: int, index: int, one_byte_hops: bool
 ) -> int:
     """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse,
-    distances and sums. ``index`` is the size of a vertex number in bytes.
+    distances and sums.
+
+    ``index`` is the size of a vertex number in bytes. ``one_byte_hops`` says whether distances are
+    hops of one byte.
     """
     if one_byte_hops:
         groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
@@ -290,7 +315,10 @@ def bytes_needed(
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
-    """Return requests for the kernels of distances that are not known yet."""
+    """Return requests to compile the kernels of distances whose type is not known yet.
+
+    ``hops`` says whether distances are hops. Else they have the type of the weights, ``weight_t``.
+    """
     if hops:
         return [
             Request(_COUNTS.variant(**_sizes())),
@@ -300,22 +328,26 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
 
 def _groups_at_once(n_vertices: int) -> int:
-    """Return how many groups of 32 sources are held at once."""
+    """Return how many groups of 32 sources are held at once at most: each has a line of 32 doubles
+    per vertex.
+    """
     return max(1, LINES_AT_ONCE // max(n_vertices, 1))
 
 
 def _block_bytes(index: int) -> int:
-    """Return the bytes per vertex of a block: a double, a count, and two vertex numbers of
-    ``index`` bytes.
+    """Return the bytes that a block of threads needs per vertex: a double, a count, and two vertex
+    numbers of ``index`` bytes.
     """
     return 8 + 4 + 2 * index
 
 
 def _sizes() -> dict[str, Any]:
-    """Return the compile-time constants of both methods."""
+    """Return the compile-time constants that the kernels of both methods have."""
     return {"CHUNK": CHUNK, "PATHS_LOG2": PATHS_LOG2}
 
 
 def _request(entry: Entry, kind: np.dtype, vertex_t: Any) -> Request:
-    """Return a request for a kernel of ``_add_by_blocks``."""
+    """Return a request for a kernel with a block of threads per source, that reads distances of the
+    type ``kind`` and vertex numbers of the type ``vertex_t``.
+    """
     return Request.reading(kind, entry, vertex_t, block=SOURCE_BLOCK, **_sizes())

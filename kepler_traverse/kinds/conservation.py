@@ -38,18 +38,31 @@ def require_conserved(
     loads: Words,
     taken: tuple[np.ndarray, Words],
 ) -> None:
-    """Check the loads of edges of a graph in host memory; CertificateError if they are wrong.
+    """Check what edges carry for one source, and raise CertificateError if it is wrong.
 
-    ``distance`` are those from the source, of shape (n_vertices,). Unreached vertices have the
-    distance -1 or infinity. ``weights`` are those of ``graph.reverse``, in the type of the
-    distances; None for hops. ``cells`` are edges by their positions in the reversed graph, int64
-    and ascending, and ``loads`` what they carry. ``taken`` has the targets that are served, int64
-    vertex numbers, and what they take.
+    Parameters
+    ----------
+    graph : Graph
+        In host memory.
+    source : int
+        Vertex number.
+    distance : array of shape (n_vertices,)
+        Distances from the source; -1 or infinity where a vertex is not reached.
+    weights : array of the type of the distances, or None
+        The weights of the edges of ``graph.reverse``; None for hops.
+    cells : int64 array
+        The edges that carry something, by their positions in the reversed graph, ascending.
+    loads : Words
+        What each of these edges carries.
+    taken : tuple
+        The targets that are reached, int64 vertex numbers, and as ``Words`` what each takes.
     """
     reverse = graph.reverse
     src, dst = find_ends(graph, cells)
 
-    # Find the tight edges into the heads: ``into`` lists all edges into one head after the other.
+    # An edge is tight if its length makes up the distance between its ends. Find the tight edges
+    # into the heads of the cells: ``into`` lists all edges into the first head, then those into the
+    # second, and so on, and ``first`` says where each list begins.
     begin = reverse.offsets[dst]
     counts = reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
@@ -69,8 +82,8 @@ def require_conserved(
             & ((distance_of_tail + length).astype(distance.dtype) == distance_of_head)
         )
 
-    # Each edge must be the first tight one from a nearer vertex, or of length zero where there is
-    # none.
+    # Each cell must be the first tight edge from a nearer vertex, which is ``nearer``. Where there is
+    # none, it may be a tight edge of length zero, which is ``is_level``.
     no_edge = np.iinfo(np.int64).max  # behind every edge, so that the minimum is an edge if any is
     if into.size:  # ``reduceat`` takes no empty array
         nearer = np.minimum.reduceat(
@@ -81,7 +94,8 @@ def require_conserved(
     is_level = np.isin(cells, into[is_tight & (distance_of_tail == distance_of_head)]) & (
         nearer == no_edge
     )
-    # Cells ascend by their heads: two equal heads in a row are two edges into one vertex.
+    # Cells ascend by their heads. Two equal heads in a row are two edges into one vertex, and at most
+    # one of them is on the path to it.
     wrong = np.flatnonzero(((nearer != cells) & ~is_level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
         ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
@@ -117,11 +131,12 @@ def require_inflow(
     vertices: np.ndarray,
     carried: Words,
 ) -> None:
-    """Check that vertices carry what the edges that lead to them carry, and the source what all
-    targets take.
+    """Check that each vertex carries what the edges that lead to it carry, and the source what all
+    targets take; raise CertificateError if not.
 
-    ``cells`` and ``loads`` are edges and what they carry, as in ``require_conserved``; ``taken`` is
-    what each target takes; ``vertices`` and ``carried`` are vertices and what they carry.
+    ``cells`` and ``loads`` are edges and what they carry, as in ``require_conserved``. ``taken`` is
+    what each target takes. ``vertices``, int64, and ``carried`` are the vertices of the result and
+    what they carry.
     """
     _, dst = find_ends(graph, cells)
     sent = np.full(taken[0].size, source), taken, 1
@@ -132,11 +147,13 @@ def require_inflow(
 def require_listed(
     graph: Graph, source: int, rows: np.ndarray, taken: Words, listed: np.ndarray, carried: Words
 ) -> None:
-    """Check that the pairs which are listed are those that take something, and what they take.
+    """Check that the pairs of a result are those that take something, and that they carry what they
+    take; raise CertificateError if not.
 
-    ``rows`` and ``taken`` are the pairs of the source, by their rows in the table, and what they
-    take; ``listed``, ascending rows, and ``carried`` are the result.
+    ``rows``, int64, are the pairs of the source that have a path, by their rows in the table, and
+    ``taken`` is what each takes. ``listed``, ascending rows, and ``carried`` are the result.
     """
+    # the pairs that take more than 0, by ascending row, as the result lists them
     served = np.flatnonzero((taken[0] != 0) | (taken[1] != 0))
     served = served[np.argsort(rows[served])]
     wrong = np.setxor1d(rows[served], listed)
@@ -149,22 +166,26 @@ def require_listed(
 def uses_named(
     graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, targets: np.ndarray
 ) -> np.ndarray:
-    """Return for each target whether the path to it uses a named edge: False at the source, and
-    where a target takes nothing.
+    """Return for each target, bool, whether the path to it uses a named edge. It is False at the
+    source, and for a target to which no edge of ``cells`` leads.
 
-    ``cells`` are the edges of the paths to all targets, as ``require_conserved`` takes them: one to
-    each vertex. ``named``, uint8, is not 0 at the edges that are named.
+    ``cells`` are the edges of the paths to all targets, at most one into each vertex, as
+    ``require_conserved`` takes them. ``named``, uint8 by the position in the reversed graph, is not
+    0 at the named edges. ``targets`` are vertex numbers.
     """
     src, dst = find_ends(graph, cells)
 
     def find_places(vertices: np.ndarray) -> np.ndarray:
-        """Return the place of the edge into each vertex; that of no edge at the source."""
+        """Return the position in ``cells`` of the edge into each vertex; one behind the last for
+        the source, and for vertices without such an edge.
+        """
         places = np.searchsorted(dst, vertices)
         is_there = np.append(dst, -1)[places] == vertices
         return np.where(is_there & (vertices != source), places, cells.size)
 
-    # Each round doubles the edges that are seen: those before an edge, and those before the last of
-    # these. The last place, that of no edge, is its own predecessor and uses nothing.
+    # ``previous`` has the position of the edge before each edge on its path. Each round doubles how
+    # many edges back ``uses`` sees and ``previous`` leads. The last position, that of no edge, is its
+    # own predecessor and uses nothing.
     previous = np.append(find_places(src), cells.size)
     uses = np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):
@@ -177,14 +198,15 @@ def uses_named(
 def _require_sums(
     graph: Graph, source: int, message: str, terms: list[tuple[np.ndarray, Words, int]]
 ) -> None:
-    """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128.
+    """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128;
+    raise CertificateError if not.
 
-    A term has int64 vertex numbers, one number of 128 bits for each, and 1 or -1. ``message`` has a
-    place for the vertex that is wrong.
+    A term has int64 vertex numbers, one number of 128 bits for each as ``Words``, and the sign 1 or
+    -1. ``message`` has a place in braces for the vertex that is wrong.
     """
-    carry = np.zeros(graph.n_vertices, np.int64)
+    carry = np.zeros(graph.n_vertices, np.int64)  # of each vertex, from the lower bits
     touched = np.concatenate([vertices for vertices, _, _ in terms])
-    # 32 bits at a time, so that int64 holds the sums
+    # Words are added from the lowest bits on, 32 bits at a time, so that int64 holds the sums.
     for word, shift in ((0, 0), (0, 32), (1, 0), (1, 32)):
         for vertices, words, sign in terms:
             part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
@@ -198,7 +220,9 @@ def _require_sums(
 
 
 def _error(graph: Graph, source: int, message: str, wrong: np.ndarray) -> CertificateError:
-    """Return the error that the flows from a source are wrong at some places."""
+    """Return the error that the flows from a source are wrong. ``message`` says how, and ``wrong``
+    has one entry per fault, which are counted.
+    """
     return CertificateError(
         f"flows from source {format_ids(graph, source)[0]} are wrong: {message} ({wrong.size} such)"
     )

@@ -31,14 +31,14 @@ from .opportunities import find_bands
 from .records import Asked, SourceRecords, Values
 from .result_kinds import UnreachedOptions
 
-_ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
+_ROWS_PER_THREAD = 2**18  # fewer rows take less time than starting a thread
 
 
 def check_options(
     options: UnreachedOptions, _kind: Any, graph: Graph, _algorithm: str, _numbers: Any
 ) -> UnreachedOptions:
-    """Return the options, or raise InputError if rows of unreached vertices cannot be shown as they
-    say.
+    """Return the options as they are; raise InputError if the graph does not allow that unreached
+    vertices are shown in the way that they ask for.
     """
     check_unreached(options.unreached, graph)
     return options
@@ -47,12 +47,13 @@ def check_options(
 def columns_of_source(
     asked: Asked[UnreachedOptions], traversal: Traversal, selection: Selection | None = None
 ) -> dict[str, Column]:
-    """Return the columns besides ``source`` of one source: a row per vertex that is shown.
+    """Return the columns of one source by name, besides ``source``: a row per vertex that is shown.
 
-    ``selection`` says which vertices these are, if it is known; see ``make_columns`` of frames.
+    ``selection`` says which vertices these are, if that is known already.
     """
     names = asked.kind.columns
-    if "band" in names:  # which is made of the distance
+    # a band is the smallest cutoff that holds the distance
+    if "band" in names:
         names = (*names, "distance")
     columns = make_columns(
         asked.graph, traversal, asked.query, asked.options.unreached, selection, names
@@ -61,7 +62,9 @@ def columns_of_source(
 
 
 def _with_bands(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
-    """Return columns with a band in place of each distance, if the kind shows bands."""
+    """Return the columns, with a column ``band`` in place of ``distance`` if the kind has bands:
+    the smallest cutoff that holds each distance.
+    """
     if "band" not in asked.kind.columns:
         return columns
     band = Column(find_bands(columns.pop("distance").values, asked.options.cutoffs))
@@ -74,13 +77,17 @@ def make_frame(
     places: np.ndarray,
     frames: FrameKind,
 ) -> Any:
-    """Return one frame with the records of all sources, in the order of ``places``: the place of
-    each source in the groups.
+    """Return one frame with the records of all sources.
+
+    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
+    of each source of the result in the groups, counted over all of them; it may name one twice.
+    ``frames`` makes the frames.
     """
     graph = asked.graph
     if not places.size:
         return _empty_frame(asked, frames)
-    # Integer ids in host memory, without rows of unreached vertices, are written at once.
+    # Integer ids in host memory, without rows of unreached vertices: all columns are written at once,
+    # each into memory of its final size. Otherwise each source gets a frame, and these are joined.
     if graph.device == "cpu" and not graph.has_string_ids and asked.options.unreached == "omit":
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_with_bands(asked, _columns_of_rows(graph, [rows[i] for i in places])))
@@ -97,8 +104,8 @@ def make_frame(
 
 
 def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
-    """Return a frame without a record, which has the types of all others, for an empty list of
-    sources.
+    """Return a frame without a record, for an empty list of sources. Its columns have the same
+    types as those of other frames.
     """
     graph = asked.graph
     xp = namespace(graph.offsets)
@@ -121,13 +128,19 @@ def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
 
 
 def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRecords:
-    """Return ``vertex, distance[, predecessor]`` of the vertices that each source reaches."""
+    """Return the records ``vertex, distance[, predecessor]`` of the vertices that each source
+    reaches within the limit, or of the targets among them.
+
+    Vertices and predecessors are vertex numbers.
+    """
     distances: Any = group.distance
-    if is_rows(distances):  # of a plan that has changed its strategy
+    # A plan that has changed its strategy may return an array with a row per source.
+    if is_rows(distances):
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
         if asked.query.limit is not None:
             distances = distances.within([asked.query.limit] * len(distances))
 
+    # A closed vertex has two numbers, and is listed by the one where paths end.
     targets = asked.query.targets
     if targets is None:
         targets = listed_vertices(asked.graph)
@@ -145,7 +158,9 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
 
 
 def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[str, Column]:
-    """Return the columns of the kind besides ``source``."""
+    """Return the columns of the kind besides ``source`` by name, from the arrays of
+    ``make_records`` with records in any order.
+    """
     dtype = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertices = values["vertex"].astype(np.int64, copy=False)
     distances = values["distance"].astype(dtype, copy=False)
@@ -166,17 +181,21 @@ class _Rows(NamedTuple):
 
     source: int  # its vertex number
     selection: Selection  # the vertices of the rows
-    # distance, predecessor: of these vertices, in their order; predecessors are vertex numbers,
-    # None for kinds without them
+    # distance, predecessor: the distances and the predecessors of these vertices, in their order.
+    # Predecessors are vertex numbers; None for kinds without them.
     distance: np.ndarray
     predecessor: np.ndarray | None
 
 
 def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_Rows]:
-    """Return the rows of each source of a group, in memory of their own."""
+    """Return the rows of each source of a group, in memory of their own, as the plan uses its
+    arrays again for the next group.
+    """
 
     def make_share(begin: int, end: int) -> list[_Rows]:
-        """Return the rows of some sources; each may share the vertices of the one before."""
+        """Return the rows of the sources ``begin`` to ``end - 1``. A source that reaches the same
+        vertices as the one before it shares its list of them.
+        """
         rows: list[_Rows] = []
         last = None
         for i in range(begin, end):
@@ -191,10 +210,13 @@ def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_R
 def _make_rows(
     asked: Asked[UnreachedOptions], group: Traversals, i: int, last: Selection | None
 ) -> _Rows:
-    """Return the rows of source i of a group; they share the list of vertices of ``last`` if that
-    is equal.
+    """Return the rows of source i of a group.
+
+    ``last`` is the selection of another source. If both reach the same vertices, they share the
+    list of these.
     """
-    if not is_rows(group.distance):  # of a plan that has changed its strategy
+    # A plan that has changed its strategy may return distances in another form.
+    if not is_rows(group.distance):
         group = cast(Traversals, group[i : i + 1]).as_rows()
         i = 0
 
@@ -208,10 +230,11 @@ def _make_rows(
 
 
 def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
-    """Return the rows of at least one source as columns ``source, vertex, distance[,
-    predecessor]``, in their order.
+    """Return columns ``source, vertex, distance[, predecessor]`` with ids, from the rows of at
+    least one source, in their order.
     """
     ids: Any = graph.ids
+    # where the rows of each source end in the columns
     ends = np.cumsum([row.selection.size for row in rows])
     total = int(ends[-1])
 
@@ -233,13 +256,14 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
         columns["predecessor"] = np.empty(total, ids.dtype)
 
     def write(begin: int, end: int) -> None:
-        """Write the rows of some sources to their places in the columns."""
+        """Write the rows of the sources ``begin`` to ``end - 1`` to their places in the columns."""
         for row, last in zip(rows[begin:end], ends[begin:end].tolist(), strict=True):
             place = slice(last - row.selection.size, last)
             columns["source"][place] = ids[row.source]
-            # A mode other than "raise" writes to ``out`` without a buffer.
+            # With the default mode, "raise", NumPy would write to a buffer before ``out``.
             if row.selection.is_shared:
-                # looked up once; two threads may make the same array
+                # The ids are looked up once for all sources that share them. Two threads may make the
+                # same array, of which one is kept.
                 columns["vertex"][place] = row.selection.ids
             else:
                 number: Any = row.selection.number
@@ -253,8 +277,11 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
 
 
 def _in_threads(work: Callable[[int, int], Any], size: int, n_rows: int) -> list[Any]:
-    """Call ``work(begin, end)`` for equal shares of ``range(size)``, one per thread that Numba
-    would use.
+    """Return the results of ``work(begin, end)``, called for equal shares of ``range(size)``, one
+    share per thread.
+
+    There are at most as many threads as Numba would use, and fewer if they had few of the
+    ``n_rows`` rows each.
     """
     count = max(1, min(numba.get_num_threads(), size, n_rows // _ROWS_PER_THREAD))
     bounds = [size * i // count for i in range(count + 1)]

@@ -48,19 +48,23 @@ class CheckedFlows(CheckedOptions):
 
     of: str  # {"edges", "vertices", "pairs"}: what carries the loads
     decay: int  # one of NO_DECAY to POWER of ``cpu.opportunities``
-    # parameter, width: of the decay, as ``opportunities.Reduction`` has them
+    # parameter, width: the first parameter of the decay, and the second one, which only a logistic
+    # decay has; 0 where there is none
     parameter: float
     width: float
     source_weights: SourceValues | None  # by which what a source sends is multiplied; None for 1
-    # int64 or float64, in the order of the targets; None for 1 each, and for pairs
+    # What each target takes: int64 or float64, in the order of the targets. None for 1 each, and for
+    # pairs.
     target_weights: np.ndarray | None
-    # int64 or float64, in the order of the rows of the pairs; None for 1 each, and without pairs
+    # What goes from the origin to the destination of each pair: int64 or float64, in the order of the
+    # rows. None for 1 each, and without pairs.
     volumes: np.ndarray | None
-    through: Through | None  # None if all paths count
+    # the edges of which a path must use one; None if all paths count
+    through: Through | None
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what determines a result."""
+        """The SHA-256 of what determines a result, as hexadecimal digits."""
         weights = self.source_weights
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
         if weights is None:
@@ -74,7 +78,7 @@ class CheckedFlows(CheckedOptions):
             of_sources,
             [str(each.dtype) for each in arrays],
         ]
-        # What is not there adds nothing to the digest.
+        # Options that are not given add nothing to the digest.
         if self.width:
             facts.append(self.width)
         if self.through is not None:
@@ -86,7 +90,10 @@ class CheckedFlows(CheckedOptions):
 def check_options(
     options: FlowOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, Any]
 ) -> CheckedFlows:
-    """Check the options of flows.
+    """Return the checked options of flows.
+
+    ``numbers`` has what is known of the ends: ``sources`` and ``targets``, int64 vertex numbers,
+    and ``pairs``, a ``PairTable``.
 
     Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and
     targets; a weight or a volume is below 0 or not finite; the graph has negative weights; a source
@@ -127,15 +134,20 @@ def check_options(
         volumes=volumes,
         through=through,
     )
-    # Each ``Flows`` computes them again. Here the result is dropped: errors come before a search.
+    # Each ``Flows`` computes the amounts again. They are computed here for their errors alone, so that
+    # these come before a search.
     _find_amounts_and_unit(question, graph, pairs, targets)
     return question
 
 
 def check_through(graph: Graph, given: Any) -> Through:
-    """Return edges that are given as rows of the edge list, or by their ends as pairs are.
+    """Return the edges of which a path must use one.
 
-    Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row.
+    ``given`` has them as rows of the edge list, or by their ends, in any form that
+    ``ends_of_pairs`` takes.
+
+    Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row of
+    ``given``.
     """
     rows = rows_of_through(given, graph)
     if rows is not None:
@@ -147,11 +159,12 @@ def check_through(graph: Graph, given: Any) -> Through:
 
 
 def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None:
-    """Return edges that are given as rows of the edge list; None if they are given by their ends.
+    """Return the rows of the edge list that ``given`` holds, an array in host memory; None if it
+    has the ends of edges.
 
-    ``graph``: that of the edge list, if it is there.
+    ``graph`` is the graph that was built from the edge list, if it is there.
 
-    Raises InputError: they are neither.
+    Raises InputError: ``given`` is neither.
     """
     is_table = (
         column_tuple(given) is not None
@@ -163,7 +176,8 @@ def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None
             "give a list of rows of the edge list, or the ends of the edges, such "
             "as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
         )
-        if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
+        # A tuple of two numbers could be two rows, or the two ends of one edge.
+        if type(given) is tuple and len(given) == 2:
             raise InputError(f"through is {arguments.describe(given)}; {how}")
         if graph is not None and graph.report.row_labels and hasattr(given, "get_indexer"):
             raise InputError(
@@ -178,12 +192,13 @@ def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None
 
 
 def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
-    """Return the stored edges that are some rows of the edge list.
+    """Return the stored edges of some rows of the edge list, of which a path must use one.
 
-    A self-loop, and a row that is longer than a parallel one, are on no path and have none.
+    ``rows`` are numbers of rows, from 0. A self-loop, and a row that is longer than a parallel one,
+    are on no path, and the graph stores no edge for them. ``name`` is what errors call the rows.
 
     Raises InputError: the graph does not know its rows; there is no such row, or a filter has left
-    it out; there are none.
+    it out; no row is given.
     """
     host = graph.derived.on_host
     if host.edge_rows is None:
@@ -202,7 +217,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             f"{name}, row {wrong[0]}: the edge list has no row "
             f"{rows[wrong[0]]}; its rows are 0 to {last}"
         )
-    # A row that a filter has left out has no edge, as a self-loop has none, but another mark.
+    # Neither a row that a filter has left out nor a self-loop has an edge. They have different marks
+    # in place of its position, and only the former is an error.
     if host.report.filtered_rows and host.edges_of_rows is not None:
         wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
         if wrong.size:
@@ -211,17 +227,20 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
                 "edge list is left out by a filter"
             )
 
+    # the positions of the stored edges, and the vertices that these leave
     stored = np.flatnonzero(np.isin(host.edge_rows, rows))
     src = (np.searchsorted(host.offsets, stored, side="right") - 1).astype(host.targets.dtype)
     return _find_through(host, src, host.targets[stored], rows.size, name)
 
 
 def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> Through:
-    """Return the stored edges between some vertices, in both directions if the graph is undirected.
+    """Return the stored edges between some vertices, of which a path must use one; in both
+    directions if the graph is undirected.
 
-    A self-loop is on no path and has none.
+    ``src`` and ``dst`` are vertex numbers, one of each per edge. A self-loop is on no path, and the
+    graph stores none. ``name`` is what errors call the edges.
 
-    Raises InputError: there is no such edge, or there are none.
+    Raises InputError: there is no such edge, or none is given.
     """
     host = graph.derived.on_host
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
@@ -239,19 +258,22 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
 def _find_through(
     host: Graph, src: np.ndarray, dst: np.ndarray, n_named: int, name: str
 ) -> Through:
-    """Return the edges between vertices, each once, by their positions in the reversed graph.
+    """Return the edges from ``src`` to ``dst``, vertex numbers, as their positions in the reversed
+    graph, each once.
 
-    ``n_named`` is how many the caller named, self-loops included.
+    ``host`` is the graph in host memory. ``n_named`` is how many edges the caller named, self-loops
+    included. Raises InputError if it is 0; ``name`` is what the error calls them.
     """
     if not n_named:
         raise InputError(f"{name} names no edge; give one or more")
     reverse = host.reverse
+    # The reversed graph has the edge from ``dst`` to ``src`` in its place.
     edges = find_edges(reverse.offsets, reverse.targets, dst, src, np.dtype(np.int64))
     return Through(np.unique(edges))
 
 
 def check_amounts(name: str, given: Any) -> np.ndarray:
-    """Return numbers of 0 or more as an int64 or float64 array.
+    """Return numbers of 0 or more as an int64 or float64 array. ``name`` is what errors call them.
 
     Raises InputError: one is below 0, not finite or beyond int64.
     """
@@ -266,16 +288,17 @@ def check_amounts(name: str, given: Any) -> np.ndarray:
 def _find_amounts_and_unit(
     question: CheckedFlows, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
-    """Return what each pair or target takes, and the exponent of the sums, which is 0 for integers.
+    """Return what each pair or target takes, and the exponent of the unit of the sums.
 
     The amounts are int64 or float64: the volumes, of shape (n_pairs,) in the order of the rows, or
-    the weights of the targets, of shape (n_targets,).
+    the weights of the targets, of shape (n_targets,). Sums are integers in units of 2**exponent.
+    The exponent is 0 for sums of integers.
 
-    Raises InputError (their number is not that of the pairs or targets; a target is given twice) or
-    PrecisionError (the sum of all volumes is too large).
+    Raises InputError (the number of amounts is not that of the pairs or targets; a target is given
+    twice) or PrecisionError (the sum of all volumes is too large).
     """
-    # What sources send, and how many there may be of each such amount. Pairs bring their volumes,
-    # so that 1 stands for all of their sources.
+    # What sources send, and how many sources there may be of each such amount. They multiply what the
+    # targets take. The volume of a pair is all that it takes, so that 1 stands for all origins.
     source_amounts = np.ones(1, np.int64)
     n_sources = 1
     if pairs is not None:
@@ -305,7 +328,8 @@ def _find_amounts_and_unit(
         amounts = np.ones(size, np.int64)
     arguments.size(name, amounts, size, f"one per {noun}")
 
-    # Each source sends its amount times those of all targets.
+    # ``bound`` is the sum over all sources and targets: no edge carries more. Sums are exact without
+    # a unit if all numbers are integers, and no decay makes floats of them.
     is_exact = (
         question.decay == decays.NO_DECAY and source_amounts.dtype.kind == amounts.dtype.kind == "i"
     )
@@ -321,8 +345,9 @@ def _find_amounts_and_unit(
     if not is_exact:
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
-    # Of sources without weights only the largest number is known here; what an edge carries is
-    # checked at the end, too.
+    # Where sources have no weights, their number is not known here but at most that of the vertices.
+    # So the bound only keeps the sums within 128 bits, and what an edge carries is checked again at
+    # the end.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
         raise PrecisionError(
             "the sum of all volumes exceeds int64; scale them down, or give floats"
@@ -331,30 +356,33 @@ def _find_amounts_and_unit(
 
 
 class _Prepared(NamedTuple):
-    """What the walks of a group have in common."""
+    """What the walks along the paths from all sources of a group have in common."""
 
-    reverse: Graph  # of the graph with weights in the type of the distances
-    weights: Any  # those of ``reverse``; None for hops
+    reverse: Graph  # the reversed graph, with weights in the type of the distances
+    weights: Any  # the weights of ``reverse``; None for hops
     bound: Any  # the largest distance that is served, in the type of the distances
     table: PairTable | None  # the pairs of the group, if pairs are asked for
     factors: np.ndarray  # of shape (k,): by which the amounts of each source are multiplied
-    # ``select_volumes(i, distances)`` returns, of source i, the targets, what they take as
-    # ``exact_sums`` has it, and the rows of its pairs.
+    # ``select_volumes(i, distances)`` returns, of source i of the group: its targets, vertex numbers;
+    # what they take, as two words each (``Words``); and the rows of its pairs in the table, None
+    # without pairs.
     select_volumes: Callable[[int, np.ndarray], tuple[np.ndarray, Words, Any]]
 
 
 class Flows(Loads):
-    """Flows of one call or of one part, on the canonical paths that ``paths`` returns.
+    """Flows of one call or of one part, on the canonical paths that ``paths`` returns: one path per
+    source and target, the same on every device.
 
-    Paths are walked back by distances alone, so that those of every strategy, hierarchy and device
-    serve alike.
+    Paths are walked back by distances alone. So the distances of every strategy, hierarchy and
+    device can be used.
     """
 
     def __init__(
         self, asked: Asked[CheckedFlows], of: str | None = None, is_whole: bool = False
     ) -> None:
-        """``of``, if given, takes the place of what the options say; with ``is_whole`` all paths
-        count.
+        """``of`` says what carries the loads, one of ``CELLS``; by default it is that of the
+        options. With ``is_whole`` all paths count, also if the options name edges that they must
+        use.
         """
         question = asked.options
         self._amounts, exponent = _find_amounts_and_unit(
@@ -375,15 +403,18 @@ class Flows(Loads):
             # one entry more, so that it is not empty if the graph has no edge
             self._named = np.zeros(self.graph.n_edges + 1, np.uint8)
             self._named[question.through.cells] = 1
-        # what adds up single sources to certify them, by ``of`` and ``is_whole``; kept for the next
-        # source
+        # Objects that add up the flows of one source alone, to certify them, by ``of`` and
+        # ``is_whole``. They are used again for the next source.
         self._flows_of_source: dict[tuple[str, bool], Flows] = {}
 
     def add(self, group: Traversals) -> None:
-        """Add the loads of a group, and certify one source of it beside."""
+        """Add the loads of all sources of a group, and certify the loads of its first source
+        meanwhile.
+        """
         if not len(group):
             return
-        # Only the calling thread has the stream of the GPU.
+        # On a GPU both are done one after the other, since only the calling thread has its stream.
+        # Otherwise one thread certifies while others add.
         if is_rows(group.distance) and get_device(group.distance) == "cuda":
             self.certify(group)
             self._add(group)
@@ -391,9 +422,10 @@ class Flows(Loads):
             self._add(group, [lambda _thread: self.certify(group)])
 
     def certify(self, group: Traversals, i: int = 0) -> None:
-        """Add up the flows of one source of a group alone and check them; see ``conservation``.
+        """Add up the flows of source i of a group alone, and check them by the rules of
+        ``conservation``.
 
-        Raises CertificateError.
+        Raises CertificateError: they are wrong.
         """
         single = cast(Traversals, group[i : i + 1])
         prepared = self._prepare_group(single)
@@ -405,14 +437,19 @@ class Flows(Loads):
         targets, (low, high), rows = prepared.select_volumes(0, row)
 
         def require_source_conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
-            """Check the flows to the targets at some places; return the edges and what they carry."""
+            """Check the flows from the source to the targets at the positions ``sent``. Return the
+            edges that carry something, and what they carry.
+
+            With ``is_whole`` they are those of all paths.
+            """
             cells, loads = self._add_source_alone(single, "edges", is_whole)
             taken = targets[sent], (low[sent], high[sent])
             require_conserved(self.graph, source, row, prepared.weights, cells, loads, taken)
             return cells, loads
 
-        # ``sent`` has the places of the targets that are reached. Where paths must use a named
-        # edge, all flows are checked first: their edges show which paths do.
+        # ``sent`` has the positions of the targets whose paths count: those that are reached. Where
+        # paths must use a named edge, the flows on all paths are checked first, and their edges show
+        # which paths do.
         is_sent = (row[targets] >= 0) & (row[targets] <= prepared.bound)
         sent = np.flatnonzero(is_sent)
         if self._named.size:
@@ -431,10 +468,12 @@ class Flows(Loads):
     def _add_source_alone(
         self, single: Traversals, of: str, is_whole: bool = False, rows: Any = None
     ) -> tuple[np.ndarray, Words]:
-        """Return the cells that carry something for a group of one source, ascending, and what.
+        """Return the cells that carry something for a group of one source, ascending, and what each
+        carries.
 
-        With ``is_whole``, all paths count. ``rows`` are the rows of its pairs, if pairs carry the
-        loads: only their sums are read, since the table may have many others.
+        ``of`` is one of ``CELLS``. With ``is_whole``, all paths count. ``rows`` are the rows of the
+        pairs of the source, if pairs carry the loads: then only the sums of these are read, since
+        the table may have many others.
         """
         key = of, is_whole
         if key not in self._flows_of_source:
@@ -446,7 +485,7 @@ class Flows(Loads):
         if rows is None:
             places = sums.nonzero()
         else:
-            # and what has no path, which must be cleared, too
+            # The places behind the cells have the load without a path, which must be cleared, too.
             places = np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
@@ -458,7 +497,7 @@ class Flows(Loads):
         return cells, loads
 
     def _prepare_group(self, group: Traversals) -> _Prepared:
-        """Return what the walks of a group have in common."""
+        """Return what the walks along the paths of a group have in common."""
         asked = self.asked
         question = self._question
         kind: Any = group.distance.dtype
@@ -484,8 +523,9 @@ class Flows(Loads):
         decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
         def select_volumes(i: int, row: np.ndarray) -> tuple[np.ndarray, Any, Any]:
-            """Return the targets of source i, what they take, and the rows of its pairs, if it has
-            some; ``row`` are its distances.
+            """Return the targets of source i, what they take, and the rows of its pairs, as
+            ``_Prepared.select_volumes`` says. ``row`` has the distances from the source, of shape
+            (n_vertices,).
             """
             if table is None:
                 targets: Any = np.where(self._targets == own_ends[i], sources[i], self._targets)
@@ -498,7 +538,13 @@ class Flows(Loads):
         return _Prepared(reverse, weights, bound, table, factors, select_volumes)
 
     def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
-        """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
+        """Add the loads of a group, and call each function in ``beside`` with the number of a
+        thread meanwhile: threads take these first.
+
+        On a GPU a kernel adds the loads, except those of sources that it leaves to the CPU.
+
+        Raises PrecisionError: no path explains a distance.
+        """
         distance: Any = group.distance
         prepared = self._prepare_group(group)
         on_host = np.arange(len(group))
@@ -507,14 +553,16 @@ class Flows(Loads):
             is_left = gpu.add_flows(
                 self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
             )
-            # Edges of length zero are on their paths, along which the CPU walks.
+            # The kernel leaves sources with edges of length zero on their paths to the CPU.
             on_host = np.flatnonzero(is_left)
         cells_are = CELLS.index(self.of)
         # per source, a vertex whose distance no edge explains
         unexplained = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
-            """Add the loads of source i to the sums of a thread."""
+            """Add the loads of source i to the sums of a thread, along the paths from its targets
+            back to it.
+            """
             tree, scratch = self.get_scratch(thread)
             if is_rows(distance):
                 row = to_host(distance[i])
@@ -531,6 +579,7 @@ class Flows(Loads):
             source = int(group.sources[i])
             sum_words = sums.low, sums.high
             unexplained[i] = carry(source, served, walks, tree, self._named, cells_are, sum_words)
+            # ``carry`` has marked the targets that something was sent to, and those without a path.
             if self.of == "pairs":
                 sums.add_at(rows[is_sent], low[is_sent], high[is_sent])
             if is_lost.any():
@@ -547,7 +596,9 @@ class Flows(Loads):
             raise unexplained_error(self.graph, vertex, distance.dtype)
 
     def _volumes_on_gpu(self, prepared: _Prepared) -> gpu.Volumes:
-        """Return what the targets of a group take, as the kernel reads it."""
+        """Return what the targets of the sources of a group take, in the form that the kernel
+        reads.
+        """
         question = self._question
         table = prepared.table
         if table is None:
@@ -575,14 +626,16 @@ class Flows(Loads):
 
     @cached_property
     def _named_on_gpu(self) -> Any:
-        """The named edges in the memory of the GPU, or None."""
+        """The edges of which a path must use one, uint8 in the memory of the GPU and not 0 at
+        these; None if all paths count.
+        """
         if self._named.size:
             return namespace(self.asked.graph.offsets).asarray(self._named)
         return None
 
     def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
-        """Return the scratch of a thread: that of ``carry``, and the arrays ``level``, ``queue``
-        and ``path`` of ``Walks``.
+        """Return new scratch of one thread: the ``Tree`` that ``carry`` uses, and the arrays
+        ``level``, ``queue`` and ``path`` of ``Walks``.
         """
         n = self.graph.n_vertices
         return new_tree(n), new_walk_scratch(n)

@@ -26,14 +26,14 @@ from ..runtime import memory
 if TYPE_CHECKING:
     from ..graph import Graph
 
-BLOCK = 256  # threads per source, or more where fewer sources are held at once
+BLOCK = 256  # threads per source; more where fewer sources are held at once
 BLOCKS = 1056  # sources that are held at once, eight per multiprocessor of the largest GPUs
 LONG = 32  # edges that one thread reads alone
-# Of a word with the volume of a vertex and two counts of its children. One bit is left for what the
-# sum of volumes as floats has lost.
+# Bits of a word that holds the volume of a vertex and two counts of its children in the tree of
+# paths. One bit is left over, because the bound of the volumes is a sum of floats that may be rounded.
 WORD_BITS = 63
-MIN_WIDE_EDGES = 2**32 - 1  # whose positions need 64 bits
-STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
+MIN_WIDE_EDGES = 2**32 - 1  # edges from which on their positions need 64 bits
+STATE_BYTES = 1 << 34  # bytes of the arrays of all blocks; one block may exceed it
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
 _CONSTANTS = tuple(
@@ -84,17 +84,28 @@ def add_flows(
     """Add the volumes of a group of sources to the sums of the edges or of the vertices of their
     paths.
 
-    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or
-    distances in the type of the weights, which are not negative. ``of``: "edges", "vertices", whose
-    sums include volumes that begin or end there, or "pairs". ``sums`` have uint64 ``low`` and int64
-    ``high`` of shape (n + 2,): of the edges of the reversed graph, of vertices, or of all pairs;
-    then of what has no path, and of the number of such pairs.
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU. Its reverse is made if it is not there yet.
+    sources : int64 array of shape (k,)
+        Vertex numbers.
+    distance : CuPy array of shape (k, n_vertices)
+        Hops, or distances in the type of the weights, which are not negative.
+    volumes : Volumes
+        What the targets of the sources take.
+    of : {"edges", "vertices", "pairs"}
+        What carries the volumes. Vertices also carry volumes that begin or end there.
+    sums : loads.OnGpu
+        Receives the sums: uint64 ``low`` and int64 ``high`` of shape (n_cells + 2,). The cells are
+        the edges of the reversed graph, the vertices, or all pairs. Then follow the volume without a
+        path, and the number of such pairs.
 
     Returns
     -------
     bool array of shape (k,), NumPy
-        Sources that added nothing and are left to the caller: an edge on a shortest path adds
-        nothing to its length.
+        True for sources that added nothing and are left to the caller: an edge on a shortest path
+        adds nothing to its length.
     """
     k, n = distance.shape
     of_hops = is_hops(distance.dtype)
@@ -119,7 +130,8 @@ def add_flows(
 
     rows, pitch = flatten_distances(distance)
     is_left = cp.zeros(k, np.int32)
-    # The sums of what carries the loads; the kernel adds nothing where there are none.
+    # Of three pairs of arrays the kernel gets that of what carries the loads; it adds nothing to the
+    # others, which are None.
     words = (sums.low, sums.high)
     vertex_low, vertex_high = words if of == "vertices" else (None, None)
     edge_low, edge_high = words if of == "edges" else (None, None)
@@ -171,8 +183,11 @@ def add_flows(
 def bytes_needed(
     n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False
 ) -> int:
-    """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse,
-    distances and sums. ``index`` is the size of a vertex number in bytes.
+    """Return the bytes that ``add_flows`` takes at most, in addition to the graph, its reverse,
+    distances and sums.
+
+    ``index`` is the size of a vertex number in bytes. ``is_through`` says whether paths must use
+    named edges.
     """
     bytes_per_source = n_vertices * _state_bytes(index, is_through=is_through)
     of_blocks = min(STATE_BYTES, min(n_sources, BLOCKS) * bytes_per_source)
@@ -180,17 +195,19 @@ def bytes_needed(
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
-    """Return requests for the kernels of distances and volumes that are not known yet.
+    """Return requests to compile the kernel of the likeliest distances and volumes, before these
+    are known.
 
-    Most often each pair carries 1: an integer, without decay and named edges.
+    ``hops`` says whether distances are hops, of 16 bits then, or have the type of the weights,
+    ``weight_t``. Most often each pair carries 1: an integer, without decay and named edges.
     """
     units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0)
     return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, 4, False, units)]
 
 
 def _count_bits(graph: Graph, volumes: Volumes) -> int:
-    """Return the bits of the number of children of a vertex, if two such numbers and what a source
-    sends fit into a word; else 0.
+    """Return how many bits hold the number of children of a vertex in the tree of paths, if one
+    word holds two such numbers and the volume that a source sends; else 0.
     """
     # Floats need two words. Named edges need the queue, in which rounds find what uses them.
     if volumes.exponent or volumes.named is not None:
@@ -205,10 +222,13 @@ def _count_bits(graph: Graph, volumes: Volumes) -> int:
 def _state_bytes(
     index: int, edge_bytes: int = 8, is_wide: bool = True, is_through: bool = False
 ) -> int:
-    """Return the bytes per vertex of a block: its edge, its volume, and what else the kernel needs.
+    """Return the bytes that a block of threads needs per vertex: for its edge of the tree, its
+    volume, and what else the kernel needs.
 
-    ``index`` is the size of a vertex number in bytes. If counts do not fit into the word of the
-    volume, ``is_wide``, there are a count, a place in the queue and the upper word of the volume.
+    ``index`` and ``edge_bytes`` are the sizes of a vertex number and of an edge's position. With
+    ``is_wide``, counts do not fit into the word of the volume: then there are a count, an entry of
+    the queue and the upper word of the volume. ``is_through`` adds a mark, for paths that must use
+    named edges.
     """
     wide_bytes = 4 + index + 8
     return edge_bytes + 8 + wide_bytes * is_wide + is_through
@@ -222,7 +242,11 @@ def _request(
     volumes: Volumes,
     block: int = BLOCK,
 ) -> Request:
-    """Return a request for the kernel, with the compile-time constants that fit the arguments."""
+    """Return a request for the kernel, with the compile-time constants that fit the arguments.
+
+    ``kind`` is the type of the distances, ``vertex_t`` that of vertex numbers, and ``block`` the
+    number of threads per source. ``edge_bytes`` and ``is_wide`` are those of ``_state_bytes``.
+    """
     return Request.reading(
         kind,
         _FLOWS,

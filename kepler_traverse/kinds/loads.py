@@ -28,15 +28,18 @@ from ..search.results import Traversals
 from .opportunities import find_bounds
 from .records import Asked, format_ids
 
-CELLS = ("edges", "vertices", "pairs")
-# places after the cells: the load of pairs without a path, and their number
+CELLS = ("edges", "vertices", "pairs")  # what may carry loads
+# Sums have places after those of the cells: LOST is the load of pairs without a path, and LOST_PAIRS
+# the number of these pairs. EXTRA is how many such places there are.
 LOST = 0
 LOST_PAIRS = 1
 EXTRA = 2
 
 
 def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
-    """Raise InputError if a source is given twice, as ``what`` of it would count twice."""
+    """Raise InputError if a vertex number is there twice among those of the sources. ``what`` names
+    what would count twice, such as "flows".
+    """
     distinct, counts = np.unique(numbers, return_counts=True)
     if distinct.size < numbers.size:
         (name,) = format_ids(graph, distinct[counts > 1][0])
@@ -46,7 +49,9 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
 
 
 class OnGpu(NamedTuple):
-    """Sums in the memory of a GPU, as ``ExactSums`` has them."""
+    """Sums in the memory of a GPU: 128-bit integers in two words, as ``ExactSums`` has them in host
+    memory.
+    """
 
     # low, high: uint64 and int64 of shape (n_cells + EXTRA,)
     low: Array
@@ -54,7 +59,7 @@ class OnGpu(NamedTuple):
 
     @classmethod
     def zeros(cls, size: int, xp: Any) -> OnGpu:
-        """Return sums of 0 in arrays of CuPy, which ``xp`` is."""
+        """Return ``size`` sums of 0 as arrays of CuPy, which is the module ``xp``."""
         return cls(xp.zeros(size, np.uint64), xp.zeros(size, np.int64))
 
 
@@ -64,6 +69,7 @@ class Loads:
     Attributes
     ----------
     asked : Asked
+        What is asked of the kind.
     of : str
         What carries the loads, one of ``CELLS``.
     graph : Graph
@@ -77,14 +83,14 @@ class Loads:
     """
 
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
-        """``of`` is one of ``CELLS``, and the unit of the sums is 2**exponent."""
+        """``of`` is one of ``CELLS``. Sums are integers in units of ``2**exponent``."""
         self.asked = asked
         self.of = of
         self.graph: Graph = asked.graph.derived.on_host
         self.n_cells = count_cells(self.graph, of, asked.pairs)
         self.exponent = exponent
         self.value = asked.kind.load  # the name of the column
-        # by thread; None for one that has added nothing since the sums were last brought together
+        # The sums of each thread. None: it has added nothing since they were last brought together.
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
         self._on_gpu: OnGpu | None = None  # None where no kernel has added anything since then
         # per thread, a scratch and the key that it was made for
@@ -92,28 +98,30 @@ class Loads:
 
     @property
     def on_gpu(self) -> OnGpu:
-        """The sums that kernels add to."""
+        """The sums that kernels on the GPU add to; they are made with the first use."""
         if self._on_gpu is None:
             self._on_gpu = OnGpu.zeros(self.n_cells + EXTRA, namespace(self.asked.graph.offsets))
         return self._on_gpu
 
     def of_thread(self, thread: int) -> ExactSums:
-        """Return the sums that one thread adds to."""
+        """Return the sums that thread number ``thread`` adds to; they are made with its first use."""
         sums = self._sums[thread]
         if sums is None:
             sums = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)
         return sums
 
     def get_scratch(self, thread: int, key: Any = None) -> Any:
-        """Return the scratch of one thread. ``key`` is all that it depends on; another key has
-        another scratch.
+        """Return the scratch of thread number ``thread``.
+
+        ``key`` is all that the scratch depends on. If it differs from that of the last call of this
+        thread, the scratch is made anew.
         """
         if self._scratch[thread][1] is None or self._scratch[thread][0] != key:
             self._scratch[thread] = key, self.make_scratch(key)
         return self._scratch[thread][1]
 
     def make_scratch(self, key: Any) -> Any:
-        """Make the scratch that ``get_scratch`` returns."""
+        """Return new scratch of one thread for a key. Subclasses define what it holds."""
         raise NotImplementedError
 
     def find_bound(self, kind: np.dtype) -> Any:
@@ -122,13 +130,15 @@ class Loads:
         return find_bounds([np.inf if limit is None else limit], kind)[0]
 
     def add(self, group: Traversals) -> None:
-        """Add the loads of the sources of a group."""
+        """Add the loads of the sources of a group. Subclasses define how."""
         raise NotImplementedError
 
     @property
     def sums_of_cells(self) -> ExactSums:
-        """The sums of all threads and of the GPU, brought together in those of the first thread:
-        the others are then dropped, so that a second look adds nothing twice.
+        """The sums of all threads and of the GPU, added to those of the first thread.
+
+        The others are then dropped, so that reading this property again adds nothing twice.
+        Directions of edges, and numbers of closed vertices, are still separate cells.
         """
         sums = self.of_thread(0)
         if self._on_gpu is not None:
@@ -145,8 +155,11 @@ class Loads:
 
     @property
     def sums(self) -> ExactSums:
-        """The sums, in which both directions of an edge of an undirected graph are the cell that
-        leads up.
+        """The sums of the result, in which each undirected edge and each closed vertex has one cell
+        with all of its load.
+
+        Both directions of an edge of an undirected graph are added up in the cell of the direction
+        that leads to the larger vertex number.
         """
         sums = self.sums_of_cells
         if self.graph.closed is not None and self.of != "pairs":
@@ -155,8 +168,9 @@ class Loads:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]
             src, dst = find_ends(self.graph, cells)
-            # The edge back, from the end to the begin of one that leads down, is the cell that
-            # leads up: in the reversed graph it is in the list of ``src``.
+            # An edge leads down if its head has the smaller number. The edge back, from ``dst`` to
+            # ``src``, leads up. The reversed graph, which is the graph itself, lists it among the
+            # edges of its head ``src``, with ``dst`` as the other end.
             is_down = src > dst
             cells_down = cells[is_down]
             cells_up = find_edges(
@@ -172,11 +186,12 @@ class Loads:
         return sums
 
     def _fold_closed(self, sums: ExactSums, first: np.ndarray, last: np.ndarray) -> None:
-        """Drop the sums of edges from closed vertices to themselves, or add up those of both
-        numbers of a closed vertex.
+        """Bring together the sums of both numbers of a closed vertex, or drop the sums of edges
+        between them.
 
-        A closed vertex has a number where paths begin, in ``first``, and one where they end, in
-        ``last``. Results list the second one.
+        A closed vertex, through which no path leads, has a number where paths begin, in ``first``,
+        and one where they end, in ``last``. Results list the second one. The edge from the first to
+        the second is none of the edge list.
         """
         cleared = first
         if self.of == "edges":
@@ -188,7 +203,9 @@ class Loads:
         sums.high[cleared] = 0
 
     def columns(self) -> dict[str, Column]:
-        """Return the columns of the result: a row per cell that carries something."""
+        """Return the columns of the result by name: a row per cell that carries something, by
+        ascending cell.
+        """
         sums = self.sums
         cells = sums.nonzero()
         cells = cells[cells < self.n_cells]
@@ -196,7 +213,9 @@ class Loads:
         return {**columns, self.value: Column(values_at(sums, cells, self.value))}
 
     def lost(self) -> dict[str, Any]:
-        """Return how many pairs have no path, and what they would have carried."""
+        """Return how many pairs have no path, as ``pairs``, and what they would have carried, by
+        the name of the column of the loads.
+        """
         sums = self.sums
         last = np.array([self.n_cells + LOST])
         return {
@@ -205,20 +224,26 @@ class Loads:
         }
 
     def facts(self) -> dict[str, Any]:
-        """Return what the ``attrs`` of a frame have."""
+        """Return what the ``attrs`` of a frame say beside its rows: the pairs without a path."""
         return {"kepler_traverse.lost": self.lost()}
 
 
 def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
-    """Return some sums as int64 if their unit is 1, else as float64."""
+    """Return the sums at some places, as int64 if their unit is 1, else as float64. ``what`` is
+    what an error calls them.
+    """
+    # an exponent of 0 stands for integers
     if sums.exponent:
         return sums.floats(places)
     return sums.integers(places, what)
 
 
 def find_ends(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that some edges leave and reach, given by their positions in the reversed
-    graph.
+    """Return the vertices that some edges leave, and those that they reach, two arrays of vertex
+    numbers.
+
+    ``cells`` are the positions of the edges in the reversed graph, int64. It lists the edges by the
+    vertex that they reach.
     """
     reverse = graph.reverse
     dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
@@ -226,7 +251,9 @@ def find_ends(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
-    """Return the number of edges, of vertices, or of rows of the table of pairs."""
+    """Return the number of cells: of stored edges, of vertices, or of rows of the table of pairs,
+    as ``of`` says.
+    """
     if of == "pairs" and pairs is not None:
         return int(pairs.rows.size)
     return graph.n_edges if of == "edges" else graph.n_vertices
@@ -235,12 +262,13 @@ def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
 def columns_of_cells(
     graph: Graph, of: str, cells: np.ndarray, pairs: PairTable | None = None
 ) -> dict[str, Column]:
-    """Return the columns that say what cells are, given by their numbers.
+    """Return the columns that say what some cells are, by name.
 
-    ``of``: "edges", "vertices" or "pairs"; ``pairs`` is the table of pairs if it is "pairs".
+    They are ``vertex``; or ``pair, source, target``; or ``src, dst``, and ``edge``, the row of the
+    edge list, if the graph knows its rows.
 
-    They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows
-    its rows.
+    ``of`` is "edges", "vertices" or "pairs". ``cells``, int64, are vertex numbers, positions of
+    edges in the reversed graph, or rows of the table of ``pairs``.
     """
     if pairs is not None and of == "pairs":
         numbers = {

@@ -25,14 +25,15 @@ _TOLERANCE = 1e-10  # relative; a list of a million edges rounds by less
 
 
 class PathCounts(NamedTuple):
-    """The paths from a source, per vertex.
+    """The shortest paths from one source, per vertex.
 
     Attributes
     ----------
     paths, exponents : float64 and int64 arrays of shape (n_vertices,)
-        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached.
+        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached. Numbers of paths
+        may exceed float64.
     carried : float64 array of shape (n_vertices,)
-        What the vertex carries; 0 at the source.
+        What the vertex carries: its dependency, without paths that end at it; 0 at the source.
     """
 
     paths: np.ndarray
@@ -57,11 +58,13 @@ def require_path_counts(
     graph : Graph
         In host memory.
     source : int
+        Vertex number.
     distance : int32, int64, float32 or float64 array of shape (n_vertices,)
         Hops are int32.
     limit : scalar of that type
         Vertices beyond it are not reached, and those below 0.
     counts : PathCounts
+        What is checked.
     is_target : uint8 array of shape (n_vertices,), or empty, optional
         Where not 0, paths that end at the vertex count; by default all do. The source itself never
         does.
@@ -73,7 +76,8 @@ def require_path_counts(
     paths, exponents, carried = counts
     kind = distance.dtype
 
-    # Find the edges on shortest paths.
+    # Find the edges on shortest paths: their lengths make up the distance between their ends, in the
+    # type in which the search has added, or without rounding.
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     distance_of_tail = distance[src]
     distance_of_head = distance[graph.targets]
@@ -128,13 +132,15 @@ def require_path_counts(
 def _are_tight(
     graph: Graph, source: int, src: np.ndarray, edges: np.ndarray, exact: Exact
 ) -> np.ndarray:
-    """Return whether edges make up the distance between their ends, by sums of Python's integers.
+    """Return, for some edges, whether their lengths make up the distances between their ends, by
+    sums of Python's integers: a bool array.
 
     ``edges`` are positions in ``graph.targets``, and ``src`` has the vertex that each leaves. Both
-    ends of each are reached.
+    ends of each are reached. ``exact`` has the distances from ``source`` without rounding.
 
-    Raises CertificateError: an exact distance is too long.
+    Raises CertificateError: an edge shortens an exact distance.
     """
+    # the distance of each vertex, put together from words of 64 bits, the lowest first
     words = exact.words.astype(object)
     weights = cast(np.ndarray, graph.weights)
     distances = np.zeros(len(words), object)

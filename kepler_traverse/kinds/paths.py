@@ -40,15 +40,17 @@ _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 def find_routes(
     graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None
 ) -> Routes:
-    """Return the paths to the targets of each source: as the search found them, along predecessors,
-    or by distances.
+    """Return the paths to the targets of each source of a group, in the order of ``lists``.
 
-    Targets without a path, or beyond the limit, have a path without a vertex.
+    They are those that the search has found. Otherwise they are walked back along the predecessors
+    of the group, or along the predecessors that its distances imply. A target without a path within
+    ``limit`` has a path of 0 vertices.
     """
     distances: Any = traversals.distance
     if traversals.routes is not None:
         return traversals.routes
-    # Of sparse distances the predecessors are found now, unless the search has found them.
+    # Distances of reached vertices alone (``SparseDistances``) are within the limit. Their
+    # predecessors are found now, unless the search has found them.
     if not is_rows(distances):
         if distances.predecessor is None:
             distances = distances.point_back(graph, traversals.sources)
@@ -60,8 +62,9 @@ def find_routes(
 
 
 def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
-    """Return whether ``walk_by_distances`` can find paths: with negative weights, distances alone
-    do not order the vertices.
+    """Return whether ``walk_by_distances`` can find paths in a graph.
+
+    It runs on the CPU, and without negative weights: with them, distances do not grow along a path.
     """
     return graph.device == "cpu" and not (
         ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
@@ -71,11 +74,14 @@ def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
 def walk_by_distances(
     graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None
 ) -> Routes:
-    """Return the paths to the targets of each source, along the canonical predecessors that
-    distances imply.
+    """Return the paths to the targets of each source, in the order of ``lists``, from the distances
+    of a group alone.
 
-    On the CPU, without negative weights. Only the predecessors of the vertices of the paths are
-    computed.
+    Distances imply the canonical predecessors. Only those of the vertices of the paths are
+    computed. The graph is on the CPU and has no negative weights. A target without a path within
+    ``limit`` has a path of 0 vertices.
+
+    Raises PrecisionError: no path explains a distance.
     """
     distance = traversals.distance
     is_weighted = ALGORITHMS[traversals.algorithm].is_weighted
@@ -85,12 +91,13 @@ def walk_by_distances(
         weights = weights.astype(distance.dtype, copy=False)
     else:
         weights = None
+    # made when a thread begins with its first source
     scratch_of_threads: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)  # vertices of each path, 0 without one
     paths_of_sources: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
     def walk_from(i: int, thread: int) -> None:
-        """Walk the paths from source i, with the scratch of a thread."""
+        """Walk the paths from source i of the group, with the scratch of a thread."""
         if scratch_of_threads[thread] is None:
             scratch_of_threads[thread] = new_walk_scratch(graph.n_vertices)
         row = distance[i]
@@ -111,17 +118,19 @@ def walk_by_distances(
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))
-    parts = [np.empty(0, graph.targets.dtype)]  # so that there is one, also without a path
+    # the first part is empty, so that there is one also where no path is
+    parts = [np.empty(0, graph.targets.dtype)]
     for paths in paths_of_sources:
         parts += paths
     return Routes(sizes, np.concatenate(parts))
 
 
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
-    """Return the paths to the targets of each source, along the predecessors of a group.
+    """Return the paths to the targets of each source, in the order of ``lists``, along the
+    predecessors of a group.
 
     On a GPU all paths advance together by one vertex per step, so that a step is one operation on
-    arrays.
+    arrays. A target without a path within ``limit`` has a path of 0 vertices.
     """
     distance: Array = traversals.distance
     predecessor: Array = traversals.predecessor
@@ -138,6 +147,7 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     path = xp.flatnonzero(is_found)
     rows = rows[path]
     vertex = vertex[path]
+    # In host memory compiled code counts the vertices of each path, and then writes them.
     if xp is np:
         found_sizes = np.zeros(path.size, np.int64)
         count_back(predecessor, rows, vertex, found_sizes)
@@ -157,7 +167,8 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
         rows = rows[continues]
         vertex = previous[continues]
 
-    # The first step has the last vertex of each path.
+    # Steps lead from the targets back to the sources: the first one has the last vertex of each
+    # path. ``ends`` has the position behind the last vertex of each path.
     ends = xp.cumsum(sizes)
     vertices = xp.empty(int(ends[-1]) if ends.size else 0, predecessor.dtype)
     for step, (path, vertex) in enumerate(steps):
@@ -166,7 +177,8 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
 
 
 def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row of the edge list that leads to each vertex of some paths, int64, and a mask.
+    """Return the rows of the edge list that lead to the vertices of some paths, int64, and a mask,
+    bool. Both have one entry per vertex of ``routes``.
 
     The mask is True at the vertices that begin a path: no edge leads to them, and their row is 0.
 
@@ -177,6 +189,7 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
         raise InputError("the graph does not know its rows; build it with edge_ids=True")
 
     begins = positions_in_groups(routes.sizes) == 0
+    # the vertices with one before them on the path, from which an edge leads
     steps = np.flatnonzero(~begins)
     xp = namespace(routes.vertices)
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
@@ -190,19 +203,22 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
 
 
 def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the sum of the values of each path up to each of its vertices, added in the order of
+    """Return, for each vertex of some paths, the sum of the values up to it, added in the order of
     the path.
 
-    Paths have one value per vertex, 0 at the first, and ``sizes`` vertices.
+    ``values`` has one value per vertex, path by path, and 0 at the first vertex of each. ``sizes``,
+    int64, has the number of vertices of each path.
     """
     total = values.copy()
     starts = np.cumsum(sizes) - sizes
     longest = int(sizes.max(initial=0))
-    # The longest paths come first: ``counts`` says how many have more vertices than a position.
+    # ``order`` lists the paths, the longest first. ``counts[p]`` says how many have a vertex at
+    # position p, counted from 0.
     order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
 
-    # All paths advance together, while many are that long.
+    # All paths that are long enough advance together by one vertex, an operation on arrays. Once few
+    # are left, the rest of each is added up alone, as a step of few paths costs as much.
     for position in range(1, longest):
         longer_paths = order[: counts[position]]
         if longer_paths.size <= _MAX_PATHS_ONE_BY_ONE:
@@ -216,11 +232,12 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
-    """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums
-    along them: one record per vertex.
+    """Return the records of the paths from each origin, one per vertex of a path.
 
-    ``edge`` is the row of the edge list that leads to the vertex. ``begins`` is True where a path
-    begins, and there is none.
+    They are ``pair`` (the number of the row in the table of pairs), ``position`` (in the path, from
+    0) and ``vertex``. If they are asked for, there are also ``edge``, the row of the edge list that
+    leads to the vertex, and the sums of columns along the path up to the vertex. ``begins`` is True
+    where a path begins, and ``edge`` is null.
     """
     table = asked.select_pairs(group)
     graph = asked.graph
@@ -240,7 +257,9 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]:
-    """Return columns ``pair, position, vertex[, edge]`` and the sums along the paths."""
+    """Return columns ``pair, position, vertex[, edge]``, and the sums along the paths. ``edge`` is
+    null where a path begins.
+    """
     numbers = {
         name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")
     }
@@ -256,11 +275,13 @@ def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]
 def sum_column_along(
     name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray:
-    """Return the sum of a column of the edge list up to each vertex of some paths.
+    """Return the sum of one column of the edge list up to each vertex of some paths.
 
-    ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes`` the numbers of vertices
-    of the paths. Raises PrecisionError: a sum of integers may exceed int64, or one of floats
-    float64.
+    ``name`` is the name of the column, for errors, and ``values`` has its value per row of the edge
+    list, int64 or float64. ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes``
+    the numbers of vertices of the paths.
+
+    Raises PrecisionError: a sum of integers may exceed int64, or one of floats exceeds float64.
     """
     steps = np.zeros(begins.size, values.dtype)
     steps[~begins] = values[rows[~begins]]
@@ -280,10 +301,12 @@ def sum_column_along(
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    """Return the number of vertices of the paths of an origin, estimated, and at most.
+    """Return the number of records of an origin, as an estimate and as an upper bound: the vertices
+    of all its paths.
 
-    ``question`` is a ``Question`` with pairs. At most is a guess, too: paths of all vertices would
-    be far too many to size memory by.
+    ``question`` is a ``Question`` with pairs. The length of paths is not known, and both numbers
+    are guesses. A true bound, with all vertices on each path, would be far too large to size memory
+    by.
     """
     n_paths, most_paths = question.pairs.rows_per_source
     estimate = n_paths * min(n_vertices, _VERTICES_PER_PATH)

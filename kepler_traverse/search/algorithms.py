@@ -14,30 +14,32 @@ from .._arrays import MAX_HOP_COUNT, UNREACHED
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One algorithm, by the name that the public functions, the files and the command line use."""
+    """What distinguishes one algorithm from the other, by the name that public functions, files and
+    the command line use.
+    """
 
     name: str  # {"bfs", "sssp"}
     # whether a distance is a number of edges; else it is a sum of weights, and the graph needs
     # weights
     counts_hops: bool
     limit_name: str  # {"max_depth", "cutoff"}: the option that bounds the distance
-    # Distance of a vertex without a path (in int64 distances, the largest integer stands for it;
-    # see ``unreached_value``).
+    # The distance of a vertex without a path: -1 or infinity. In int64 distances of sums, the largest
+    # integer stands for it in place of infinity.
     unreached: float
-    no_limit: float  # the bound that every distance meets
+    no_limit: float  # a limit that every distance is within
 
     @property
     def is_weighted(self) -> bool:
-        """Whether distances are sums of weights."""
+        """Whether distances are sums of weights; else they are numbers of edges."""
         return not self.counts_hops
 
     @property
     def metric(self) -> str:
-        """What distances are, as ``Graph.hierarchy`` names it."""
+        """What distances are: "hops" or "weights", as ``Graph.hierarchy`` names it."""
         return "hops" if self.counts_hops else "weights"
 
     def result_dtype(self, graph: Any) -> np.dtype:
-        """Type of the ``distance`` column of a graph's results: int32 for hops, else
+        """Return the type of the column ``distance`` of results: int32 for hops, else
         ``graph.distance_dtype``.
         """
         if self.counts_hops:
@@ -45,15 +47,15 @@ class Algorithm:
         return graph.distance_dtype
 
     def narrowest_dtype(self, graph: Any) -> np.dtype:
-        """The narrowest type in which several sources' distances of a graph may come: int8, or that
-        of the weights.
+        """Return the narrowest type in which distances from several sources may come: int8 for
+        hops, else the type of the weights. A group of searches may need a wider one.
         """
         if self.counts_hops:
             return np.dtype(np.int8)
         return graph.weights.dtype
 
     def largest_limit(self, limit: float) -> float:
-        """Return the limit, but no more than a distance can be."""
+        """Return a limit, lowered to the largest hop count that int32 holds if distances are hops."""
         if self.counts_hops:
             return min(limit, MAX_HOP_COUNT)
         return limit

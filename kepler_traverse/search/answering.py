@@ -19,8 +19,12 @@ _PATHS_PER_SOURCE = 10
 
 
 def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
-    """Return the labels of a graph if it has some and they answer the query: distances at few
-    targets per source, or those along the paths to few targets.
+    """Return the hub labels of a graph if it has some, and if they answer the query in less time
+    than a search; else None.
+
+    Hub labels give the distance between two vertices without a search. They answer queries for
+    distances at few targets per source, or for paths to few targets. ``metric`` is "hops" or
+    "weights".
     """
     if query.output not in ("targets", "paths"):
         return None
@@ -28,6 +32,8 @@ def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
     if labels is None:
         return None
 
+    # What is faster depends on the number of targets per source. They are those of each source, or
+    # those of all sources.
     if query.output == "paths":
         has_few_targets = query.has_target_lists and query.targets_per_source <= _PATHS_PER_SOURCE
     elif query.has_target_lists:
@@ -43,7 +49,9 @@ def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
 
 
 def targets_per_source(query: Query) -> float:
-    """Return the mean number of targets of a source: its own, or those of all sources."""
+    """Return the mean number of targets of a source, whether each source has targets of its own or
+    all have the same.
+    """
     if query.has_target_lists or query.targets is None:
         return query.targets_per_source
     return float(query.targets.size)

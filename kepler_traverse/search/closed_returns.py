@@ -18,10 +18,11 @@ from ..graph import Graph
 
 
 def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
-    """Return the closed ones of some sources, each with its second number, where paths end.
+    """Return those of some sources that are closed, by the number where paths from them begin: the
+    number where paths to them end.
 
-    A negative cycle may lead back only to these. There are none in a graph without negative
-    weights.
+    Only to these may a negative cycle lead back that searches do not find. In a graph without
+    negative weights the result is empty. ``sources`` are vertex numbers.
     """
     if graph.closed is None or not graph.has_negative_weights:
         return {}
@@ -30,10 +31,11 @@ def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
 
 
 def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
-    """Raise NegativeCycleError, with vertex numbers, if a source is closed and a path back to it is
-    shorter than none; PrecisionError if it is so by rounding alone.
+    """Raise NegativeCycleError, with vertex numbers, if a source is closed and a path back to it
+    has a negative length.
 
-    ``distance`` has all vertices.
+    If the length is negative by rounding alone, raise PrecisionError. ``distance``, of shape
+    (n_vertices,), has the distances from the source.
     """
     for end in closed_sources(graph, [source]).values():
         if float(distance[end]) < 0:
@@ -50,11 +52,11 @@ def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
 def _path(
     graph: Graph, source: int, end: int, distance: np.ndarray
 ) -> tuple[list[int], list[float]]:
-    """Return the vertices of a shortest path from a source without its end, and the weights of its
-    edges.
+    """Return the vertices of a shortest path from a source to ``end``, without ``end`` itself, and
+    the weights of its edges, both in the order of the path.
 
-    ``distance`` has all vertices. The path is searched for along edges on which distances are
-    equal.
+    ``distance`` has the distances from the source, of shape (n_vertices,). The path is searched for
+    along edges whose weight makes up the distance between their ends.
     """
     host: Any = graph.derived.on_host
     # of each vertex that was found, the vertex before it and the weight of the edge from there
@@ -69,6 +71,7 @@ def _path(
                 predecessor_and_weight[v] = u, float(weight)
                 stack.append(v)
 
+    # from the end back to the source, and then in reversed order
     vertices = []
     weights = []
     v = end

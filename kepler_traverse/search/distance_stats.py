@@ -34,15 +34,17 @@ from ..errors import PrecisionError
 
 
 class DistanceStats(NamedTuple):
-    """Arrays of shape (k,), NumPy, with one number per source."""
+    """Statistics of the distances from k sources: arrays of shape (k,), NumPy, with one number per
+    source.
+    """
 
     reached: np.ndarray  # vertices within the limit
-    # lowest, farthest: their smallest and largest distance; inf and -inf (for integers 2**63 - 1
-    # and 0) if there is none
+    # lowest, farthest: the smallest and the largest distance of these vertices; inf and -inf (for
+    # integers 2**63 - 1 and 0) if there is none
     lowest: np.ndarray
     farthest: np.ndarray
-    # total, harmonic: the sum of their distances, and the sum of the reciprocals of positive
-    # distances
+    # total, harmonic: float64: the sum of the distances of these vertices, and the sum of the
+    # reciprocals of the positive ones
     total: np.ndarray
     harmonic: np.ndarray
     edges: np.ndarray  # stored edges of all vertices that have a distance, also beyond the limit
@@ -61,6 +63,7 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     stats = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, bound))
     if floats is distance:
         return stats
+    # Integers were rounded to floats: their extremes are computed again, without rounding.
     xp = namespace(distance)
     is_within = is_reached(distance) & (True if limit is None else at_most(distance, limit))
     lowest = xp.where(is_within, distance, MAX_INTEGER).min(axis=1)
@@ -69,7 +72,9 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
 
 
 def as_floats(distance: Array) -> Array:
-    """Return weighted distances as floats: the same array, or int64 rounded to float64."""
+    """Return weighted distances as floats, infinite where unreached: the same array, or int64
+    distances rounded to float64.
+    """
     if distance.dtype.kind == "f":
         return distance
     xp = namespace(distance)
@@ -77,15 +82,18 @@ def as_floats(distance: Array) -> Array:
 
 
 def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> np.ndarray:
-    """Return exact sums of integer distances, int64 of shape (k,), NumPy, from what
-    ``summary_of_distances`` took and returned.
+    """Return the exact sum of the integer distances from each source, int64 of shape (k,), NumPy.
+
+    ``distance`` and ``limit`` are arguments of ``summary_of_distances``, and ``stats`` is its
+    result.
 
     Raises PrecisionError: a sum exceeds int64.
     """
     extremes = zip(
         stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True
     )
-    # Float sums are exact below 2^53, so only larger ones are summed again.
+    # Float sums are exact below 2^53. So only sources whose sum may be larger are summed again, by
+    # the number of vertices times the largest absolute distance.
     bounds = [n * max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in extremes]
     totals = [
         int(total) if bound < FLOAT64_EXACT else None
@@ -103,7 +111,9 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
 
 
 def _sum_of_integers(distance: Array, limit: float | None) -> int:
-    """Return the exact sum of the distances of one row up to a limit."""
+    """Return the exact sum of the distances of one source up to a limit, of shape (n_vertices,), as
+    an integer of Python.
+    """
     is_within = is_reached(distance) & (True if limit is None else at_most(distance, limit))
     values = distance[is_within].astype(np.int64)
     # The upper and lower 31 bits are summed apart: neither sum can overflow.
@@ -115,13 +125,19 @@ def _sum_of_integers(distance: Array, limit: float | None) -> int:
 def count_bins(
     distance: Array, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
 ) -> np.ndarray:
-    """Count the distances in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each
-    distance is read once.
+    """Return how many distances from each source are in each of ``n_bins`` bins, int64 of shape (k,
+    n_bins). Each distance is read once.
 
-    Distances and limit are those of ``summary_of_distances``. ``bins_per_unit``, float64, are
-    powers of two; 0 puts every distance into one bin. ``before``, int64, are the bins that lie
-    before the first one; every distance is in one of the next ``n_bins``. Both are NumPy arrays of
-    shape (k,).
+    Parameters
+    ----------
+    distance, limit
+        As in ``summary_of_distances``.
+    bins_per_unit : float64 array of shape (k,), NumPy
+        How many bins a unit of distance has, a power of two; 0 puts every distance into one bin.
+    before : int64 array of shape (k,), NumPy
+        The number of bins before the first one that is counted. Every distance is in one of the next
+        ``n_bins``.
+    n_bins : int
     """
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
@@ -132,11 +148,12 @@ def count_bins(
 def count_levels(
     distance: Array, offsets: Array, limit: float | None
 ) -> Iterator[tuple[Array, np.ndarray]]:
-    """Count the vertices at 0, 1, 2, ... hops from each source.
+    """Yield the numbers of vertices at 0, 1, 2, ... hops from each source, for some sources at a
+    time, as many as bounded memory holds.
 
     Distances are int8, int16 or int32 of shape (k, n_vertices), -1 where unreached; each source
-    reaches at least one vertex. Yield for the next sources, as many as fit into bounded memory, the
-    counts, int64 of shape (n_sources, levels) on the device of the distances, and the ``edges`` of
+    reaches at least one vertex. ``offsets`` are those of the graph. Each item has the counts, int64
+    of shape (n_sources, levels) on the device of the distances, and the ``edges`` of
     ``DistanceStats``. No level is beyond the limit.
     """
     if is_rows(distance):
@@ -145,33 +162,36 @@ def count_levels(
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
-    """Compute statistics from the number of vertices at 0, 1, 2, ... hops, on the device of the
-    counts.
+    """Return statistics of hops from the numbers of vertices per level: a float64 array of shape
+    (k, 4), NumPy.
+
+    Its columns are the number of vertices, the largest hop count, the sum of the hops, and the sum
+    of the reciprocals of positive hops. ``counts``, int32 or int64 of shape (k, levels), has the
+    vertices at 0, 1, 2, ... hops, and at least one vertex per source. They are reduced on their
+    device.
 
     The sum of reciprocals is folded by halves: value i and value i + half of the levels are added;
     with an odd number of levels the middle value remains. Empty levels after the last level of a
     source change nothing.
-
-    Counts are int32 or int64 of shape (k, levels), and each source has at least one vertex. Return
-    a float64 array of shape (k, 4), NumPy: vertices, largest hop count, sum of hops, and sum of the
-    reciprocals of positive hops.
     """
     return _choose_backend(counts).summary_of_levels(counts)
 
 
 def _choose_backend(distance: Array) -> Any:
-    """Return the module that computes statistics on the device of the distances."""
+    """Return the module that computes statistics on the device of the distances; both have the same
+    functions.
+    """
     if get_device(distance) == "cuda":
         return statistics_on_gpu
     return cpu
 
 
 def _floats_and_bound(distance: Array, limit: float | None) -> tuple[Array, Any]:
-    """Return weighted distances as floats, and the largest that is within the limit; inf where
-    unreached.
+    """Return weighted distances as floats, inf where unreached, and the largest float that is
+    within the limit.
 
-    Integers are compared with the limit before they are rounded; one beyond it becomes a finite
-    float beyond the bound.
+    Integers are compared with the limit before they are rounded to float64: one beyond it becomes
+    the largest finite float, which is beyond the bound.
     """
     floats = as_floats(distance)
     largest = np.finfo(floats.dtype).max

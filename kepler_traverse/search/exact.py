@@ -51,7 +51,9 @@ _AT_ONCE = 1 << 16  # weights that ``has_exact_sums`` looks at before it may end
 
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
-    """Describe, for display, the type of a search's distances and the guarantee for their sums."""
+    """Return a description of the distances of a search for display: their type, and as ``sums``
+    what is guaranteed of them.
+    """
     if ALGORITHMS[algorithm].counts_hops:
         return {"type": "int32", "sums": "hops"}
     if graph.returns_integers:
@@ -67,11 +69,11 @@ def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
 
 
 def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool:
-    """Return whether no sum that a search up to a limit makes is rounded, so that a path is as long
-    from either end.
+    """Return whether a search up to a limit never rounds a sum, so that a path is as long when it
+    is added up from its other end.
 
-    Sums of floats are exact below 2^24 or 2^53 times a power of two of which all weights are
-    multiples.
+    Sums of floats are exact below 2^24 (float32) or 2^53 (float64) times a power of two of which
+    all weights are multiples.
     """
     if counts_hops:
         return True
@@ -81,6 +83,7 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
         longest = graph.derived.max_sum
     else:
         longest = min(graph.derived.max_sum, limit)
+    # A search also makes sums that are beyond the limit by one edge.
     longest += graph.derived.heaviest
     if graph.returns_integers:
         return bool(longest < MAX_INTEGER)
@@ -92,6 +95,7 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
     exponent = math.frexp(longest)[1]
     mantissa_bits = EXACT_BELOW[weights.dtype].bit_length() - 1
     unit = math.ldexp(1.0, exponent - mantissa_bits)
+    # The unit is smaller than every positive float, so that each weight is a multiple of it.
     if unit == 0:
         return True
     for begin in range(0, weights.size, _AT_ONCE):
@@ -102,7 +106,9 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
 
 
 def admits_all(graph: Graph, limit: float) -> bool:
-    """Return whether a limit of weighted distances is beyond all that their type holds."""
+    """Return whether a limit of weighted distances is beyond all distances that their type holds,
+    so that it excludes none.
+    """
     if graph.weights is None:
         return False
     if graph.returns_integers:
@@ -111,12 +117,17 @@ def admits_all(graph: Graph, limit: float) -> bool:
 
 
 class Sums:
-    """The type that the sums of a plan are computed in, and the graph to search in, with weights of
-    that type.
+    """The type in which a plan sums distances, and the graph to search in, with weights of that
+    type.
 
-    Distances beyond the limit are not part of the result. ``_is_exact``: whether all sums must be
-    exact, since weights are integers. ``_may_round``: whether one could be rounded in this type, so
-    that distances must be checked. ``_limit`` is None if paths may lead beyond the limit.
+    A search begins in the type of the weights and changes to a wider one once a result needs it.
+    Distances beyond the limit are not part of the result.
+
+    - ``graph``: the graph, with weights in the present type.
+    - ``_limit``: the limit; None if there is none, or if paths may lead beyond it.
+    - ``_is_exact``: whether all sums must be exact, since weights are integers.
+    - ``_may_round``: whether a sum could be rounded in the present type, so that distances must be
+      checked.
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
@@ -134,12 +145,16 @@ class Sums:
         self._decide()
 
     def _decide(self) -> None:
-        """Decide whether distances of a result must be checked."""
+        """Set ``_may_round``: whether distances of a result must be checked, as one could be too
+        large for the present type.
+        """
         self._may_round = self._is_exact and self._longest >= EXACT_BELOW[self.dtype]
 
     @property
     def _longest(self) -> float:
-        """A bound of the absolute value of each distance of a result."""
+        """A bound of the absolute value of each distance of a result: by the weights of any path,
+        and by the limit.
+        """
         longest = self.graph.derived.max_sum
         if self._limit is None:
             return longest
@@ -147,11 +162,12 @@ class Sums:
 
     @property
     def wider_types(self) -> list[np.dtype]:
-        """The types that sums may need which are wider than the present one, narrowest first."""
+        """The types, wider than the present one, that sums may need; the narrowest first."""
         if not self.may_widen or self.graph.float_distances:
             return []
         dtypes = list(EXACT_BELOW)
         present = dtypes.index(self.dtype)
+        # A type may be needed if the one before it could round the longest distance.
         longest = self._longest
         return [
             dtype
@@ -161,20 +177,24 @@ class Sums:
 
     @property
     def dtype(self) -> np.dtype:
+        """The present type of the sums, which is that of the weights: float32, float64 or int64."""
         weights: Array = self.graph.weights
         return weights.dtype
 
     @property
     def may_widen(self) -> bool:
-        """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
+        """Whether a wider type may be needed. If not, ``hold`` is always True, and need not be
+        called.
+        """
         return self._may_round and self.dtype.kind == "f"
 
     def round_limits(self, query: Query) -> Query:
-        """Return the query of a search with sums of this type, whose limits are rounded as the sums
-        are.
+        """Return the query of a search with sums of the present type: its limits are rounded as the
+        sums are.
 
-        So a sum within a limit stays within it, and a distance that the type may not hold shows
-        that a wider one is needed. Limits below all such distances stay as they are.
+        If sums are rounded and limits are not, a sum that is equal to a limit could be beyond it.
+        Such distances are too large for the type, so that ``hold`` finds them and a wider type is
+        taken. Limits below all such distances stay as they are.
         """
         if self._is_exact and self.dtype.kind == "f":
             exact_below = EXACT_BELOW.get(self.dtype)
@@ -194,10 +214,10 @@ class Sums:
         return replace(query, limit=limit, limits=limits)
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
-        """Return whether distances of a search, of shape (n,) or (k, n), are exact.
+        """Return whether the distances of a search, of shape (n,) or (k, n), are exact.
 
-        ``below`` is a bound that all finite ones are below, or None; with it they may not have to
-        be read.
+        ``below`` is a number that the search knows all finite distances to be below, or None. With
+        it the distances may not have to be read.
         """
         if (
             not self.may_widen
@@ -212,8 +232,10 @@ class Sums:
         return not any_beyond(distance, bound)
 
     def widen(self) -> None:
-        """Change to the next wider type; PrecisionError if the caller has chosen the type of
-        distances.
+        """Change to the next wider type: ``graph`` then has weights of that type.
+
+        Raises PrecisionError: the user has chosen the type of the distances, so that it must not
+        change.
         """
         if self.graph.float_distances:
             raise PrecisionError(
@@ -228,9 +250,9 @@ class Sums:
 class WideningSearch:
     """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
-    ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``,
-    which returns an ``Outcome`` or a ``MultiSourceOutcome``. ``_search`` is that of the current
-    type, None while another one is prepared.
+    ``prepare(sums)`` compiles and allocates for the present type of ``Sums``. It returns
+    ``search(argument)``, which returns an ``Outcome`` or a ``MultiSourceOutcome``. ``_search`` is
+    the search of the present type, None while another one is prepared.
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:
@@ -239,7 +261,12 @@ class WideningSearch:
         self._search: Any = prepare(sums)
 
     def __call__(self, argument: Any) -> Any:
-        """Search in the current type, or in the first wider one whose sums are exact."""
+        """Search in the present type, or in the first wider one whose sums are exact, and return
+        the outcome.
+
+        ``argument`` is what the search takes: a vertex number, or those of several sources. The
+        type stays for later calls.
+        """
         while True:
             try:
                 outcome = self._search(argument)
@@ -256,8 +283,9 @@ class WideningSearch:
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """Return whether a finite distance, of shape (n,) or (k, n) or of another form, has an absolute
-    value of ``bound`` or more.
+    """Return whether a finite distance has an absolute value of ``bound`` or more.
+
+    ``distance`` has the shape (n,) or (k, n), or is of another form, such as ``SparseDistances``.
     """
     if not is_rows(distance):
         return bool(distance.any_beyond(bound))
@@ -270,8 +298,8 @@ def any_beyond(distance: Array, bound: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
-    """Return whether a finite distance of one row has an absolute value of ``bound`` or more. Both
-    scalars have the type of the distances.
+    """Return whether a finite distance of one source has an absolute value of ``bound`` or more.
+    ``bound`` and ``infinite``, which is infinity, have the type of the distances.
     """
     is_any_beyond = False
     for v in range(distance.size):  # no early exit, so that the compiler can vectorize the loop
@@ -280,22 +308,23 @@ def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
 
 
 def to_integers(distance: Array) -> Array:
-    """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where
+    """Return weighted distances whose values are integers as int64, with ``2**63 - 1`` where
     unreached.
     """
     if distance.dtype.kind == "i":
         return distance
     xp = namespace(distance)
     reached = is_reached(distance)
+    # infinity has no int64, so that 0 is converted in its place
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
 
 
 def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
-    """Return the type that holds the distances of two groups.
+    """Return the type that holds the distances of two groups of searches.
 
     If one is int64 and the other a float type, it is int64: one group has sums that floats do not
-    hold. If one is a narrower integer type, that group has found nothing yet, and the type is the
-    float type of the other.
+    hold, and so all distances are integers. If one is a narrower integer type, as at the beginning,
+    that group has found nothing yet, and the type is the float type of the other.
     """
     if first.kind == second.kind:
         return np.promote_types(first, second)
@@ -305,17 +334,22 @@ def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
 
 
 def convert_distances(distance: Array, dtype: np.dtype) -> Array:
-    """Return distances in a type that holds them, with its own value where unreached."""
+    """Return distances in a type that holds them; unreached vertices get the value that stands for
+    them in that type.
+    """
     if distance.dtype.kind == dtype.kind:
         return distance.astype(dtype, copy=False)
     xp = namespace(distance)
     reached = is_reached(distance)
+    # 0 is converted in place of the value of unreached vertices, which the type may not hold
     return xp.where(reached, xp.where(reached, distance, 0).astype(dtype), unreached_value(dtype))
 
 
 def concatenate_numbers(parts: Sequence[Array]) -> Array:
-    """Concatenate what several groups have computed; if some is int64 and some float, all of it is
-    of integers.
+    """Concatenate arrays that several groups of searches have computed, at least one.
+
+    If some are int64 and some are floats, the floats hold integers, and the result is int64. NumPy
+    would make float64 of both, which may round.
     """
     xp = namespace(parts[0])
     dtypes = {part.dtype for part in parts}
@@ -325,8 +359,8 @@ def concatenate_numbers(parts: Sequence[Array]) -> Array:
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:
-    """Return int64 distances in the narrowest type of the graph's searches that represents all of
-    them: the inverse of ``to_integers``.
+    """Return int64 distances in the narrowest type, from that of the weights on, that holds all of
+    them exactly; the inverse of ``to_integers``.
     """
     xp = namespace(distance)
     is_finite = is_reached(distance)

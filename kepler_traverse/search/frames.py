@@ -37,7 +37,7 @@ from .exact import narrow_distances
 from .query import Query
 from .results import Traversal
 
-_QUERY = "kepler_traverse"  # the key in ``attrs``
+_QUERY = "kepler_traverse"  # the key of the record in ``attrs`` of a frame
 UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
@@ -59,17 +59,18 @@ class Column:
 
     @classmethod
     def of_vertices(cls, graph: Graph, numbers: np.ndarray) -> Column:
-        """Return the ids of vertices, given by their numbers on either device, as a column on the
-        graph's device.
+        """Return a column of the ids of vertices, on the device of the graph. ``numbers`` are
+        vertex numbers, on either device.
         """
         ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
         return cls(ids, numbers=identifying_numbers(graph, numbers))
 
 
 def labels_at(labels: list[Any], places: np.ndarray) -> Column:
-    """Return a column of labels, integers or strings, in host memory.
+    """Return a column of labels, in host memory.
 
-    ``places`` has the position in the list of the label of each row.
+    ``labels`` are integers or strings, and ``places``, int64, has the position in that list of the
+    label of each row.
     """
     pyarrow = load("pyarrow")
     selected = pyarrow.array(labels).take(pyarrow.array(places))
@@ -84,7 +85,9 @@ class FrameKind(NamedTuple):
 
 
 def frames_on(device: str) -> FrameKind:
-    """Return the kind of the data frames of a device."""
+    """Return the functions that make data frames of a device: of pandas for "cpu", of cuDF for
+    "cuda".
+    """
     return FrameKind(
         lambda columns: frame_from(columns, device),
         lambda frames: _library(device).concat(frames, ignore_index=True),
@@ -92,14 +95,18 @@ def frames_on(device: str) -> FrameKind:
 
 
 def arrow_tables() -> FrameKind:
-    """Return the kind of pyarrow tables, in host memory."""
+    """Return the functions that make pyarrow tables, in host memory."""
     return FrameKind(arrow_table, load("pyarrow").concat_tables)
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
-    """Run a ``Plan`` from one source and return its frame."""
+    """Run a ``Plan`` from the vertex with the id ``source`` and return its frame.
+
+    ``unreached`` says how vertices without a path are shown, one of ``UNREACHED_CHOICES``.
+    """
     check_unreached(unreached, plan.graph)
-    # the columns leave out what is beyond a limit, and name each predecessor
+    # The traversal is not cut at the limit: ``make_columns`` leaves out what is beyond it, and still
+    # names the predecessors of the rest.
     result = plan.run_number(int(plan.graph.to_numbers([source])[0]), cut=False)
     return attach_query(
         frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan
@@ -107,7 +114,11 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
 
 
 def attach_query(frame: Frame, plan: Any) -> Any:
-    """Record in a frame what it holds, for ``certify``. Most pandas operations preserve ``attrs``."""
+    """Record in the ``attrs`` of a frame, if it has them, which query of ``plan`` it answers, for
+    ``certify``; return the frame.
+
+    Most pandas operations preserve ``attrs``.
+    """
     if hasattr(frame, "attrs"):
         query = plan.query
         frame.attrs[_QUERY] = {
@@ -119,14 +130,15 @@ def attach_query(frame: Frame, plan: Any) -> Any:
 
 
 class Selection:
-    """The vertices whose records a result holds, of one source or of several that have the same.
+    """The vertices whose records a result holds, of one source or of several that have the same
+    ones.
 
     - ``mask``: bool of shape (n_vertices,), or (n_targets,) if only targets were asked for; True for
       a vertex of the selection.
     - ``number``: vertex numbers, ascending, of shape (size,); None for all vertices.
+    - ``size``: how many vertices are selected.
     - ``is_shared``: whether several sources have this selection.
-
-    ``empty(size, dtype)`` returns memory of the host.
+    - ``_empty``: ``empty(size, dtype)`` returns an array in host memory that is not filled.
     """
 
     def __init__(
@@ -146,21 +158,23 @@ class Selection:
 
     @cached_property
     def ids(self) -> Any:
-        """The ids of the vertices, which no caller may change."""
+        """The ids of the vertices, in their order. Several columns may share the array, so that no
+        caller may change it.
+        """
         if self.number is None:
             return self._graph.ids
         return self._graph.ids_at(self.number)
 
     @cached_property
     def numbers(self) -> Array:
-        """Their vertex numbers, also where these are all."""
+        """The vertex numbers, as an array also where all vertices are selected."""
         if self.number is None:
             return namespace(self.mask).arange(self.size)
         return self.number
 
     def take(self, values: Array) -> Array:
-        """Return the values of these vertices from an array over all vertices, or that array itself
-        if these are all.
+        """Return the values of the selected vertices from an array over all vertices; that array
+        itself if all are selected.
         """
         if self.number is None:
             return values
@@ -182,12 +196,23 @@ def select(
     """Return the vertices that a search has reached within a limit, or those of the targets that it
     has.
 
-    ``distance`` has shape (n_vertices,); ``targets`` are vertex numbers, ascending. ``last``, in
-    host memory, is the selection of another source, which is returned if both are equal.
-    ``empty(size, dtype)`` returns memory of the host for masks and values; with it ``number`` may
-    be None.
+    Parameters
+    ----------
+    graph : Graph
+    distance : array of shape (n_vertices,)
+    limit : float, optional
+        The largest distance of a selected vertex.
+    targets : int64 array, optional
+        Vertex numbers, ascending: only these are selected.
+    last : Selection, optional
+        The selection of another source, in host memory. It is returned if both are equal.
+    empty : callable, optional
+        ``empty(size, dtype)`` returns host memory for masks and values. With it ``number`` may be None,
+        for all vertices.
     """
     xp = namespace(distance)
+    # A closed vertex, through which no path leads, has two numbers: it is listed by the one where
+    # paths end.
     if targets is None:
         targets = listed_vertices(graph)
     if xp is np:
@@ -232,12 +257,22 @@ def make_columns(
     selection: Selection | None = None,
     names: Collection[str] = ("vertex", "distance", "predecessor"),
 ) -> dict[str, Column]:
-    """Return the records of one traversal as columns ``vertex, distance[, predecessor]``, ordered
-    by vertex.
+    """Return the records of one traversal as columns ``vertex, distance[, predecessor]`` by name,
+    ordered by vertex.
 
-    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions.
-    ``selection``: the vertices, if they are known; columns may then share memory with it and with
-    the traversal. ``names``: the columns that are needed.
+    Parameters
+    ----------
+    graph : Graph
+    result : Traversal
+    query : Query
+        Its limit and its targets select the vertices.
+    unreached : {"omit", "null", "cugraph"}
+        Whether unreached vertices have no record, nulls, or the marks of cuGraph. With "cugraph", types
+        and order of the columns are those of cuGraph's functions.
+    selection : Selection, optional
+        The vertices, if they are known. Columns may then share memory with it and with the traversal.
+    names : collection of str
+        The columns that are needed.
     """
     if unreached != "omit":
         return {
@@ -258,7 +293,9 @@ def make_columns(
 def _columns_of_all(
     graph: Graph, result: Traversal, query: Query, unreached: str
 ) -> dict[str, Column]:
-    """Return the columns of all vertices or targets, also of those that are not reached."""
+    """Return the columns of all vertices or targets by name, also of those that are not reached:
+    with nulls there, or with the marks of cuGraph, as ``unreached`` says.
+    """
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
@@ -287,6 +324,7 @@ def _columns_of_all(
         # any vertex in place of -1, which has no id; a mask hides it below
         numbers = xp.where(is_reached, result.predecessor[vertex], 0)
         if unreached == "cugraph":
+            # A source, which is its own predecessor here, has none in cuGraph.
             source_end = int(where_paths_end(graph, np.array([result.source]))[0])
             has_none = ~is_reached | (vertex == source_end)
             ids = graph.ids_at(numbers)
@@ -297,10 +335,11 @@ def _columns_of_all(
 
 
 def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
-    """Return distances in the type of the result: those of integer weights are integers, in
+    """Return distances in the type of the result: those of integer weights become integers, in
     whatever type they were summed.
 
-    ``missing`` is True for vertices that were not reached; None means that all were.
+    ``missing``, bool, is True for vertices that were not reached, where the result has no meaning;
+    None means that all were reached.
     """
     if is_hops(distance.dtype) or not graph.returns_integers:
         return distance
@@ -310,10 +349,11 @@ def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = 
 
 
 def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
-    """Return the type that distances of a graph have in cuGraph.
+    """Return the type that distances of a graph have in cuGraph. ``hops`` says whether they are
+    numbers of edges.
 
-    Hops have the type of the ids there. Distances have the type of the weights; integer weights of
-    32 bits become float32, and wider ones float64.
+    Hops have the type of the ids there. Other distances have the type of the weights; integer
+    weights of 32 bits become float32, and wider ones float64.
     """
     if hops:
         ids: Any = graph.ids
@@ -325,7 +365,13 @@ def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
 
 
 def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool) -> Array:
-    """Return distances in cuGraph's type, with its largest value where a vertex was not reached."""
+    """Return distances in cuGraph's type, with its largest value where a vertex was not reached.
+
+    ``reached`` is a mask of the same shape, and ``hops`` says whether distances are numbers of
+    edges.
+
+    Raises PrecisionError: that type does not hold an integer distance exactly.
+    """
     xp = namespace(distance)
     dtype = cugraph_distance_dtype(graph, hops)
     if dtype.kind == "i":
@@ -346,21 +392,21 @@ def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool)
 
 
 def arrow_table(columns: dict[str, Column]) -> Any:
-    """Return columns as a pyarrow table, in host memory."""
+    """Return columns by name as a pyarrow table, in host memory."""
     pyarrow = load("pyarrow")
     return pyarrow.table({name: arrow_array(column) for name, column in columns.items()})
 
 
 def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
-    """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is
-    needed.
+    """Return a ``pyarrow.RecordBatchReader`` with a schema over pyarrow tables. The iterator makes
+    each table when the reader needs it.
     """
     pyarrow = load("pyarrow")
     return pyarrow.RecordBatchReader.from_batches(schema, _Batches(tables))
 
 
 class _Batches(SharedIterator):
-    """The record batches of pyarrow tables."""
+    """The record batches of pyarrow tables, one after the other, which any threads may read."""
 
     def __init__(self, tables: Iterator[Any]) -> None:
         super().__init__("the stream")
@@ -368,15 +414,23 @@ class _Batches(SharedIterator):
         self._pending: list[Any] = []
 
     def _make_next(self) -> Any:
+        """Return the next batch; raise StopIteration after the last one."""
         while not self._pending:
             self._pending = next(self._tables).to_batches()
-        # so that nothing here holds a batch while the next table is made
+        # The batch is removed, so that its memory can be freed before the next table is made.
         return self._pending.pop(0)
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
-    """Return the paths of the frame of a traversal to all targets at once, a row per vertex of a
-    path; see ``api.path_frames.paths``.
+    """Return the paths to all targets at once from the frame of a traversal: a frame with a row per
+    vertex of a path, and columns ``[source,] target, position, vertex[, edge]``.
+
+    ``frame`` has predecessors, and no rows of unreached vertices. ``targets`` are ids. With
+    ``edges``, ``edge`` is the row of the edge list that leads to the vertex; ``graph`` is then
+    needed. ``api.path_frames.paths`` describes it for users.
+
+    Raises InputError (the frame has not this form) or UnknownVertexError (a target is in no row, or
+    no vertex).
     """
     check_frame("frame", frame)
     if arguments.flag("edges", edges):
@@ -394,7 +448,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     keys = ["source", "vertex"] if has_sources else ["vertex"]
     rows = frame[[*keys, "predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
 
-    # Row number of each row's predecessor, by a join on (source, vertex).
+    # The number of the row of each row's predecessor, by a join on (source, vertex): walks from row to
+    # row follow.
     row_numbers = rows[keys].assign(row=xp.arange(len(rows)))
     join_keys = ["source", "predecessor"] if has_sources else ["predecessor"]
     joined = rows.assign(at=xp.arange(len(rows))).merge(
@@ -420,6 +475,7 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     columns["position"] = library.Series(xp.asarray(positions_in_groups(sizes)))
     columns["vertex"] = rows["vertex"].take(steps).reset_index(drop=True)
     if edges:
+        # No edge leads to the first vertex of a path, which is where the number of the path changes.
         traversed: Any = graph
         if path_of_step.size:
             is_first = path_of_step != xp.concatenate([xp.full(1, -1), path_of_step[:-1]])
@@ -433,9 +489,14 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
 
 
 def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sizes of the paths that lead to some rows of a frame, and the rows of the paths.
+    """Return the number of rows of each path, int64, and the rows of all paths, path by path from
+    its first vertex on.
 
-    ``previous`` has the row of the predecessor of each row, -1 where there is none.
+    ``ends`` has the row of the frame at which each path ends. ``previous`` has, for each row, the
+    row of its predecessor, -1 where there is none. A source is its own predecessor, at which a path
+    begins.
+
+    Raises InputError: a predecessor has no row, or predecessors lead around a circle.
     """
     sizes = np.zeros(ends.size, np.int64)
     # a table of predecessors with one row, in which all paths are
@@ -457,11 +518,13 @@ def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
-    """Return, for each step of some walks, the row of its edge in the table of edges that the graph
-    was built from; 0 where a walk begins.
+    """Return, for each vertex of some paths, the row of the edge list of the edge that leads to it,
+    int64 of shape (steps,); 0 where a path begins.
 
-    ``walk`` has positions in ``vertices``, a series of ids. ``begins`` is True at the first step of
-    each walk. Both have shape (steps,), as does what is returned.
+    ``walk`` has the vertices of the paths, path by path, as positions in ``vertices``, a series of
+    ids. ``begins``, bool, is True at the first vertex of each path. Both have the shape (steps,).
+
+    Raises InputError: two vertices in a row are joined by no edge of the graph.
     """
     xp = namespace(begins)
     if hasattr(vertices, "to_arrow"):
@@ -499,8 +562,8 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
 
 
 def check_frame(name: str, frame: Frame) -> None:
-    """Raise InputError unless a frame has the columns of a result with predecessors, all ids of one
-    kind.
+    """Raise InputError unless a frame has the columns of a result with predecessors, with all ids
+    of one kind and with numbers as distances. ``name`` is what errors call the frame.
     """
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
@@ -531,7 +594,7 @@ def check_frame(name: str, frame: Frame) -> None:
 
 
 def _has_cugraph_marks(frame: Frame) -> bool:
-    """Whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
+    """Return whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
     if _kind_of_ids(frame["predecessor"]) != "integers":
         return False
     has_mark = bool((frame["predecessor"] == NO_PREDECESSOR).any())
@@ -540,7 +603,7 @@ def _has_cugraph_marks(frame: Frame) -> bool:
 
 
 def _kind_of_ids(column: Any) -> str:
-    """``"integers"``, ``"strings"``, or ``""`` for a column that cannot hold ids."""
+    """Return "integers" or "strings", by the type of a column; "" if it cannot hold ids."""
     code = getattr(column.dtype, "kind", "")
     if code in ("i", "u"):
         return "integers"
@@ -550,7 +613,12 @@ def _kind_of_ids(column: Any) -> str:
 
 
 def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
-    """Return the distinct targets that occur in a frame's column of vertices."""
+    """Return the distinct targets that occur in a frame's column of vertices, as a series of
+    ``library``, pandas or cuDF.
+
+    Raises UnknownVertexError: a target is no vertex of ``graph``; without a graph, it is in no row
+    of the frame.
+    """
     requested = arguments.ids("targets", targets)
     if isinstance(requested, np.ndarray):
         requested = requested.tolist()
@@ -593,14 +661,18 @@ def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: A
 
 
 def get_query(frame: Frame) -> dict[str, Any]:
-    """Return the record that ``attach_query`` made in a frame; an empty dict if it was lost."""
+    """Return the record that ``attach_query`` made in a frame; an empty dict if there is none, as
+    after some operations of pandas.
+    """
     record = getattr(frame, "attrs", {}).get(_QUERY)
     return record if isinstance(record, dict) else {}
 
 
 def holds_hops(graph: Graph, frame: Frame) -> bool:
-    """Return whether distances of a frame are hops, by its record. Without one: integers, except
-    int64 on integer weights.
+    """Return whether the distances of a frame are hops, by its record.
+
+    Without a record, integers are taken as hops, except int64 distances where the weights of the
+    graph are integers.
     """
     dtype: Any = frame["distance"].dtype
     if dtype.kind not in "iu":
@@ -613,8 +685,10 @@ def holds_hops(graph: Graph, frame: Frame) -> bool:
 
 
 def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
-    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into a traversal of each
-    source, in its order.
+    """Yield a ``Traversal`` per source, in their order, from a frame of ``bfs`` or ``sssp`` or of
+    their functions for many sources. It is the inverse of making the frame.
+
+    ``limit`` is that of the traversals, in which vertices without a row are unreached.
 
     Raises InputError: the frame is no result of a traversal: a vertex occurs twice or is not in the
     graph, or there is no source.
@@ -644,7 +718,7 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         else:
             distance = _as_weights(graph, distance)
 
-        # A frame of one source does not name it.
+        # A frame of one source does not name it: it is the vertex that is its own predecessor.
         if source is None:
             roots = vertex[predecessor == vertex]
             if roots.size != 1:
@@ -662,10 +736,12 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         vertex_ends = where_paths_end(graph, vertex)
         all_distances[vertex_ends] = distance
         all_predecessors[vertex_ends] = predecessor
-        # Its paths end at another number if a source is closed; they begin here.
+        # If a source is closed, its row stands for two numbers: paths from it begin at the first, and
+        # end at the second, which is set above. The first one is set here.
         if (predecessor[vertex == source_number] == source_number).any():
             all_distances[source_number] = 0
             all_predecessors[source_number] = source_number
+        # Integer distances return to the type in which searches sum the weights.
         if all_distances.dtype == np.int64:
             all_distances = narrow_distances(graph, all_distances)
 
@@ -682,8 +758,10 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
 
 
 def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
-    """Return weighted distances in the type of the graph's weights: a file may have made float64 of
-    float32.
+    """Return weighted distances in the type of the graph's weights, in which searches sum them. A
+    file or an operation of pandas may have made float64 of float32.
+
+    Raises InputError: the graph has no weights, or their type does not hold a distance.
     """
     if graph.weights is None:
         raise InputError("the frame holds weighted distances, and the graph has no weights")
@@ -698,12 +776,14 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
 
 
 def host_frame(records: list[dict[str, Any]]) -> Frame:
-    """Return records as a pandas frame."""
+    """Return records, one dict by column name per row, as a pandas frame."""
     return load("pandas").DataFrame(records)
 
 
 def check_unreached(unreached: str, graph: Graph) -> None:
-    """Raise InputError unless unreached vertices can be shown that way."""
+    """Raise InputError unless ``unreached`` is one of ``UNREACHED_CHOICES``, and unreached vertices
+    of the graph can be shown that way.
+    """
     arguments.choice("unreached", unreached, UNREACHED_CHOICES)
     if unreached != "cugraph":
         return
@@ -720,16 +800,20 @@ def check_unreached(unreached: str, graph: Graph) -> None:
 
 
 def _library(device: str) -> Any:
-    """Return the library of data frames of a device: pandas or cuDF."""
+    """Return the module of data frames of a device: pandas for "cpu", cuDF for "cuda"."""
     return load("cudf" if device == "cuda" else "pandas")
 
 
 def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:
-    """Return columns, some of them in host memory, as columns on the graph's device."""
+    """Return columns by name, some of which may be in host memory, as columns on the device of the
+    graph, without vertex numbers.
+    """
     xp = namespace(graph.offsets)
 
     def move(values: Any) -> Any:
-        """Move an array; strings of pyarrow stay as they are."""
+        """Return an array on the device of the graph. Strings of pyarrow, which are no arrays, stay
+        as they are.
+        """
         if hasattr(values, "dtype"):
             return xp.asarray(values)
         return values
@@ -740,7 +824,9 @@ def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Col
 
 
 def frame_from(columns: dict[str, Column], device: str) -> Any:
-    """Return columns as a frame of the device's library."""
+    """Return columns by name as a data frame of a device: of pandas for "cpu", of cuDF for "cuda".
+    It may share memory with the columns.
+    """
     if device == "cuda":
         return _library(device).DataFrame(
             {name: _series(column, device) for name, column in columns.items()}
@@ -757,8 +843,8 @@ def frame_from(columns: dict[str, Column], device: str) -> Any:
 
 
 def _series(column: Column, device: str) -> Any:
-    """Return a column as a series of the device's library. Strings of pyarrow are no arrays and
-    have no ``dtype``.
+    """Return a column as a series of a device's library of data frames. Values without ``dtype``
+    are strings of pyarrow.
     """
     library = _library(device)
     if device == "cuda":
@@ -781,7 +867,7 @@ def _series(column: Column, device: str) -> Any:
 
 
 def arrow_array(column: Column) -> Any:
-    """Return a column as a pyarrow array in host memory."""
+    """Return a column as a pyarrow array in host memory, with nulls where the column has no value."""
     pyarrow = load("pyarrow")
     compute = load("pyarrow.compute")
     if column.is_null is None:

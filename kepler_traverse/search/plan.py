@@ -55,6 +55,12 @@ class Plan:
         query: Query,
         may_widen: bool = True,
     ) -> None:
+        """Prepare searches by the strategy ``name``, one of ``strategies``, or "auto" for the first
+        default that fits.
+
+        With ``may_widen``, a search whose sums could have been rounded is repeated in a wider type.
+        A plan for many sources, which repeats them itself, passes False.
+        """
         self.graph = graph
         self.algorithm = algorithm
         self.strategy = pick(strategies, name, graph)
@@ -65,15 +71,19 @@ class Plan:
         self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:
-            """Return a search whose sums have one type."""
-            # Only sums of floats are rounded, and limits with them.
+            """Return a search whose sums have the type of ``sums``: by the chosen strategy, or by
+            that for int64 sums.
+            """
+            # Sums of floats may be rounded, and limits are then rounded in the same way.
             running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
             if running.sums == "float":
                 return running.plan(sums.graph, sums.round_limits(query))
             return running.plan(sums.graph, query)
 
         def make_search() -> Any:
-            """Return a search with arrays of its own, of which each thread may need one."""
+            """Return a search with arrays of its own; threads other than the owner of the plan need
+            a second one.
+            """
             if may_widen:
                 return WideningSearch(Sums(graph, algorithm, query.limit), prepare)
             return prepare(self.sums)
@@ -121,8 +131,8 @@ class Plan:
         return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
-        """Run like ``run`` but without a lock and checks: for one caller at a time that has checked
-        the number.
+        """Run like ``run``, but without a lock and without checking the number: for one caller at a
+        time that has checked it.
         """
         return self._traversal(self._search.unguarded, number)
 
@@ -171,6 +181,7 @@ class Plan:
         return "\n".join(lines + left_out)
 
     def __repr__(self) -> str:
+        """Return the algorithm, the strategy, the memory and the graph as a short text."""
         return (
             f"<Plan: {self.algorithm}, {self.strategy.name}, "
             f"{in_units(self.nbytes)}, on {self.graph!r}>"
@@ -184,9 +195,10 @@ class Plan:
         self._search.adopt()
 
     def _traversal(self, search: Any, number: int) -> Traversal:
-        """Return the traversal from one vertex number; ``search`` returns its ``Outcome``.
+        """Return the traversal from the vertex with a number. ``search`` takes that number and
+        returns an ``Outcome``.
 
-        NegativeCycleError names ids.
+        Raises NegativeCycleError, with the ids of the vertices: a negative cycle can be reached.
         """
         try:
             outcome = search(number)
@@ -205,13 +217,16 @@ class Plan:
         )
 
     def _refuse_negative_loops(self, distance: Array) -> None:
-        """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative
-        weight.
+        """Raise NegativeCycleError if a vertex that was reached has a self-loop of negative weight
+        in the edge list.
+
+        The graph has no self-loops among its edges, so that searches do not find these.
+        ``distance`` has the shape (n_vertices,).
         """
         loops = self.graph.negative_loops
         if not loops or ALGORITHMS[self.algorithm].counts_hops:
             return
-        vertices = np.array(list(loops))
+        vertices = np.array(list(loops))  # ``loops`` has the weights by vertex number
         reached = np.flatnonzero(
             to_host(is_reached(distance[namespace(distance).asarray(vertices)]))
         )
@@ -221,8 +236,8 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of results and scratch that the plan holds in addition to the graph, for one
-        thread.
+        """Bytes of results and scratch that the plan holds for one thread, in addition to the
+        graph.
         """
         return self.strategy.memory(
             self.graph.n_vertices, self.graph.n_edges, self.query.predecessors
@@ -230,8 +245,10 @@ class Plan:
 
 
 def passes_limit(graph: Graph, algorithm: str, query: Query) -> bool:
-    """Return whether a search returns vertices beyond its limit: with negative weights, a path to a
-    vertex within the limit may lead through them.
+    """Return whether a search returns vertices beyond its limit, so that its result must be cut.
+
+    With negative weights it does, because a path to a vertex within the limit may lead through
+    vertices beyond it.
     """
     return (
         query.limit is not None and ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
@@ -241,7 +258,11 @@ def passes_limit(graph: Graph, algorithm: str, query: Query) -> bool:
 def strategy_that_ran(
     strategy: StrategyT, strategies: Sequence[StrategyT], outcome: Any
 ) -> StrategyT:
-    """Return the strategy that computed an outcome: the chosen one, or the one for int64 distances."""
+    """Return the strategy that computed an outcome: ``strategy``, which was chosen, or the one for
+    int64 sums of the same device.
+
+    The type of the distances shows which.
+    """
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
     return next(
@@ -255,7 +276,9 @@ def strategy_that_ran(
 
 
 def traversal_fields(outcome: Any) -> dict[str, Any]:
-    """Return the fields of an ``Outcome`` or ``MultiSourceOutcome`` that a traversal also has."""
+    """Return the fields of an ``Outcome`` or ``MultiSourceOutcome`` that a ``Traversal`` or
+    ``Traversals`` also has, by name.
+    """
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields
@@ -270,8 +293,11 @@ def make_query(
     targets: Ids | None = None,
     **others: Any,
 ) -> Query:
-    """Return the query of options as users give them; ``others`` are fields of ``Query`` that need
-    no check.
+    """Return the query that follows from options as users give them. ``others`` are fields of
+    ``Query`` that need no check.
+
+    Raises InputError or UnknownVertexError: an option has a wrong value, a target is no vertex, or
+    hops are asked for in a graph with closed vertices.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     predecessors = arguments.flag("predecessors", predecessors)
@@ -290,5 +316,6 @@ def make_query(
     if targets is None:
         numbers = None
     else:
+        # closed vertices have two numbers, and searches find that where paths end
         numbers = sort_distinct(where_paths_end(graph, graph.to_numbers(targets, "target")))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

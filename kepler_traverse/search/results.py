@@ -27,9 +27,10 @@ from .distance_stats import DistanceStats, summary_of_distances
 
 
 class _DisplayedRows:
-    """Base of results that are displayed as rows: pairs of a name and a value."""
+    """Base of results that are displayed as rows, each a name and a value."""
 
     def _rows(self) -> list[tuple[str, object]]:
+        """Return the rows: pairs of a name and a value."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -84,10 +85,11 @@ class Traversal(_DisplayedRows):
 
     @property
     def reached(self) -> Array:
-        """Boolean array: which vertices were reached."""
+        """Boolean array of shape (n_vertices,): True for vertices that were reached."""
         return is_reached(self.distance)
 
     def _rows(self) -> list[tuple[str, object]]:
+        """Return what is displayed of the traversal: pairs of a name and a value."""
         return [
             ("algorithm", self.algorithm),
             ("source number", self.source),
@@ -98,8 +100,11 @@ class Traversal(_DisplayedRows):
         ]
 
     def cut(self, limit: float | None, targets: np.ndarray | None = None) -> Traversal:
-        """Return the traversal with vertices beyond a limit, and vertices that are no targets,
-        marked as unreached.
+        """Return the traversal, without predecessors, in which vertices beyond a limit, and
+        vertices that are no targets, are unreached.
+
+        ``targets`` are vertex numbers. Without a limit and targets, the traversal itself is
+        returned.
         """
         if limit is None and targets is None:
             return self
@@ -127,16 +132,16 @@ class Traversal(_DisplayedRows):
 
 
 class Routes(NamedTuple):
-    """Paths from sources to the targets of their lists."""
+    """Paths from sources to the targets of their lists (``TargetLists``), in the order of these."""
 
-    # int64 array of shape (n_targets,): vertices of each path; 0 where there is none
+    # int64 array of shape (n_targets,), NumPy: the number of vertices of each path; 0 without a path
     sizes: np.ndarray
     # integer array of vertex numbers, on the device of the search: the paths, one after the other,
     # each from its source to its target.
     vertices: Array
 
     def part(self, begin: int, end: int) -> Routes:
-        """Return the paths to the targets ``begin`` to ``end - 1``."""
+        """Return the paths to the targets at the positions ``begin`` to ``end - 1``."""
         first = int(self.sizes[:begin].sum())
         sizes = self.sizes[begin:end]
         return Routes(sizes, self.vertices[first : first + int(sizes.sum())])
@@ -191,6 +196,7 @@ class Traversals(_DisplayedRows):
     sums: np.ndarray | None = None
 
     def _rows(self) -> list[tuple[str, object]]:
+        """Return what is displayed of the traversals: pairs of a name and a value."""
         return [
             ("algorithm", self.algorithm),
             ("sources", f"{len(self):,}"),
@@ -199,6 +205,7 @@ class Traversals(_DisplayedRows):
         ]
 
     def __len__(self) -> int:
+        """Return the number of sources."""
         return self.sources.size
 
     def __getitem__(self, i: int | slice) -> Traversal | Traversals:
@@ -207,7 +214,7 @@ class Traversals(_DisplayedRows):
         """
         if isinstance(i, slice):
             return self._part(i)
-        i = range(len(self))[i]  # from 0 on
+        i = range(len(self))[i]  # counts a negative one from the end, and raises IndexError
         if not is_rows(self.distance):  # of another form: that of one source becomes a row
             return self._part(slice(i, i + 1)).as_rows()[0]
 
@@ -228,7 +235,7 @@ class Traversals(_DisplayedRows):
         )
 
     def _part(self, part: slice) -> Traversals:
-        """Return the traversals from some of the sources."""
+        """Return the traversals from the sources in a slice."""
         names = ("sources", "distance", "predecessor", "limits", "rounds", "counts", "sums")
         fields = {name: getattr(self, name) for name in names}
         selected: dict[str, Any] = {
@@ -245,6 +252,7 @@ class Traversals(_DisplayedRows):
         return replace(self, **selected)
 
     def __iter__(self) -> Any:
+        """Yield the traversal from each source, as ``Traversal``."""
         return (self[i] for i in range(len(self)))
 
     def copy(self) -> Traversals:
@@ -256,8 +264,10 @@ class Traversals(_DisplayedRows):
         return replace(self, **copies)
 
     def as_rows(self) -> Traversals:
-        """Return traversals whose distances and predecessors are arrays of rows, on the device of
-        the graph.
+        """Return traversals whose distances and predecessors are arrays with a row per source, on
+        the device of the graph.
+
+        If they are arrays already, these traversals themselves are returned.
         """
         distances: Any = self.distance
         if is_rows(distances):
@@ -270,8 +280,8 @@ class Traversals(_DisplayedRows):
         return replace(self, distance=distances.move(distances.rows()), predecessor=predecessor)
 
     def within(self, limits: list[Any]) -> Traversals:
-        """Return traversals in arrays of their own, in which vertices beyond the limit of their
-        source are unreached.
+        """Return traversals in which vertices beyond the limit of their source are unreached, in
+        arrays of their own. ``limits`` has one limit per source.
         """
         if getattr(self.distance, "form", "") == "sparse":
             return replace(self, distance=cast(Any, self.distance).within(limits), limits=limits)
@@ -288,14 +298,16 @@ class Traversals(_DisplayedRows):
         return replace(self, distance=distance, predecessor=predecessor, limits=limits)
 
     def stats(self, offsets: Array, limit: float | None, has_sums: bool = True) -> DistanceStats:
-        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics
-        they are computed once.
+        """Return ``summary_of_distances`` of weighted distances up to a limit.
 
-        Sums that are not needed are 0 where they take longer than all else.
+        They are computed once, as the records and the statistics of a file both need them.
+        ``offsets`` are those of the graph. With ``has_sums`` False the caller needs no sums: they
+        may be 0, where computing them would take longer than all else.
         """
-        # In ``vars``, as a frozen dataclass takes no attribute otherwise.
+        # The results are kept in ``vars``, as a frozen dataclass takes no new attribute otherwise.
         stats_of_limit = vars(self).setdefault("_stats", {})
         if limit not in stats_of_limit:
+            # What has no sums is not kept, since a later caller may need them.
             if not has_sums and getattr(self.distance, "form", "") == "sparse":
                 return DistanceStats(*cast(Any, self.distance).stats(offsets, limit, has_sums))
             stats_of_limit[limit] = summary_of_distances(self.distance, offsets, limit)
@@ -303,11 +315,11 @@ class Traversals(_DisplayedRows):
 
 
 def without_farther(result: Any, limit: float) -> Any:
-    """Return a ``Traversal`` or ``Traversals`` in arrays of its own, in which no vertex is beyond a
-    limit.
+    """Return a ``Traversal`` or ``Traversals`` in which no vertex is beyond a limit, in arrays of
+    its own.
 
-    A vertex whose predecessor is farther than the limit has none, as its path leads through a
-    vertex that is not in the result.
+    With negative weights, a vertex within the limit may have a predecessor beyond it. It is then
+    without a predecessor, as its path leads through a vertex that is not in the result.
     """
     if isinstance(result, Traversals):
         rows: Any = result.as_rows()
@@ -319,7 +331,8 @@ def without_farther(result: Any, limit: float) -> Any:
     is_far = ~at_most(rows.distance, limit)
     predecessor = rows.predecessor
     if predecessor is not None:
-        # NO_PREDECESSOR is the index of the last vertex, which does not matter: it stays as it is
+        # NO_PREDECESSOR, -1, reads the entry of the last vertex. That does not matter, since such a
+        # predecessor stays as it is.
         leads_from_far = xp.take_along_axis(is_far, predecessor.astype(np.int64), axis=-1)
         predecessor = xp.where(
             is_far | leads_from_far, predecessor.dtype.type(NO_PREDECESSOR), predecessor
@@ -331,7 +344,7 @@ def without_farther(result: Any, limit: float) -> Any:
 def join_traversals(parts: Sequence[Traversals]) -> Traversals:
     """Return the traversals of several groups of one plan as those of one group.
 
-    Distances are of one form, and hops in the widest type of a group.
+    Their distances are of one form. Hops get the widest type of a group.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -368,9 +381,10 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
 
 
 def _join_counts(parts: Sequence[Array]) -> Array:
-    """Return the number of vertices per source and level of several groups, of shape (k, levels).
+    """Return the numbers of vertices per source and level of several groups as one array of shape
+    (k, levels).
 
-    Groups with fewer levels than others get zeros behind their last one.
+    A group with fewer levels than another gets zeros behind its last one.
     """
     xp = namespace(parts[0])
     n_levels = max(part.shape[1] for part in parts)
@@ -378,8 +392,8 @@ def _join_counts(parts: Sequence[Array]) -> Array:
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
-    """Return the types of a result's arrays for display. Their contents are not read: they may be
-    in GPU memory.
+    """Return the types of a result's arrays for display, as pairs of a name and a value. Their
+    contents are not read, as they may be in GPU memory.
     """
     if distance is None:
         description = "none"
@@ -406,6 +420,7 @@ def checksum(result: Traversal, integers: bool = False) -> int:
     distance = result.distance
     if get_device(distance) == "cuda":
         return _checksum_of_arrays(result, integers)
+    # Floats that represent integers are hashed as these; other distances by their bits.
     unreached = unreached_value(distance.dtype)
     if integers and distance.dtype.kind == "f":
         return int(checksums.checksum_of_integers(distance, unreached, np.uint64(result.source)))
@@ -414,8 +429,8 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
-    """Return the sum that ``checksum`` returns, by array operations of NumPy or CuPy, for results
-    in GPU memory.
+    """Return the sum that ``checksum`` returns, by operations on arrays of NumPy or CuPy: for
+    results in GPU memory.
     """
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)

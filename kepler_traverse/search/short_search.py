@@ -33,7 +33,7 @@ from .query import Query, TargetLists
 from .sparse import Marks, SparseDistances
 from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
 
-SOURCES = 1 << 14  # per group, at most
+SOURCES = 1 << 14  # largest number of sources of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
 # bytes of the rows of larger groups; hops gain less by these than the cache loses
 _MAX_ROWS = 1 << 28
@@ -42,20 +42,22 @@ _AT_ONCE = 512  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes that no memory has, so that a smaller group is taken
 _MARKS = 9  # bytes of ``Marks`` of a vertex, per core
-_PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
-_CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
+# A line is the sources that are searched from together (``cpu.short_search``).
+_PER_LINE = 64  # bytes of a vertex that searches of a line reach, besides its distances
+_CAPACITY = 1 << 10  # vertices for which the first search of a line has memory
 _WEIGHTS = 1 << 10  # weights from which their mean is estimated
 _BUCKETS_PER_EDGE = 2.0  # buckets that an edge of mean weight spans
 SAMPLE = 64  # sources whose reach is measured
 _FEW_SAMPLES = 3  # sources whose reach is enough to know where searches end at the nearest
 _SEED = 7  # of the sample of sources, so that all runs take the same
 _TIERS = len(on_gpu.IN_SHARED)  # table sizes in shared memory: all that short searches need
-# as SOURCES and _MAX_ROWS
+# on a GPU, the largest number of sources of a group, and bytes of the rows of larger groups
 _SOURCES_ON_GPU = 1 << 19
 _MAX_BYTES_ON_GPU = 1 << 30
 
-# ``search(sources, lists, limits)`` returns rows, distances at the targets, and up to where each
-# search is complete.
+# ``search(sources, lists, limits)`` searches from vertex numbers, with targets and limits of each.
+# It returns the reached vertices with their distances, the distances at the targets (None, or an
+# empty array, where they are not asked for), and up to which distance each search is complete.
 Search = Callable[
     [np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]
 ]
@@ -67,8 +69,11 @@ group_size_on_gpu = partial(min, _SOURCES_ON_GPU)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Return the bytes of a run: marks of each vertex per core, and what the searches of a group
-    reach.
+    """Return the bytes that searches from a group of ``group`` sources take on a CPU: marks of each
+    vertex per core, and the rows of what they reach.
+
+    For a group whose rows would be too large, return more than any memory has, so that a smaller
+    group is taken.
     """
     distance_bytes = shape.weight or 4
     reached = shape.n_vertices * shape.reach
@@ -82,7 +87,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     if query.output == "targets":
         return marks
 
-    # Rows are in arrays of the threads, which grow, and then in those of the group.
+    # Rows are written to arrays of the threads, which grow, and then copied to those of the group. The
+    # factor counts both.
     row = (shape.index * (1 + query.predecessors) + distance_bytes) * reached
     if query.output == "counts":
         n_levels = min(reached, shape.depth or reached, query.limit or reached)
@@ -100,9 +106,11 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-    """Return the amounts of the terms of the cost: what the searches reach, over the cores.
+    """Return how much of each term of the cost model the searches from ``n_sources`` sources take
+    on a CPU.
 
-    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    ``machine`` is a ``Machine`` of ``auto.costs``; that module says what each term counts. The
+    amounts are those of one core.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     reached = shape.n_vertices * shape.reach
@@ -116,12 +124,10 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
-    """Return ``terms`` of weighted searches, of which those from sources near each other are made
-    together.
+    """Return the same as ``terms`` for weighted searches, where searches from sources near each
+    other are made together, as a line.
 
-    Sources are taken as spread evenly over a plane, and what a search reaches as a disk.
-
-    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    The estimate takes sources as spread evenly over a plane, and what a search reaches as a disk.
     """
     amounts = terms(shape, n_sources, group, machine)
     reached = shape.n_vertices * shape.reach
@@ -132,6 +138,7 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
         reached_together = (math.sqrt(reached) + math.sqrt(line * vertices_per_source)) ** 2
     else:
         reached_together = reached
+    # An edge is read once for all sources of the line: ``share`` is what remains of the reads.
     share = min(1.0, reached_together / max(line * reached, 1.0))
     per_worker = sources_per_worker(n_sources, machine.cores)
     return amounts | {
@@ -143,8 +150,11 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
 
 
 def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
-    """Return the bytes of a run on a GPU: tables in global memory, and rows, which are put into the
-    order of the sources.
+    """Return the bytes that searches from a group of ``group`` sources take on a GPU: tables in
+    global memory, and rows, which are put into the order of the sources.
+
+    For a group whose rows would be too large, return more than any memory has, so that a smaller
+    group is taken.
     """
     distance_bytes = shape.weight or 4
     rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + distance_bytes))
@@ -156,10 +166,11 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
-    """Return the amounts of the terms of the cost on a GPU: what the searches reach, and what the
-    host computes of it.
+    """Return how much of each term of the cost model the searches take on a GPU: what they reach,
+    and what the host computes of it.
 
-    ``auto.costs`` says what each term counts.
+    ``auto.costs`` says what each term counts. A search keeps what it reaches in a table, in the
+    shared memory of a multiprocessor or, if it is too large, in global memory.
     """
     reached = shape.n_vertices * shape.reach
     max_in_shared = 1 << on_gpu.IN_SHARED[-1].log_capacity
@@ -182,7 +193,9 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
 
 
 def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return requests for the kernels that a plan will need, so that they can be compiled before
+    the plan is made.
+    """
     return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
 
 
@@ -191,8 +204,11 @@ def strategies(
     overflow_error: Callable[[Any], Exception] | None = None,
     **fields: Any,
 ) -> tuple[MultiSourceStrategy, ...]:
-    """Return the strategies of an algorithm, one per device; ``fields`` are those of both, the
-    errors those of ``plan``.
+    """Return the strategies of an algorithm that search in this way, one per device.
+
+    ``needs`` are the requirements of ``BaseStrategy.needs``; with "weights" distances are sums of
+    weights. ``overflow_error(graph)`` returns the error for a distance beyond the type of the
+    weights. ``fields`` are fields of both strategies.
     """
     counts_hops = "weights" not in needs
     fields |= {
@@ -230,8 +246,10 @@ def strategies(
 
 
 def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
-    """Return the limit of all sources in the type of the distances, so at most its largest number:
-    int32 for hops, else the type of the weights.
+    """Return the limit of all sources in the type of the distances: int32 for hops, else the type
+    of the weights.
+
+    Without a limit, it is the largest hop count, or infinity.
     """
     if counts_hops:
         return np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
@@ -239,18 +257,20 @@ def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
 
 
 class _LineSearch:
-    """Searches that an algorithm makes on a CPU from the sources of a line. Each thread calls with
-    arrays of its own (``Marks``).
+    """Searches on a CPU from the sources of a line, which are searched from together. Each thread
+    calls with arrays of its own (``Marks``).
 
-    ``_capacity`` is the number of vertices that the table of a search holds at first: as many as
-    that of the last search held at its end. ``_buckets_per_unit``, of the type of the weights,
-    tells the bucket of a distance; only weighted searches have it.
+    - ``_capacity``: for how many vertices the table of the next search has memory at first: as many as
+      that of the last search had at its end.
+    - ``_buckets_per_unit``: of the type of the weights: how many buckets a unit of distance spans.
+      Vertices are taken bucket by bucket. Only weighted searches have it.
     """
 
     def __init__(self, graph: Any, counts_hops: bool):
         self._graph = graph
         self._counts_hops = counts_hops
         self._capacity = _CAPACITY
+        # An edge of mean weight spans a fixed number of buckets. The mean is that of some weights.
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
             mean = compute_mean(weights)
@@ -263,10 +283,13 @@ class _LineSearch:
     def __call__(
         self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted
     ) -> tuple[Any, ...]:
-        """Return sizes, vertices, distances, stops and edges as ``cpu.search_sums`` does.
+        """Search, and return the number of vertices that each source reaches, these vertices, their
+        distances, up to which distance each search is complete, and the number of edges visited, as
+        ``cpu.search_sums`` does.
 
-        ``line`` says how many sources are searched from together, ``wanted`` from which and where
-        they end.
+        The length of ``line`` is the binary logarithm of the number of sources that are searched
+        from together; hops ignore it. ``marks`` are the arrays that ``Marks`` lends. ``wanted``
+        says from which sources to search, and where the searches end.
         """
         graph = self._graph
         place, mark, stamp = marks
@@ -280,10 +303,12 @@ class _LineSearch:
 
 
 def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None) -> Any:
-    """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is
-    computed of them.
+    """Return ``traverse(sources, lists=None)``, which searches from a group of vertex numbers,
+    perhaps with targets of each, and returns a ``MultiSourceOutcome``.
 
-    ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
+    The vertices reached, and their distances, come to host memory also from a GPU, and everything
+    is computed of them there. ``overflow_error(graph)`` returns the error for a distance beyond the
+    type of the weights; None where there is no such distance.
     """
     is_on_gpu = graph.device == "cuda"
     plan_search = _search_on_gpu if is_on_gpu else _search_on_cpu
@@ -292,7 +317,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     move = namespace(graph.offsets).asarray
 
     def narrow(rows: Any) -> Any:
-        """Return hops in the narrowest type that holds them, weighted distances as they are."""
+        """Return hops in the narrowest type that holds them, and weighted distances as they are."""
         if counts_hops:
             return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False)
         return rows
@@ -308,8 +333,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             bounds = as_distances(result_limits, limit.dtype)
         reached, at_targets, stops = search_group(sources, lists, bounds)
 
-        # A search without an end that meets a distance too large for its type is an error. Others
-        # may stop before it.
+        # A search without an end, which has stopped at infinity, must not meet a distance that is too
+        # large for its type. Other searches may stop before such a distance.
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
@@ -353,7 +378,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    """Return the ``Search`` of a plan on a CPU."""
+    """Return the ``Search`` of a plan on a CPU, whose memory its searches share."""
     n = graph.n_vertices
     dtype = largest_distance(graph, query, counts_hops).dtype
     marks = Marks(n)
@@ -376,6 +401,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         ``lists`` are ``TargetLists`` or None. Return the reached vertices with their distances, the
         distances at the targets, and up to where each search is complete.
         """
+        # Where the distances at the targets of each source begin in ``at_targets``, flattened. All
+        # sources have the same targets, or each has its own.
         k = sources.size
         list_values, list_of = _flatten_lists(query, lists, k)
         if lists is None:
@@ -386,8 +413,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         is_at_targets = query.output == "targets" and query.nearest is None
         at_targets = np.full(shape if is_at_targets else 0, unreached_value(dtype), dtype)
 
-        # One after the other, sources near each other find in the caches what the last one has
-        # loaded.
+        # Sources near each other are searched from one after the other: they find in the caches what
+        # the one before has loaded. Weighted searches are made together, as lines, if more than half
+        # of the sources are near an earlier one.
         source_order = np.argsort(sources)
         line = cpu.ALONE
         if not counts_hops:
@@ -398,7 +426,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
             source_order = source_order[near_order]
             line = cpu.LINE if 2 * n_near > k else cpu.ALONE
 
-        # Four parts or more per thread, so that threads end at about the same time; of whole lines.
+        # Each thread gets four parts or more, so that threads end at about the same time. Parts consist
+        # of whole lines.
         line_size = 1 << len(cpu.LINE)
         whole_lines = k // (4 * threads.count()) // line_size * line_size
         part_size = max(line_size, min(_AT_ONCE, whole_lines))
@@ -407,7 +436,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         stops = np.empty(k, dtype)
 
         def search_part(item: int, _thread: int) -> None:
-            """Search from the sources of one part."""
+            """Search from the sources of part ``item``, and keep its rows, sizes and ends."""
             part = source_order[item * part_size : (item + 1) * part_size]
             of_lists = list_values, list_of[part], keep, at_targets.reshape(-1), first_answer[part]
             wanted = cpu.Wanted(sources[part], limits[part], *of_lists, _NO_END, goals)
@@ -424,7 +453,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         distance = np.empty(offsets[-1], dtype)
 
         def put_part(item: int, _thread: int) -> None:
-            """Copy the rows of one part to their places."""
+            """Copy the rows of part ``item`` to the places of their sources."""
             part = source_order[item * part_size : (item + 1) * part_size]
             cpu.put_rows(*part_rows[item], sizes[part], offsets[part], vertices, distance)
             part_rows[item] = None  # frees them
@@ -438,7 +467,13 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 def _flatten_lists(
     query: Query, lists: TargetLists | None, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the targets of ``k`` sources as ``cpu.Wanted`` has them in ``lists`` and ``list_of``."""
+    """Return the targets of ``k`` sources, and where the list of each source begins and ends among
+    them: int64 arrays of shape (n_targets,) and (k, 2), as ``lists`` and ``list_of`` of
+    ``cpu.Wanted``.
+
+    Without ``lists``, all sources have the targets of the query. There are none if the nearest ones
+    are asked for, at which searches end in another way.
+    """
     if lists is not None:
         return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
     has_shared_targets = query.targets is not None and query.nearest is None
@@ -448,11 +483,16 @@ def _flatten_lists(
 
 
 def make_goals(graph: Any, query: Query) -> cpu.Goals:
-    """Return the nearest targets at which searches end, group by group, as ``cpu.Goals``."""
+    """Return the targets at the nearest of which searches end, as ``cpu.Goals``: of each vertex the
+    groups of targets that it is in, and how many targets each group needs. All arrays are empty if
+    the query asks for no nearest targets.
+    """
     if query.nearest is None:
         return cpu.NO_GOALS
     k = query.nearest.k
     members = query.nearest.members
+    # One entry per target and group, sorted by target. ``first_group`` says where the entries of each
+    # vertex begin.
     vertices = np.concatenate(members)
     groups = np.repeat(np.arange(len(members)), [group.size for group in members])
     order = np.argsort(vertices, kind="stable")
@@ -464,7 +504,9 @@ def make_goals(graph: Any, query: Query) -> cpu.Goals:
 
 
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
-    """Return whether a distance may exceed the largest number of its type."""
+    """Return whether a distance may exceed the largest number of its type: only without a limit,
+    and if a path of the heaviest edges may.
+    """
     if counts_hops or query.limit is not None or not graph.n_edges:
         return False
     return float(graph.derived.heaviest) * graph.n_vertices >= float(
@@ -473,7 +515,9 @@ def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
 
 
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    """Return the ``Search`` of a plan on a GPU. Distances at targets are looked up in the rows."""
+    """Return the ``Search`` of a plan on a GPU. Distances at targets are looked up among those of
+    the reached vertices, in host memory.
+    """
     n = graph.n_vertices
     marks = Marks(n)
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
@@ -481,8 +525,10 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def search_group(
         sources: np.ndarray, lists: Any, limits: np.ndarray
     ) -> tuple[SparseDistances, Any, np.ndarray]:
-        """Search from a group of sources. Return the reached vertices with their distances; with
-        ``output="targets"`` those at the targets, else None; and up to where each search went.
+        """Search from a group of sources, and return what a ``Search`` returns.
+
+        ``lists`` are ``TargetLists`` or None, and ``limits`` has the largest distance of each
+        source.
         """
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
@@ -511,7 +557,7 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    """Return the searches of a plan on a GPU, with the arrays that they keep."""
+    """Return the searches of a plan on a GPU, with the arrays that they use again and again."""
     dtype = largest_distance(graph, query, counts_hops).dtype
     return on_gpu.ShortSearches(
         graph, None if counts_hops else graph.weights, dtype, make_goals(graph, query)
@@ -519,10 +565,14 @@ def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.Shor
 
 
 def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
-    """Return the shape with the reach of searches that end early, measured on a few of them.
+    """Return the shape of a graph with the reach of searches as the query asks for them, measured
+    on a few searches.
 
-    It stays as it is where these visit more than ``most`` edges, all together.
+    The shape stays as it is if these searches visit more than ``most`` edges, all together. For
+    searches that end at the nearest targets, a few that end before that are enough. On a GPU it
+    also stays as it is if the searches have no end, or reach too much for the small tables.
     """
+    # Random sources, or where each source has its own targets some of the sources with these.
     n = graph.n_vertices
     limit = largest_distance(graph, query, counts_hops)
     sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
@@ -542,6 +592,7 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
             )
         if rows is None:
             return shape
+        # the edges that leave the reached vertices
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(rows.vertices)].sum())
         measured = _with_reach(shape, rows.sizes, walked)
         # Other strategies take as many rounds as a search of what is reached, not as one of the
@@ -565,8 +616,8 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _LineSearch(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:
-        # The last search that began was stopped. Few are enough where the other side is one search
-        # of the whole graph.
+        # The last search that began was stopped: it is left out, with those that did not begin. For
+        # searches that end at the nearest targets, few are enough.
         sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
     if query.nearest is None:
         is_enough = walked <= most
@@ -578,10 +629,11 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
 
 
 def _with_reach(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:
-    """Return the shape with the share of the vertices and edges that sampled searches reached and
-    visited.
+    """Return the shape with the mean shares of the vertices and of the edges that sampled searches
+    reached and visited.
 
-    ``sizes`` has the vertices that each one reached, ``walked`` is the number of edges of all.
+    ``sizes``, int64, has the number of vertices that each search reached, and ``walked`` is the
+    number of edges that all of them visited together.
     """
     reach = float(sizes.mean()) / shape.n_vertices
     walked_share = walked / (sizes.size * max(shape.n_edges, 1))

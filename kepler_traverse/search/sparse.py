@@ -33,12 +33,12 @@ AT_ONCE = 256  # rows that a thread checks at a time
 
 
 class Marks:
-    """Arrays over all vertices, lent to one thread at a time, and used again: a place, a mark, and
-    a stamp per vertex.
+    """Arrays over all vertices that searches use as scratch, one thread at a time, and again and
+    again: a place, a mark and a stamp per vertex.
 
-    A place is the slot of a vertex in the table of a search, a mark any flag of it. Both are 0 when
-    they are lent, and the searches clear what they set. Stamps are those of
-    ``cpu.short_search.search_hops``.
+    A place is the position of a vertex in the table of a search. A mark is a flag of any meaning.
+    Both are 0 when they are lent, and the searches clear what they set. A stamp says by which
+    search for hops, and at which level, a vertex was found last.
     """
 
     def __init__(self, n_vertices: int):
@@ -46,16 +46,19 @@ class Marks:
         self._free: list[tuple[np.ndarray, ...]] = []
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Return new arrays: int32 places and uint8 marks of shape (n_vertices,), int32 stamps of
-        shape (n_vertices + 1,). Zeros take memory once they are written.
+        """Return new arrays: int32 places and uint8 marks of shape (n_vertices,), and int32 stamps
+        of shape (n_vertices + 1,). All are 0, and take memory once they are written.
         """
         n = self._n_vertices
         return np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(n + 1, np.int32)
 
     @contextmanager
     def lent(self) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yield the arrays that ``arrays`` returns. After an error they are not used again, since
-        places and marks may not be cleared.
+        """Yield the three arrays that ``arrays`` returns: free ones, or new ones if other threads
+        use all.
+
+        If an error is raised meanwhile, they are not used again, since places and marks may not be
+        cleared.
         """
         try:
             arrays = self._free.pop()
@@ -67,10 +70,12 @@ class Marks:
 
 @dataclass(eq=False)
 class SparseDistances:
-    """Distances of shape (k, n_vertices), of which only those of reached vertices are held.
+    """Distances of shape (k, n_vertices), of which only those of reached vertices are held: one row
+    of them per source.
 
     What is computed of them takes time in proportion to the vertices reached, and is equal bit for
-    bit to what is computed of an array of all distances.
+    bit to what is computed of an array of all distances. A vertex of a row with its distance is an
+    entry.
     """
 
     offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
@@ -79,12 +84,16 @@ class SparseDistances:
     # of the same length: hops as int32, or weighted distances in the type of the sums
     distance: np.ndarray
     n_vertices: int  # of the graph
-    # if it is on a GPU: rows are in host memory, and so is what is computed of them
+    # The graph if it is on a GPU, else None. The rows are in host memory all the same, and so is what
+    # is computed of them.
     graph: Any = None
-    marks: Any = None  # the ``Marks`` of the search, with which it is checked; by default others
-    # Whether the search has checked them, because the rows lack vertices that a certificate needs.
+    # the ``Marks`` of the search, which serve as scratch; by default new ones are made
+    marks: Any = None
+    # Whether the search has certified the distances itself. It does so where the rows lack vertices
+    # that ``check`` needs.
     is_certified: bool = False
-    # vertex numbers, as in ``results.Traversal``; of the length of ``vertices``
+    # the predecessor of each entry, a vertex number as in ``results.Traversal``, of the length of
+    # ``vertices``; None if predecessors are not known
     predecessor: np.ndarray | None = None
 
     form = "sparse"
@@ -95,20 +104,22 @@ class SparseDistances:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Sources, and vertices of the graph."""
+        """The number of sources, and the number of vertices of the graph."""
         return self.offsets.size - 1, self.n_vertices
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the distances: int32 for hops."""
         return self.distance.dtype
 
     @property
     def itemsize(self) -> int:
+        """The bytes of a distance."""
         return self.distance.itemsize
 
     @property
     def size(self) -> int:
-        """Distances that are held, those of vertices that are reached."""
+        """The number of entries: of distances of reached vertices."""
         return self.distance.size
 
     @property
@@ -119,10 +130,11 @@ class SparseDistances:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Vertices that each source reaches."""
+        """The number of vertices that each source reaches, int64 of shape (k,)."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
+        """Return the number of sources."""
         return self.offsets.size - 1
 
     def copy(self) -> SparseDistances:
@@ -132,7 +144,9 @@ class SparseDistances:
         return self
 
     def __getitem__(self, i: Any) -> Any:
-        """Return the distances of a range of sources, or those from one source to all vertices."""
+        """Return the distances from the sources in a slice, as ``SparseDistances``; or those from
+        source i to all vertices, as an array of shape (n_vertices,).
+        """
         if not isinstance(i, slice):
             return self[i : i + 1].rows()[0]
         begin, end, _ = i.indices(len(self))
@@ -140,9 +154,10 @@ class SparseDistances:
         return self._with_entries(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
 
     def _with_entries(self, offsets: np.ndarray, selection: Any) -> SparseDistances:
-        """Return rows of some of the entries: a slice of them, or a mask of shape (size,).
+        """Return distances with some of the entries. ``selection`` is a slice of them, or a bool
+        mask of shape (size,).
 
-        ``offsets`` are where the new rows begin.
+        ``offsets``, int64, say where the row of each source begins among the selected entries.
         """
         if self.predecessor is None:
             predecessor = None
@@ -157,7 +172,9 @@ class SparseDistances:
         )
 
     def rows(self) -> Array:
-        """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
+        """Return the distances from each source to all vertices, an array of shape (k, n_vertices)
+        in host memory.
+        """
         return self._spread(self.distance, unreached_value(self.dtype))
 
     def move(self, values: np.ndarray) -> Array:
@@ -167,7 +184,9 @@ class SparseDistances:
         return namespace(self.graph.offsets).asarray(values)
 
     def joined(self, others: Sequence[SparseDistances]) -> SparseDistances:
-        """Return these rows, and then those of others, which have predecessors if these have them."""
+        """Return the rows of these distances, and then those of others. All have predecessors, or
+        none.
+        """
         parts = [self, *others]
         predecessor = None
         if self.predecessor is not None:
@@ -182,21 +201,25 @@ class SparseDistances:
         )
 
     def predecessor_rows(self) -> Array | None:
-        """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
+        """Return the predecessors as an array of shape (k, n_vertices), -1 where a vertex is not
+        reached; None if they are not known.
+        """
         if self.predecessor is None:
             return None
         return self._spread(self.predecessor, NO_PREDECESSOR)
 
     def _spread(self, values: np.ndarray, elsewhere: Any) -> np.ndarray:
-        """Return an array of shape (k, n_vertices) with one value per entry, and ``elsewhere`` at
-        the vertices that were not reached.
+        """Return an array of shape (k, n_vertices) with the value of each entry, and ``elsewhere``
+        at vertices that were not reached.
         """
         rows = np.full(self.shape, elsewhere, values.dtype)
         rows[self.rows_of_entries(), self.vertices] = values
         return rows
 
     def distance_between(self, row_number: int, vertex: int) -> Any:
-        """Return the distance from the source of a row to a vertex."""
+        """Return the distance to a vertex from the source of the row with a number; the value of
+        unreached vertices if it is not reached.
+        """
         row = slice(self.offsets[row_number], self.offsets[row_number + 1])
         distances = self.distance[row][self.vertices[row] == vertex]
         if distances.size:
@@ -204,10 +227,10 @@ class SparseDistances:
         return unreached_value(self.dtype)
 
     def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
-        """Return the distances from the sources at positions ``rows`` to one vertex each, on the
-        device of the graph.
+        """Return one distance per pair of a source and a vertex, on the device of the graph.
 
-        ``rows`` and ``vertices`` are int64 arrays of the same shape (n,), as is what is returned.
+        ``rows`` are positions of sources, and ``vertices`` are vertex numbers: int64 arrays of the
+        same shape (n,), as is what is returned.
         """
         # Rows and their vertices ascend, so one number per (row, vertex) ascends over all entries.
         keys = self.rows_of_entries() * self.n_vertices + self.vertices
@@ -221,22 +244,28 @@ class SparseDistances:
         return self.move(distances)
 
     def edges(self, offsets: np.ndarray) -> int:
-        """Return the number of stored edges of all vertices of the rows."""
+        """Return the number of stored edges that leave the vertices of all rows. ``offsets`` are
+        those of the graph.
+        """
         offsets = self._on_host(offsets)
         return int((offsets[self.vertices + 1] - offsets[self.vertices]).sum())
 
     def rows_of_entries(self) -> np.ndarray:
-        """Return the position of the source of each entry."""
+        """Return the position of the source of each entry, int64 of shape (size,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def within(self, limits: Sequence[float]) -> SparseDistances:
-        """Return the distances up to the limit of each source; ``limits`` has shape (k,)."""
+        """Return the distances without those beyond the limit of their source. ``limits`` has one
+        limit per source.
+        """
         return self._with_entries_where(
             self.distance <= np.repeat(as_distances(limits, self.dtype), self.sizes)
         )
 
     def _with_entries_where(self, is_kept: np.ndarray) -> SparseDistances:
-        """Return the entries where a mask of shape (size,) is True."""
+        """Return distances with the entries where a mask, bool of shape (size,), is True."""
+        # ``make_offsets`` counts the entries before each one that stay: read at the begin of each row,
+        # that is where the new row begins.
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
     @property
@@ -247,9 +276,11 @@ class SparseDistances:
     def stats(
         self, offsets: np.ndarray, limit: float | None, has_sums: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Return the fields of ``distance_stats.DistanceStats``, weighted distances in floats.
+        """Return the fields of ``distance_stats.DistanceStats`` for the distances up to a limit,
+        six arrays of shape (k,); the smallest and the largest distances are float64.
 
-        Without ``has_sums`` no sums are computed, and both are 0.
+        ``offsets`` are those of the graph. Without ``has_sums`` no sums are computed, and both are
+        0.
         """
         k = len(self)
         dtype = self.dtype
@@ -277,11 +308,11 @@ class SparseDistances:
         decay: int,
         parameters: tuple[float, float],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums of attributes, exact and rounded ones, as ``cpu.opportunities.sums`` does
-        from the same arguments.
+        """Return the sums of vertex attributes within some bounds of each source, as
+        ``cpu.opportunities.sums`` does from the same arguments, the fields of its ``Within``.
 
-        Both have shape (k, columns, bounds): int64 of the columns of ``integers``, and float64 of
-        those of ``floats``.
+        The sums are an int64 array of shape (k, n_integers, n_bounds), of the attributes in
+        ``integers``, and a float64 array of shape (k, n_floats, n_bounds), of those in ``floats``.
         """
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
@@ -292,8 +323,8 @@ class SparseDistances:
     def bins(
         self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
-        """Count distances per bin, int64 of shape (k, n_bins), as ``distance_stats.count_bins``
-        does from the same arguments.
+        """Return how many distances from each source are in each bin, int64 of shape (k, n_bins),
+        as ``distance_stats.count_bins`` does from the same arguments.
         """
         counts = np.zeros((len(self), n_bins), np.int64)
         bound = as_distance(limit, self.dtype)
@@ -303,8 +334,8 @@ class SparseDistances:
     def levels(
         self, offsets: np.ndarray, limit: float | None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield counts of vertices per level and of edges, as ``distance_stats.count_levels`` does
-        from the same arguments.
+        """Yield, for some sources at a time, the numbers of vertices per level and of stored edges,
+        as ``distance_stats.count_levels`` does from the same arguments.
         """
         deepest = int(self.distance.max(initial=0))
         if limit is not None:
@@ -320,8 +351,8 @@ class SparseDistances:
             yield counts, edges
 
     def bitmap(self) -> np.ndarray:
-        """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of
-        byte v // 8.
+        """Return which vertices each source reaches, one bit each: uint8 of shape (k,
+        ceil(n_vertices / 8)), vertex v in bit v % 8 of byte v // 8.
         """
         bytes_per_row = -(-self.n_vertices // 8)
         bits = np.zeros((len(self), bytes_per_row), np.uint8)
@@ -332,18 +363,18 @@ class SparseDistances:
         return bits
 
     def at(self, vertices: np.ndarray) -> SparseDistances:
-        """Return the distances to some vertices, given by their numbers in ascending order."""
+        """Return the distances to some vertices alone, given by their numbers."""
         return self._with_entries_where(np.isin(self.vertices, vertices))
 
     def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
-        """Check the rows by the rules of ``certificate``, over the vertices reached and the edges
-        that leave them.
+        """Check the distances by the rules of ``certificate``, over the vertices reached and the
+        edges that leave them.
 
-        The graph has no negative weight, and weights of the type of weighted distances. ``sources``
-        has shape (k,); ``limits`` has one per source, None where there is none.
+        The graph has no negative weight. ``sources``, of shape (k,), are vertex numbers; ``limits``
+        has one limit per source, None where there is none.
 
-        Return what ``certificate.batch.check_distances`` returns: per rule C1 to C5 the number of
-        violations, and the row and the vertex of the first.
+        Return an int64 array of shape (5, 3), as ``certificate.batch.check_distances`` does: per
+        rule, C1 to C5, the number of violations, and the row and the vertex of the first one.
         """
         bounds_per_source = as_distances(limits, self.dtype)
         # A copy in C order: compiled code is compiled again for another layout.
@@ -351,7 +382,9 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def check_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
-            """Check some rows. Return their findings."""
+            """Check the rows of one part, and return their findings. ``place`` is scratch, and
+            ``offsets`` say where these rows begin.
+            """
             findings_of_part = np.zeros((5, 3), np.int64)
             rows = cpu.CheckedRows(
                 sources[part], offsets, self.vertices, self.distance, bounds_per_source[part]
@@ -369,19 +402,22 @@ class SparseDistances:
         return findings
 
     def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
-        """Return the rows with the predecessors that follow from distances in a graph without
+        """Return the distances with the predecessors that follow from them, in a graph without
         negative weights.
 
-        ``sources`` has one vertex number per row.
+        ``sources`` has the vertex number of the source of each row.
 
-        Raises PrecisionError: a vertex has none.
+        Raises PrecisionError: a vertex has no predecessor, because rounding made a cycle of equal
+        distances.
         """
         predecessor = np.empty(self.size, self.vertices.dtype)
         sources = np.array(sources, np.int64)
         edges = self._copy_edges(graph)
 
         def point_back_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> int:
-            """Write the predecessors of some rows. Return how many vertices have none."""
+            """Write the predecessors of the rows of one part, and return how many vertices have
+            none.
+            """
             rows = cpu.Rows(offsets, self.vertices, self.distance)
             return cpu.point_back(edges, sources[part], rows, place, predecessor)
 
@@ -390,14 +426,15 @@ class SparseDistances:
         return replace(self, predecessor=predecessor)
 
     def walk_back(self, lists: TargetLists) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sizes and the vertices of the paths to the targets of each source, as
-        ``results.Routes`` has them.
+        """Return the paths to the targets of each source along the predecessors, which must be
+        known: the number of vertices of each path, and these vertices, as ``results.Routes`` has
+        them.
         """
         sizes = np.zeros(lists.vertices.size, np.int64)
 
         def walk_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
-            """Write the sizes of the paths to the targets of some sources, the ``work`` of
-            ``_map_parts``. Return the vertices of the paths.
+            """Write the numbers of vertices of the paths to the targets of some sources, and return
+            these vertices. ``_map_parts`` calls it.
             """
             list_offsets = lists.offsets[part.start : part.stop + 1]
             return cpu.walk_back(
@@ -408,7 +445,7 @@ class SparseDistances:
 
     def _copy_edges(self, graph: Any) -> Edges:
         """Return the edges of a graph in host memory, with weights in the type of the distances;
-        without any for hops.
+        for hops, weights have the shape (0,).
         """
         if not is_hops(self.dtype) and graph.weights.dtype != self.dtype:
             graph = graph.derived.sums_in(self.dtype.name)
@@ -418,15 +455,18 @@ class SparseDistances:
         return Edges.of(graph)
 
     def _map_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
-        """Return ``work(place, part, offsets)`` of each part of the rows, called in threads.
+        """Return ``work(place, part, offsets)`` of each part of the rows, in their order. Threads
+        take the parts.
 
-        ``place`` is that of ``Marks``, all 0 before and after. ``part`` is a slice of up to
-        ``AT_ONCE`` rows, and ``offsets`` are where these rows begin and the last one ends.
+        ``place`` is an int32 array of ``Marks``, which is 0 everywhere before and must be so after.
+        ``part`` is a slice of up to ``AT_ONCE`` rows, and ``offsets`` say where each of these
+        begins, and where the last one ends, among all entries.
         """
         n_parts = -(-len(self) // AT_ONCE)
         results: list[Any] = [None] * n_parts
 
         def call_item(item: int, _thread: int) -> None:
+            """Do the work of one part, with marks that no other thread uses meanwhile."""
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             with self.marks.lent() as (place, _, _):
                 results[item] = work(place, part, self.offsets[part.start : part.stop + 1])
@@ -439,19 +479,21 @@ class SparseDistances:
         return bool((self.distance >= self.dtype.type(bound)).any())
 
     def _on_host(self, offsets: Any) -> Any:
-        """Return the offsets of the graph in host memory; ``offsets`` are on its device."""
+        """Return the offsets of the graph in host memory. ``offsets`` are the same on the device of
+        the graph.
+        """
         if self.graph is None:
             return offsets
         return self.graph.derived.on_host.offsets
 
     def _run(self, kernel: Any, *args: Any) -> None:
-        """Run a kernel over all rows, in threads that take ``cpu.CHUNK`` rows at a time."""
+        """Run a compiled function over all rows. Threads take ``cpu.CHUNK`` rows at a time."""
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 
 def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistances:
-    """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached;
-    hops as int32.
+    """Return distances of shape (k, n_vertices), and predecessors of the same shape if there are
+    some, as those of the vertices reached. Hops become int32.
     """
     distances = to_host(distance)
     reached = is_reached(distances)
@@ -469,8 +511,8 @@ def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistan
 
 
 def closed_cycle_error(dtype: np.dtype) -> PrecisionError:
-    """Return the error for vertices without a predecessor: each path to them is a cycle of edges
-    that rounding to ``dtype`` made as long as 0.
+    """Return the error for a vertex that has no predecessor: rounding to ``dtype``, the type of the
+    distances, has made the edges of a cycle as long as 0, and no path enters that cycle.
     """
     cure = f"build the graph with {option_text('weight_type', 'float64')}"
     if dtype == np.float64:

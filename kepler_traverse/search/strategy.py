@@ -37,8 +37,11 @@ StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
 def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why a graph without weights cannot be searched, or None. The functions below say the
-    same of other needs, as values of ``WHY_NOT``.
+    """Return a text that says why a graph without weights cannot be searched, or None if it has
+    weights.
+
+    The functions below return the same about other requirements. They are the values of
+    ``WHY_NOT``.
     """
     if graph.weights is not None:
         return None
@@ -49,26 +52,25 @@ def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 
 def _why_not_narrow(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why vertex numbers of 64 bits cannot be taken, or None if they have 32."""
+    """Return why the vertex numbers of a graph cannot be taken, or None if they have 32 bits."""
     if graph.targets.dtype.itemsize <= 4:
         return None
     return "cannot take 2^31 vertices or more"
 
 
 def _why_not_non_negative(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why negative weights cannot be taken, or None if there are none."""
+    """Return why the weights of a graph cannot be taken, or None if none is negative."""
     if not graph.has_negative_weights:
         return None
     return "cannot take negative weights"
 
 
 def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why a graph has no topological order in which paths can be summed, or None if it has
-    one.
-    """
+    """Return why paths in a graph cannot be summed in topological order, or None if they can."""
     if graph.derived.topological_order is None:
         return "needs a directed graph without a cycle, and this graph has one"
-    # the edges of the graph have none of these, but a path through one has no shortest length
+    # A self-loop is not among the edges of the graph. But with a negative weight, paths through its
+    # vertex have no shortest length.
     if graph.negative_loops:
         return "cannot take a negative weight from a vertex to itself"
     if graph.closed is not None and graph.has_negative_weights:
@@ -77,7 +79,9 @@ def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 
 def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return how to build the hierarchy that is missing, or None if the graph has it."""
+    """Return that a graph lacks the hierarchy that a strategy needs, and how to build it; None if
+    it has one, of hops or of weights as the strategy needs.
+    """
     if graph.derived.known_hierarchy(strategy.metric) is not None:
         return None
     if strategy.metric == "hops":
@@ -93,8 +97,8 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     )
 
 
-# For each requirement of a strategy, the function that says why a graph does not meet it, or None
-# if it does. They are asked in this order, as the later ones take longer.
+# For each requirement of a strategy, a function that returns why a graph does not meet it, or None if
+# it does. They are called in this order, as the later ones take longer.
 WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
     "weights": _why_no_weights,
     "narrow": _why_not_narrow,
@@ -123,25 +127,26 @@ class MultiSourceOutcome(NamedTuple):
     them.
     """
 
-    # of shape (k, n_vertices), (k, n_targets) for targets of all sources, or (n_targets,) for lists
-    # of each source; None if only counts are wanted
+    # Of shape (k, n_vertices); or (k, n_targets) if only the distances at the targets of all sources
+    # are wanted; or (n_targets,) if each source has a list of targets. None if only counts are wanted.
     distance: Array | None
     predecessor: Array | None  # of shape (k, n_vertices); None if none are wanted
     limits: list[Any]  # per source, up to where its distances are complete; None: everywhere
     rounds: list[int]  # per source, the levels or rounds of its search
-    counts: Array | None = None  # vertices per source and level, if these alone are wanted
+    # of shape (k, levels): the vertices at 0, 1, 2, ... hops, if these numbers alone are wanted
+    counts: Array | None = None
     below: float | None = None  # as in ``Outcome``
     routes: Any = None  # ``results.Routes``, if the strategy finds paths and they are wanted
     # int64 of shape (k, n_targets, n_columns): what was added up along the paths, if that is wanted
     sums: np.ndarray | None = None
 
 
-# Searches that are compiled and whose arrays are allocated, from a vertex number or from at most a
-# group of them. The arrays of an outcome are valid until the next call.
+# Searches from a vertex number, and from an array of vertex numbers of at most one group. They are
+# compiled, and their arrays are allocated. The arrays of an outcome are valid until the next call.
 Search = Callable[[int], Outcome]
 MultiSourceSearch = Callable[[np.ndarray], MultiSourceOutcome]
 Prepare = Callable[[Graph, Query], Search]  # checks, compiles and allocates
-PrepareMany = Callable[[Graph, Query, int], MultiSourceSearch]  # for groups of so many sources
+PrepareMany = Callable[[Graph, Query, int], MultiSourceSearch]  # for groups of at most that size
 
 
 class MultiSourceModule(Protocol):
@@ -212,23 +217,23 @@ class BaseStrategy:
     edges: str = "any"
 
     def is_called(self, name: str) -> bool:
-        """Whether a name is that of the strategy or an alias."""
+        """Return whether a name is that of the strategy or one of its aliases."""
         return name == self.name or name in self.aliases
 
     @property
     def metric(self) -> str:
-        """``"weights"`` or ``"hops"``: what distances are, and so which hierarchy it uses, if it
-        uses one.
+        """What distances are, "weights" or "hops"; a hierarchy that the strategy uses must be of
+        the same.
         """
         return "weights" if "weights" in self.needs else "hops"
 
     def matches_edges(self, graph: Graph) -> bool:
-        """Whether the edges of a graph are where this strategy reads them."""
+        """Return whether the edges of a graph are in the memory where this strategy reads them."""
         place = "host" if graph.derived.edges_on_host else "device"
         return self.edges in (place, "any")
 
     def unsupported_reason(self, graph: Graph) -> str | None:
-        """Say why this strategy cannot run on the graph, or None if it can."""
+        """Return a text that says why this strategy cannot run on the graph, or None if it can."""
         if not self.matches_edges(graph):
             return _WRONG_PLACE[self.edges]
         for need, find_reason in WHY_NOT.items():
@@ -255,6 +260,7 @@ class BaseStrategy:
         if self.knobs is None:
             raise StrategyError(f"strategy {self.name!r} has no knobs; leave them out")
 
+        # The values of a mapping are checked: names and types here, ranges by the dataclass.
         names = [field.name for field in fields(self.knobs)]
         if not isinstance(knobs, Mapping):
             raise StrategyError(
@@ -294,8 +300,10 @@ class Strategy(BaseStrategy):
 
 
 def _check_type(name: str, value: Any, kind: type) -> None:
-    """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs
-    checks its range.
+    """Raise InputError unless the value of a knob has the type of its default, ``kind``. ``name``
+    is what the error calls it.
+
+    The dataclass of the knobs checks the range.
     """
     if kind is bool:
         if not isinstance(value, bool):
@@ -316,30 +324,35 @@ _LATTICE_SKEW = 6
 
 
 class Shape(NamedTuple):
-    """Properties of a graph and a query by which a strategy for many sources is chosen."""
+    """Properties of a graph and a query by which a strategy for many sources is chosen.
 
-    # n_vertices, n_edges: stored edges: an undirected edge counts twice
+    Some of them are measured by a survey: a few searches of the graph, before the run, that are
+    cheap compared with it (``auto.survey``).
+    """
+
+    # n_vertices, n_edges: of the graph; an undirected edge is stored, and counts, twice
     n_vertices: int
     n_edges: int
     directed: bool
     depth: int  # levels of the deepest search of the survey, 0 without a search
-    # index, weight: bytes per vertex number and per distance (0 without weights)
+    # index, weight: bytes per vertex number, and per weight and distance (0 without weights)
     index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
-    # reach, walked: share of the vertices that a search from a random source reaches, and share of
-    # the edges that it visits. Both are means over the searches of the survey.
+    # reach, walked: the share of the vertices that a search from a random source reaches, and the
+    # share of the edges that it visits, from 0 to 1. Both are means over the searches of the survey.
     reach: float = 1.0
     walked: float = 1.0
     most: float = 1.0  # the largest share of the edges that a search of the survey visits
-    # mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a
-    # search
+    # Mean number of levels (BFS) or rounds (SSSP) of a search; 0 without a search. A round of SSSP
+    # relaxes the edges of the vertices of a pile: those up to a distance, which grows pile by pile.
     rounds: float = 0.0
     skew: float = 1.0  # largest degree divided by the mean
     spread: float = 0.5  # standard deviation of the weights divided by their mean
     scatter: float = 1.0  # share of the edges whose two vertex numbers are far apart
-    # {"all", "targets", "counts", "paths"}: the output of each search: ``Query.output``
+    # {"all", "targets", "counts", "paths"}: what each search outputs, as ``Query.output`` has it
     keep: str = "all"
-    per_source: float = 1.0  # mean number of targets per source: ``Query.targets_per_source``
+    # mean number of targets that each source has of its own: ``Query.targets_per_source``
+    per_source: float = 1.0
     # whether ``reach`` and ``walked`` are those of searches that end early, as the query asks
     is_short: bool = False
     # mean length of the hub labels that answer the query in place of a hierarchy; 0 if none do
@@ -353,23 +366,26 @@ class Shape(NamedTuple):
 
     @property
     def likely_depth(self) -> float:
-        """Levels of the deepest search. Without a search, an estimate from the degrees."""
+        """The number of levels of the deepest search; without a search, an estimate from the
+        degrees.
+        """
         return self.depth or self.guessed_depth
 
     @property
     def guessed_depth(self) -> float:
-        """Levels estimated from degrees: those of a path, of a lattice (few edges and no hubs), or
-        else few.
+        """The number of levels of a search, estimated from the degrees: that of a path, that of a
+        lattice for few edges and no hubs, or else a small number.
         """
         degree = self.n_edges / max(self.n_vertices, 1)
+        # the mean degree times the skew is the largest degree
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
         return self._sides if self.is_lattice_like else 12
 
     @property
     def extra_rounds(self) -> float:
-        """Additional rounds of a lattice, because with uneven weights paths of more edges can be
-        shorter.
+        """Additional rounds of a search of a lattice: with uneven weights, paths of more edges can
+        be shorter. 0 for other graphs, and for paths.
         """
         is_path = self.guessed_depth > self._sides
         if self.is_lattice_like and not is_path:
@@ -416,21 +432,24 @@ class Shape(NamedTuple):
 
     @property
     def _sides(self) -> float:
-        """Levels of a search of a lattice with as many vertices, about 1.4 times its side."""
+        """The number of levels of a search of a square lattice with as many vertices, about 1.4
+        times its side.
+        """
         return 1.4 * self.n_vertices**0.5
 
     @property
     def likely_rounds(self) -> float:
-        """Mean number of levels or rounds of a search, estimated if the survey made none."""
+        """The mean number of levels or rounds of a search, estimated if the survey made none."""
         return self.rounds or self.likely_depth
 
     def fetches(self, machine: Any, state: float) -> float:
-        """Loads of one search that come from memory, since no cache has them.
+        """Return how many loads of one search come from memory, since no cache has what they read.
 
-        A vertex takes two, its offset and the begin of its edges. An edge takes one from the
-        ``state`` bytes of the search per vertex. Searches that reach a part of the graph keep that
-        part in the caches. Where neighbors have near numbers, as in road networks that are sorted,
-        earlier loads have brought them there.
+        A vertex takes two, its offset and the begin of its edges. An edge takes one from the memory
+        of the search, which has ``state`` bytes per vertex. ``machine`` is a ``Machine`` of
+        ``auto.costs``. Searches that reach a part of the graph keep that part in the caches. Where
+        neighbors have near numbers, as in road networks that are sorted, earlier loads have brought
+        them there.
         """
         n_reached = self.n_vertices * self.reach
         n_walked = self.n_edges * self.walked
@@ -440,16 +459,19 @@ class Shape(NamedTuple):
         return self.scatter * (of_vertices + of_edges)
 
     def frontier_share(self, n_sources: int) -> float:
-        """Estimated share of the vertices that are in the frontiers of several searches on one
-        level.
+        """Return the estimated share of the vertices that are in the frontier of at least one of
+        ``n_sources`` searches on one level. A frontier is the vertices of the present level.
         """
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
     def edge_share(self, n_sources: int) -> float:
-        """Share of the edges that at least one of several searches visits."""
+        """Return the estimated share of the edges that at least one of ``n_sources`` searches
+        visits.
+        """
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 
 
+# ``memory(n_vertices, n_edges, predecessors)`` returns bytes: see ``Strategy.memory``
 Memory = Callable[[int, int, bool], int]
 
 
@@ -462,15 +484,26 @@ def state_bytes(
     once: int = 0,
     beside: Memory | None = None,
 ) -> Memory:
-    """Return the ``memory`` of a strategy that allocates a fixed number of bytes and of vertex
-    numbers per vertex, ``edge_bytes`` and ``edge_numbers`` per edge, and ``once`` bytes.
+    """Return the function ``memory`` of a strategy, which estimates the bytes that it allocates for
+    a graph.
 
-    ``beside`` is the ``memory`` of the state that it extends, which has the predecessors; without
-    it they are added here.
+    Parameters
+    ----------
+    fixed : float
+        Bytes per vertex.
+    numbers : float
+        Vertex numbers per vertex, each of 4 or 8 bytes.
+    edge_bytes, edge_numbers : float
+        Bytes and vertex numbers per edge.
+    once : int
+        Bytes that do not depend on the graph.
+    beside : callable, optional
+        The ``memory`` of a strategy whose memory is needed, too, with the predecessors. Without it, the
+        predecessors are added here.
     """
 
     def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-        """Return the bytes for a graph; see ``Strategy.memory``."""
+        """Return the bytes for a graph, as ``Strategy.memory`` does."""
         index = index_dtype(n_vertices).itemsize
         bytes_of_state = n_vertices * (fixed + index * numbers) + n_edges * (
             edge_bytes + index * edge_numbers
@@ -485,24 +518,26 @@ def state_bytes(
 
 
 def per_core(n: int) -> Callable[[int], int]:
-    """Return the ``group_size`` of a strategy that searches from so many sources per core."""
+    """Return the function ``group_size`` of a strategy that searches from ``n`` sources per core at
+    once.
+    """
     return lambda n_sources: min(n_sources, n * threads.count())
 
 
 def sources_per_worker(n_sources: int, at_once: int) -> float:
-    """Sources per worker if ``at_once`` workers take sources one at a time; at least 1, and it may
-    be a fraction.
+    """Return how many sources each of ``at_once`` workers searches from if they share them evenly;
+    at least 1, and it may be a fraction.
     """
     return max(1.0, n_sources / at_once)
 
 
 def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
-    """Return the factor by which a block is slower when it shares its multiprocessor with other
-    blocks.
+    """Return the factor by which a thread block is slower because it shares its multiprocessor with
+    other blocks, one per source.
 
-    Up to ``per_processor`` blocks run on each of ``processors`` multiprocessors. Blocks mostly wait
-    for loads, and one computes while another waits. In the measurements of docs/regret.md, four
-    blocks on a multiprocessor take twice as long as one.
+    Up to ``per_processor`` blocks run at once on each of ``processors`` multiprocessors. Blocks
+    mostly wait for loads, and one computes while another waits. In the measurements of
+    docs/regret.md, four blocks on a multiprocessor take twice as long as one.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 
@@ -557,8 +592,8 @@ class MultiSourceStrategy(BaseStrategy):
 
     @classmethod
     def from_module(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
-        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size``,
-        ``terms`` and ``kernels``.
+        """Return a strategy from the module that defines its functions ``plan``, ``memory``,
+        ``group_size`` and ``terms``, and perhaps ``kernels``. ``fields`` are the other fields.
         """
         return cls(
             plan=module.plan,
@@ -573,8 +608,8 @@ class MultiSourceStrategy(BaseStrategy):
 def strategy_for_sums(
     strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str
 ) -> StrategyT:
-    """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums
-    are int64.
+    """Return the strategy that runs: the chosen one, or where ``sums`` are int64 the strategy for
+    int64 sums of its device, one of ``strategies``.
     """
     if ALGORITHMS[algorithm].counts_hops:
         return strategy
@@ -584,7 +619,9 @@ def strategy_for_sums(
 def strategy_for_dtype(
     strategy: StrategyT, strategies: Sequence[StrategyT], dtype: np.dtype
 ) -> StrategyT:
-    """Return the strategy that runs where sums have a type: the chosen one for floats."""
+    """Return the strategy that runs where sums have the type ``dtype``: the chosen one for floats,
+    else the strategy for int64 sums of its device.
+    """
     if dtype.kind == "f":
         return strategy
     return next(

@@ -23,10 +23,9 @@ from ..cuda.copies import copy_into
 from ..runtime.regular_files import replacing
 from .costs import Machine, load_costs
 
-_COPIED = 1 << 25  # bytes of the measured copy
-# entries of the table, and dependent loads that are timed
-_CHASED = 1 << 21
-_LOADS = 1 << 15
+_COPIED = 1 << 25  # bytes of the copy that is timed
+_CHASED = 1 << 21  # entries of the table through which dependent loads lead
+_LOADS = 1 << 15  # dependent loads that are timed in one call
 _STEPS = 1 << 18  # simple operations that are timed
 # timed calls, of which the fastest counts, and the least seconds of all together: in a shorter time
 # other processes may keep the machine busy throughout, and what is measured is stored for good
@@ -42,8 +41,8 @@ _FORMAT = 4  # of what is stored; another number measures again
 
 
 def get_machine(device: str) -> Machine:
-    """Return the calibration of the machine, stored or measured now. ``cores`` are those that this
-    thread may use now.
+    """Return the calibration of the machine for a device, "cpu" or "cuda": stored by an earlier
+    process, or measured now. On the CPU, ``cores`` are those that this thread may use now.
     """
     machine = _load_or_measure(device)
     if device == "cpu":
@@ -71,7 +70,11 @@ def _load_or_measure(device: str) -> Machine:
 
 
 def _calibration_file(device: str) -> Path | None:
-    """Return where the calibration of the machine is stored; None where nothing can be."""
+    """Return the file in which the calibration of the machine is stored; None where no file can be
+    written.
+
+    Its name depends on the properties of the machine, so that a folder may be shared by machines.
+    """
     folder = numba_cache.own_folder()
     if folder is None:
         return None
@@ -81,8 +84,8 @@ def _calibration_file(device: str) -> Path | None:
 
 
 def _machine_properties(device: str) -> tuple[str | int | None, ...]:
-    """Return properties that distinguish one machine from another, as a part of the name under
-    which its calibration is stored.
+    """Return properties that distinguish one machine from another. They are a part of the name of
+    the file with its calibration.
     """
     if device == "cuda":
         gpu = cuda.cp.cuda.Device()
@@ -96,7 +99,8 @@ def _machine_properties(device: str) -> tuple[str | int | None, ...]:
 
 
 def _read(file: Path) -> Machine | None:
-    """Read a calibration file if it is complete, this user owns it and no other user may write it.
+    """Return the calibration that a file holds; None if there is no such file, it is damaged,
+    another user owns it, or another user may write it.
 
     It holds numbers only, so a wrong file costs time but cannot change a result.
     """
@@ -105,6 +109,7 @@ def _read(file: Path) -> Machine | None:
         if status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
         machine = Machine(**json.loads(file.read_text()))
+        # raises an error for a value that is no number
         numbers = np.array(list(asdict(machine).values()), np.float64)
     except (OSError, ValueError, TypeError):
         return None
@@ -114,14 +119,18 @@ def _read(file: Path) -> Machine | None:
 
 
 def _write(file: Path, machine: Machine) -> None:
-    """Store a calibration. If that fails, the next process measures again."""
+    """Store a calibration in a file that only this user may read. If that fails, the next process
+    measures again.
+    """
     with contextlib.suppress(OSError), replacing(file) as partial:
         partial.touch(mode=0o600)
         partial.write_text(json.dumps(asdict(machine)))
 
 
 def _fewest_seconds(call: Callable[[], object]) -> float:
-    """Return the fewest seconds of several calls, after one warm-up call."""
+    """Return the fewest seconds that a call took, of several after one for warming up. Other
+    processes only add time.
+    """
     call()
     seconds: list[float] = []
     while len(seconds) < _REPEATS or sum(seconds) < _SECONDS:
@@ -132,18 +141,21 @@ def _fewest_seconds(call: Callable[[], object]) -> float:
 
 
 def _measure_cpu() -> Machine:
-    """Measure the speeds of this machine."""
+    """Measure the speeds of this machine: of a copy, of dependent loads and of simple operations."""
     source = np.ones(_COPIED, np.uint8)
     copy = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
-    # the entry that follows each entry of the table
+    # Each entry names the one that follows it, in one cycle through the whole table: no load can begin
+    # before the one before it has ended.
     chain = np.empty_like(order)
-    chain[order] = np.roll(order, 1)  # one cycle through the whole table
+    chain[order] = np.roll(order, 1)
     next_entry = 0
 
     def chase() -> None:
-        """Follow the chain of dependent loads, which leads at random through a table."""
-        # each call goes on where the one before has ended, as no cache has these entries
+        """Follow the chain of dependent loads, which leads at random through the table, by a number
+        of steps.
+        """
+        # Each call goes on where the one before has ended: no cache has the next entries yet.
         nonlocal next_entry
         next_entry = machine_speeds.chase(chain, next_entry, _LOADS)
 
@@ -157,7 +169,9 @@ def _measure_cpu() -> Machine:
 
 
 def _second_level_bytes() -> int:
-    """Return the bytes of the second-level cache of a core."""
+    """Return the bytes of the second-level cache of a core; a small number if the system does not
+    say.
+    """
     try:
         size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (ValueError, OSError):
@@ -166,7 +180,9 @@ def _second_level_bytes() -> int:
 
 
 def _measure_gpu() -> Machine:
-    """Measure the speeds of the current GPU."""
+    """Measure the speeds of the current GPU: of a copy and of a launch with a wait. That of a load
+    follows from the clock rate.
+    """
     cp = cuda.cp
     gpu = cp.cuda.Device()
     attributes = gpu.attributes
@@ -188,6 +204,7 @@ def _measure_gpu() -> Machine:
         cores=attributes["MultiProcessorCount"],
         cache=max(attributes.get("L2CacheSize", 0), _MIN_CACHE),
         copy=_fewest_seconds(copy) / _COPIED,
+        # the clock rate is in kHz
         load=_CYCLES_OF_A_LOAD / (1e3 * attributes.get("ClockRate", _KILOHERTZ)),
         step=_fewest_seconds(step),
     )

@@ -33,11 +33,15 @@ class Measured(NamedTuple):
 
 
 class Choice:
-    """Estimates and measurements of the candidate strategies.
+    """Estimates and measurements of the candidate strategies, by which each group of sources gets
+    one.
 
-    For each strategy ``estimates`` has a function of the number of sources, which returns seconds,
-    and ``groups`` the size of a group. ``history`` lists what was ``Measured``. ``_ratios`` has, by
-    strategy, the measured seconds of each group divided by the estimate.
+    - ``estimates``: for each strategy by name, a function of the number of sources that returns
+      seconds.
+    - ``groups``: for each strategy, the largest number of sources of a group.
+    - ``history``: the groups that were ``Measured``, in their order.
+    - ``_ratios``: for each strategy, the measured seconds of each of its groups divided by the
+      estimate.
     """
 
     def __init__(
@@ -49,26 +53,30 @@ class Choice:
         self.history: list[Measured] = []
 
     def note(self, name: str, sources: float, seconds: float) -> None:
-        """Record the seconds of a group."""
+        """Record that the strategy ``name`` took some seconds for a group of so many sources."""
         estimated = self._estimates[name](sources)
         self.history.append(Measured(name, sources, seconds, estimated))
         if 0 < estimated < float("inf"):  # else there is no ratio
             self._ratios.setdefault(name, []).append(seconds / estimated)
 
     def expected(self, name: str, sources: int) -> float:
-        """Return the expected seconds for ``sources`` sources: the estimate times the measured
-        correction.
+        """Return the expected seconds of a strategy for a number of sources: the estimate times the
+        measured correction.
         """
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """Return the smallest recent ratio of measured to estimated time; 1 without a measurement.
-        Disturbances only add time.
+        """Return the measured correction of a strategy's estimates: the smallest ratio of measured
+        to estimated seconds of its latest groups; 1 without a measurement.
+
+        The smallest ratio is taken because disturbances only add time.
         """
         return min(self._ratios.get(name, [1.0])[-_RECENT:])
 
     def keep(self, groups: Mapping[str, int]) -> None:
-        """Restrict the choice to the strategies of ``groups``, with these group sizes."""
+        """Restrict the choice to the strategies that ``groups`` names, with these largest sizes of
+        a group.
+        """
         self._estimates = {name: self._estimates[name] for name in groups}
         self._groups = groups
 
@@ -77,6 +85,8 @@ class Choice:
 
         ``current`` is the strategy now in use, and ``left`` the number of sources that remain.
         """
+        # The strategies that have had a group. The best of them goes on, unless another is worth a
+        # trial.
         measured = [name for name in self._estimates if name in self._ratios]
         if not measured:
             return current, self._first_group(current, left)
@@ -90,12 +100,16 @@ class Choice:
         return best, min(self._groups[best], left)
 
     def _trial(self, best: str, left: int) -> tuple[str, int] | None:
-        """Return an unmeasured strategy that is worth a trial and the number of sources of the
-        trial, or None.
+        """Return a strategy that has had no group and is worth a trial, and the number of sources
+        of the trial; None if no strategy is.
+
+        ``best`` is the strategy that would otherwise go on, and ``left`` the number of sources that
+        remain.
         """
         expected = self.expected(best, left)
         if expected < WORTH:
             return None
+        # the others, those with the shortest estimate first
         others = [name for name in self._estimates if name not in self._ratios]
         for name in sorted(others, key=lambda other: self._estimates[other](left)):
             size = self._trial_size(name, left, TRIAL * expected)
@@ -107,9 +121,12 @@ class Choice:
         return None
 
     def _first_group(self, name: str, left: int) -> int:
-        """Return the sources of the first group of a strategy: a group size, or fewer if another
-        strategy may be faster and splitting costs little.
+        """Return the number of sources of the first group of a strategy.
+
+        It is that of a whole group. But it is smaller if another strategy may be faster, and
+        splitting the sources in two costs little. ``left`` is the number of sources that remain.
         """
+        # Both estimates may be wrong by the factor ``DOUBT``, one too low and the other too high.
         seconds_at_once = self._estimates[name](left)
         doubtful = any(
             self._estimates[other](left) <= DOUBT * DOUBT * seconds_at_once
@@ -128,8 +145,8 @@ class Choice:
         return min(self._groups[name], left)
 
     def _trial_size(self, name: str, left: int, seconds: float) -> int:
-        """Halve the group until its estimate is at most ``seconds``, or it is as small as a trial
-        may be.
+        """Return the number of sources of a trial of a strategy: its group size, halved until its
+        estimate is at most ``seconds``, or it is as small as a trial may be.
         """
         size = min(self._groups[name], left)
         smallest = max(1, size // _SMALLEST)

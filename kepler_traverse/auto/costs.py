@@ -60,7 +60,7 @@ _MAX_SCALED = {"step": 16.0, "copy": 16.0, "load": 2.0}
 class Machine:
     """Properties of a machine that the estimates scale with."""
 
-    cores: int  # compute threads (CPU) or multiprocessors (GPU)
+    cores: int  # number of compute threads (CPU) or multiprocessors (GPU)
     cache: int  # bytes of the L2 cache, which random loads should hit
     copy: float  # seconds per byte copied
     load: float  # seconds per dependent load that misses the L1 cache
@@ -68,13 +68,17 @@ class Machine:
     step: float
 
     def share_of_misses(self, nbytes: float) -> float:
-        """Return the share of random loads from a table of ``nbytes`` bytes that miss the cache."""
+        """Return the share, from 0 to 1, of random loads from a table of ``nbytes`` bytes that miss
+        the L2 cache.
+        """
         if not nbytes:
             return 0.0
         return max(0.0, 1 - self.cache / nbytes)
 
     def share_from_memory(self, nbytes: float) -> float:
-        """Return the share of random loads from a table of ``nbytes`` bytes that come from memory."""
+        """Return the share, from 0 to 1, of random loads from a table of ``nbytes`` bytes that come
+        from memory, as no level of the caches has them.
+        """
         if not nbytes:
             return 0.0
         return max(0.0, 1 - max(self.cache, _LAST_LEVEL) / nbytes)
@@ -82,11 +86,11 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Fitted constants of one device."""
+    """Fitted constants of one device: how long a unit of each term of each strategy takes."""
 
     device: str  # {"cpu", "cuda"}
     measured_on: Machine  # where the constants were measured
-    # Nanoseconds per unit on that machine, by ``"ALGORITHM STRATEGY"`` and term.
+    # Nanoseconds per unit on that machine, by the key of the strategy (``cost_key``) and by term.
     nanoseconds: Mapping[str, Mapping[str, float]]
 
     def seconds(
@@ -98,8 +102,8 @@ class Costs:
         group: int,
         machine: Machine,
     ) -> float:
-        """Estimate the seconds for ``n_sources`` sources in groups of ``group``; infinite without
-        fitted constants.
+        """Return the estimated seconds that a strategy takes for ``n_sources`` sources in groups of
+        ``group``, on ``machine``. It is infinite for a strategy without fitted constants.
         """
         constants = self.nanoseconds.get(cost_key(algorithm, strategy))
         if constants is None:
@@ -110,8 +114,8 @@ class Costs:
         )
 
     def scaled(self, amounts: Mapping[str, float], machine: Machine) -> dict[str, float]:
-        """Return amounts of terms on this machine as amounts on the machine that the constants were
-        measured on.
+        """Return amounts of terms on ``machine`` as the amounts that take the same time on the
+        machine where the constants were measured. Each term scales with one speed.
         """
         speeds = SPEED_OF_TERM[self.device]
         return {
@@ -119,15 +123,21 @@ class Costs:
         }
 
     def _slowdown(self, machine: Machine, speed: str) -> float:
-        """Return by which factor a speed of this machine is lower, within bounds."""
+        """Return the factor by which an operation takes longer on ``machine`` than where the
+        constants were measured, within bounds.
+
+        ``speed`` is "copy", "load" or "step", the field of ``Machine`` with the seconds of the
+        operation.
+        """
         factor = getattr(machine, speed) / getattr(self.measured_on, speed)
         largest = _MAX_SCALED[speed]
         return min(max(factor, 1 / largest), largest)
 
 
 def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:
-    """Return the key of a strategy's constants. A single-source strategy that is repeated has a key
-    of its own.
+    """Return the key of a strategy's constants: the algorithm and the name of the strategy.
+
+    A strategy for one source that is run once per source has the addition "repeated".
     """
     return f"{algorithm} {strategy.name}" + (" repeated" if strategy.repeats else "")
 

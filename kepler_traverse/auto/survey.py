@@ -25,9 +25,9 @@ from ..search.plan import Plan
 from ..search.query import Query
 from ..search.strategy import Shape, Strategy
 
-SHARE = 0.02  # share of the run's edge visits that the survey may take
+SHARE = 0.02  # edges that the survey may visit, as a share of those that the run visits
 SEARCHES = 16  # searches from random vertices of a directed graph
-# the same on a GPU, and levels per search: about 2 ms
+# the same on a GPU, and the largest number of levels of a search there: about 2 ms
 GPU_SEARCHES = 8
 GPU_LEVELS = 1 << 10
 _MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: less than 1 ms
@@ -36,23 +36,25 @@ _WEIGHTS = 1 << 14  # weights from which the spread is estimated
 # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
 _SAMPLED = 1 << 12
 _NEAR = 64
-_SEED = 7
+_SEED = 7  # of random vertices and edges, so that equal graphs get equal plans
 _RESULTS_OF: weakref.WeakKeyDictionary[Graph, list[SearchResult]] = weakref.WeakKeyDictionary()
 
 
 class SearchResult(NamedTuple):
-    """Result of one search. If it was ended early, the numbers are those that are likely of a
-    complete one.
+    """What one search of the survey has found. If it was ended early, the numbers are likely ones
+    of a complete search.
     """
 
     reach: float  # share of the vertices that it reaches
     walked: float  # share of the edges that it visits
-    rounds: float  # levels
-    is_whole: bool = True  # whether it was complete
+    rounds: float  # number of its levels
+    is_whole: bool = True  # whether the search was complete, and not ended early
 
 
 def outline(graph: Graph) -> Shape:
-    """Return the shape that is known without a search."""
+    """Return the shape of a graph as far as it is known without a search: sizes, types and whether
+    it is directed.
+    """
     if graph.weights is None:
         weight = 0
     else:
@@ -68,8 +70,11 @@ def outline(graph: Graph) -> Shape:
 
 
 def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources: int) -> Shape:
-    """Return the shape of a graph for a run from so many sources, estimated from a few searches by
-    strategies of BFS.
+    """Return the shape of a graph for a run from ``n_sources`` sources, estimated from a few
+    searches.
+
+    ``algorithm`` is that of the run, "bfs" or "sssp". ``searches`` are strategies of BFS for one
+    source, with which a GPU searches.
     """
     shape = _with_degrees_and_weights(graph, outline(graph), algorithm)
     if not graph.n_edges:
@@ -96,13 +101,16 @@ def forget(graph: Graph) -> None:
 
 
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
-    """Return the shape with what the degrees say, and for SSSP the weights."""
+    """Return the shape with what the degrees of the graph say, and for SSSP a sample of its
+    weights: ``skew``, ``scatter``, ``spread`` and ``tail``.
+    """
     if not graph.n_edges:
         return shape
     max_degree = int(_degrees(graph).max())
     spread = shape.spread
     tail = shape.tail
     if algorithm == "sssp":
+        # Some of the weights are enough, evenly taken from all.
         step = max(1, graph.n_edges // _WEIGHTS)
         weights: Array = graph.weights
         if graph.device == "cuda":
@@ -124,7 +132,9 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
 
 
 def _tail(weights: np.ndarray) -> float:
-    """Return the mean of weights divided by their median, from 1 to a bound."""
+    """Return the mean of weights of 0 or more divided by their median, from 1 to ``_MAX_TAIL``. It
+    is above 1 where few weights are large.
+    """
     mean = float(weights.mean())
     median = float(np.median(weights))
     if not mean:
@@ -135,7 +145,9 @@ def _tail(weights: np.ndarray) -> float:
 
 
 def _degrees(graph: Graph) -> Array:
-    """Return the out-degrees. ``graph.derived.degrees`` would keep them in memory, which no plan
+    """Return the number of edges out of each vertex, of shape (n_vertices,).
+
+    ``graph.derived.degrees`` has the same, but would keep the array in memory, which no plan
     accounts for.
     """
     if graph.device == "cuda":
@@ -144,8 +156,8 @@ def _degrees(graph: Graph) -> Array:
 
 
 def _scatter(graph: Graph) -> float:
-    """Return the share of sampled edges whose vertex numbers are far apart, so that following them
-    misses the cache.
+    """Return the share of some random edges whose two vertex numbers are far apart, so that
+    following such an edge misses the cache.
     """
     # the numbers of some edges, and below their tails and heads
     edges = np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED)
@@ -158,7 +170,9 @@ def _scatter(graph: Graph) -> float:
 
 
 def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
-    """Return the shape with the results of searches, each up to a number of edges."""
+    """Return the shape with the results of searches on the CPU. All together may visit a number of
+    edges that grows with ``n_sources``, the sources of the run.
+    """
     n = graph.n_vertices
     m = graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
@@ -166,6 +180,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     marks = np.zeros(n, np.uint8)
     queue = np.empty(n, graph.targets.dtype)
     searches: list[SearchResult] = []
+    # In a directed graph most vertices may reach little, so that random ones are searched from, too.
     sources = [_hub(graph)]
     if graph.directed:
         sources += _random_sources(graph)
@@ -182,7 +197,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         if is_whole:
             searches.append(SearchResult(reached / n, walked / m, levels))
         else:
-            # as much as from the hub; from the hub itself perhaps everything
+            # A complete search is taken to reach as much as that from the hub; that one itself is taken
+            # to reach everything.
             likely_share = 1.0 if is_first else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
             searches.append(SearchResult(likely_share, likely_share, rounds, False))
@@ -192,10 +208,11 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
 def _all_levels(
     reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int
 ) -> float:
-    """Extrapolate the levels of a complete search, from those of one that ended early.
+    """Return the number of levels of a complete search, extrapolated from one that ended early.
 
     The vertices reached are assumed to grow as a power of the levels: ``reached`` after ``levels``,
-    and ``reached_earlier`` after ``levels_earlier``; n are reached at last.
+    and ``reached_earlier`` after ``levels_earlier``. All ``n`` vertices are taken to be reached at
+    last.
     """
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
@@ -205,14 +222,19 @@ def _all_levels(
 
 
 def pile_rounds(shape: Shape) -> float:
-    """Estimate the rounds of a near-far search: the levels, and more where paths of more edges can
-    be shorter.
+    """Return the estimated number of rounds of a near-far search, which relaxes edges of vertices
+    up to a distance that grows pile by pile.
+
+    They are the levels, and more the more uneven the weights are: then paths of more edges can be
+    shorter.
     """
     return shape.likely_rounds * (1 + shape.spread)
 
 
 def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchResult]:
-    """Run the searches on a GPU, each up to a number of levels, and return their results."""
+    """Return the results of searches on a GPU, each up to ``GPU_LEVELS`` levels. ``searches`` are
+    strategies of BFS for one source.
+    """
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
     results: list[SearchResult] = []
     sources = [_hub(graph)]
@@ -231,15 +253,18 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
             )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            # as much as from the hub; from the hub itself perhaps everything
+            # A complete search is taken to reach as much as that from the hub; that one itself is taken
+            # to reach everything.
             likely_share = results[0].reach if results else 1.0
             results.append(SearchResult(likely_share, likely_share, rounds, False))
     return results
 
 
 def _with_results(shape: Shape, searches: list[SearchResult]) -> Shape:
-    """Return a shape with the results of searches. Means exclude the first search, from a hub, if
-    there are others.
+    """Return a shape with the results of searches: the largest depth, and means of the rest.
+
+    The first search is from a hub, which is no typical source. It is left out of the means if there
+    are others.
     """
     if not searches:
         return shape
@@ -254,14 +279,16 @@ def _with_results(shape: Shape, searches: list[SearchResult]) -> Shape:
 
 
 def _hub(graph: Graph) -> int:
-    """Return a vertex of the highest degree."""
+    """Return the number of a vertex of the highest degree."""
     if graph.device == "cuda":
         return graph_statistics.hub(graph.offsets)
     return int(_degrees(graph).argmax())
 
 
 def _random_sources(graph: Graph) -> list[int]:
-    """Return random vertices with at least one outgoing edge, the same ones of each graph."""
+    """Return the numbers of up to ``SEARCHES`` random vertices with an edge that leaves them, the
+    same ones for each call with a graph.
+    """
     drawn = np.unique(np.random.default_rng(_SEED).integers(0, graph.n_vertices, 8 * SEARCHES))
     if graph.device == "cuda":
         degrees = graph_statistics.degrees_at(graph.offsets, drawn)

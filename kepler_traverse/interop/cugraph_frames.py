@@ -67,8 +67,8 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     else:
         source = np.zeros(vertex.size, np.int64)
 
-    # The row of the result for each row of the frame: sources have ranks in the order of the frame,
-    # and n rows each.
+    # The row of the result for each row of the frame. Each source has n rows of the result, in the
+    # order in which the frame has the sources: ``rank`` is the position of a source in that order.
     distinct, first, inverse = np.unique(source, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(order.size, np.int64)
@@ -77,6 +77,7 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     n_rows = distinct.size * n
     row = xp.asarray(rank[inverse] * n + vertex)
 
+    # Distances by row of the result, and where the frame has one.
     known_distances = xp.asarray(frame["distance"].values)
     is_reached = xp.zeros(n_rows, bool)
     is_reached[row] = True
@@ -113,7 +114,9 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
 
 
 def _check_columns(frame: Frame) -> None:
-    """Raise InputError unless a frame has vertices and distances, without nulls."""
+    """Raise InputError unless a frame has columns of vertices and of numeric distances, and no null
+    in any column.
+    """
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
             f"frame must be a data frame of pandas or cuDF, not {arguments.describe(frame)}"
@@ -133,7 +136,9 @@ def _check_columns(frame: Frame) -> None:
 
 
 def _vertex_numbers(graph: Graph, frame: Frame, name: str) -> np.ndarray:
-    """Return a column of ids as vertex numbers, int64; InputError if one is not in the graph."""
+    """Return the column ``name`` of a frame, which holds ids, as vertex numbers, int64; raise
+    InputError if an id is not in the graph.
+    """
     try:
         return graph.to_numbers(frame[name].values, "id")
     except UnknownVertexError as error:

@@ -17,12 +17,16 @@ _OWN_FORMATS = ("csr", "csc", "coo")  # whose values need not be float64
 
 
 def as_csr(csgraph: Any, directed: bool) -> Any:
-    """Return the sparse matrix whose stored entries are the edges that SciPy sees.
+    """Return a CSR matrix of SciPy whose stored entries are the edges that SciPy sees in
+    ``csgraph``, a matrix or array of the user.
 
     Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a
     dense array and masked entries of a masked array are none. Duplicates of a COO matrix are added
     up, those of a CSR matrix are parallel edges. Weights keep their type where float64 holds them;
-    SciPy would copy them. InputError if the matrix is not square, or nothing that SciPy can read.
+    SciPy would copy them. ``directed`` is SciPy's argument of that name: with False, it reads a CSC
+    matrix as its transpose.
+
+    Raises InputError: the matrix is not square, or nothing that SciPy can read.
     """
     load("scipy.sparse.csgraph")
     from scipy import sparse
@@ -56,17 +60,19 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
 
 
 def has_negative_weights(matrix: Any) -> bool:
-    """Whether a weight is below zero; SciPy's ``dijkstra`` warns of these, also where it does not
-    use the weights.
+    """Return whether a stored entry of a sparse matrix is below zero. SciPy's ``dijkstra`` warns of
+    these, also where it does not use the weights.
     """
     return matrix.data.dtype.kind in "if" and bool((matrix.data < 0).any())
 
 
 def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
-    """Build the graph of a CSR matrix, with vertex numbers as ids.
+    """Return the graph of a CSR matrix: entry (i, j) is an edge from vertex i to vertex j. The ids
+    are the vertex numbers.
 
-    An infinite or NaN weight is no way to anywhere, so it is left out. Weights become float64, in
-    which SciPy adds them, or stay integers where no sum of them can round in float64.
+    An infinite or NaN weight is no way to anywhere, so its edge is left out. Weights become
+    float64, in which SciPy adds them, or stay integers where no sum of them can round in float64.
+    Without ``weighted`` the graph has no weights.
     """
     n = matrix.shape[0]
     kind = index_dtype(n)
@@ -85,7 +91,11 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
 
 
 def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
-    """Return weights as float64, or as integers where no sum over a path can round in float64."""
+    """Return weights as float64, or as integers if no sum of them along a path can round in
+    float64.
+
+    ``data`` are the entries of a matrix with ``n_vertices`` rows.
+    """
     # A path has fewer edges than there are vertices, which bounds its sum.
     if data.dtype.kind == "b":
         return data.astype(np.int8)
@@ -107,9 +117,10 @@ def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
 
 
 def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
-    """Return ``indices`` as an int64 array of its shape, counted from the end where negative.
+    """Return the vertex numbers that a user gives as ``indices``, an int64 array of the same shape.
+    Negative ones count from the end, as in Python.
 
-    InputError if they are no integers, or out of range.
+    Raises InputError: they are no integers, or out of range.
     """
     try:
         array = np.asarray(indices)

@@ -47,6 +47,9 @@ class Choice:
     def __init__(
         self, estimates: Mapping[str, Callable[[float], float]], groups: Mapping[str, int]
     ):
+        """Begin without a measurement. ``estimates`` and ``groups`` are those that the class
+        describes.
+        """
         self._estimates = estimates
         self._groups = groups
         self._ratios: dict[str, list[float]] = {}

@@ -126,6 +126,7 @@ def _check_columns(frame: Frame) -> None:
             raise InputError(
                 f"frame has no column {name!r}; give a result of distances or predecessors"
             )
+    # A null is what ``unreached="null"`` writes for a vertex that is not reached.
     for name in frame.columns:
         if bool(frame[name].isna().any()):
             raise InputError(

@@ -74,6 +74,7 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
     float64, in which SciPy adds them, or stay integers where no sum of them can round in float64.
     Without ``weighted`` the graph has no weights.
     """
+    # the ends of each stored entry: its row, and its column
     n = matrix.shape[0]
     kind = index_dtype(n)
     src = np.repeat(np.arange(n, dtype=kind), np.diff(matrix.indptr))

@@ -265,6 +265,8 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
             "edge list, such as edges[['metres', 'toll']]"
         )
 
+    # Values belong to the rows of the edge list by their positions. An index with other labels than
+    # the edge list had would mean another order, and is an error.
     require_edge_labels("along", along, graph.report.row_labels)
     columns = {}
     per = "one per row of the edge list that the graph was built from"
@@ -345,8 +347,8 @@ def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> d
 def _sums_over_hierarchy(
     asked: Asked[Any], group: Traversals, lists: TargetLists, along: AlongPaths
 ) -> dict[str, np.ndarray]:
-    """Return the sums of columns at the targets of each source, by the names of the values of
-    records, from sweeps over a hierarchy.
+    """Return the sums of the columns ``along`` at the targets of each source, by the names of the
+    values of records, from sweeps over a hierarchy. They are in the order of ``lists``.
 
     Raises CertificateError: where the group has all distances, one differs from that of the
     hierarchy, or the sums of the first source are not those of its paths.
@@ -374,10 +376,11 @@ def _sums_over_hierarchy(
 
 
 def _select_sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
-    """Return the sums of a group at the targets of each source, of shape (n_targets, n_columns).
+    """Return the sums that the search of a group has added up, at the targets of each source: int64
+    in units, of shape (n_targets, n_columns), in the order of ``lists``.
 
-    The group has those at the shared targets of all sources, of shape (k, n_shared, n_columns):
-    these targets ascend, and each list holds some of them in any order.
+    The group has them at the shared targets of all sources, of shape (k, n_shared, n_columns).
+    These targets ascend, and each list holds some of them in any order.
     """
     sums: Any = group.sums
     # The search has one limit for all. What is beyond the limit of its own source has no path.
@@ -549,6 +552,8 @@ class _Sums(NamedTuple):
 
         Raises PrecisionError: a sum may exceed its type.
         """
+        # A sum of integers is at most the largest value times the edges of the longest path. One of
+        # floats has become infinite if it exceeds its type.
         most_edges = int(self.hops.max(initial=0))
         named = {}
         for name in along.values:

@@ -364,6 +364,7 @@ class Betweenness(Loads):
         if is_rows(distance) and get_device(distance) == "cuda":
             self._add_on_gpu(group)
             return
+        # Each thread adds the loads of some sources to sums of its own.
         kind = self._choose_type(distance)
         n_threads = max(1, min(threads.count(), len(group)))
         scratch = [

@@ -159,8 +159,9 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     """Add loads by hops of one byte, for some groups of 32 sources at a time; see
     betweenness_lanes.cu.
 
-    ``output`` has, by name, the arguments of the kernels that receive sums. Return, as
-    ``add_loads``, a bool array with True for sources that added nothing.
+    ``distance`` has the hops from k sources, of shape (k, n_vertices). ``output`` has, by name, the
+    arguments of the kernels that receive sums. Return, as ``add_loads``, a bool array with True for
+    sources that added nothing.
     """
     n = graph.n_vertices
     k = len(distance)

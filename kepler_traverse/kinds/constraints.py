@@ -92,6 +92,7 @@ class Violation(NamedTuple):
     remedy: str
 
     def __str__(self) -> str:
+        """Return the text of an error: the fact, and the remedy if there is one."""
         return f"{self.fact}; {self.remedy}" if self.remedy else self.fact
 
 
@@ -172,6 +173,7 @@ class Constraint:
         ``spelled(name, value)`` returns an option with a value, or alone if the value is None, as
         that page writes it.
         """
+        # what replaces the names in braces: see ``why`` in ``Attributes``
         flags = [spelled(name, None) for name in self.names]
         texts = {str(place): flag for place, flag in enumerate(flags)}
         texts |= {

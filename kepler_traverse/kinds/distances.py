@@ -132,6 +132,9 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
     reaches within the limit, or of the targets among them.
 
     Vertices and predecessors are vertex numbers.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     distances: Any = group.distance
     # A plan that has changed its strategy may return an array with a row per source.
@@ -160,6 +163,8 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
 def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[str, Column]:
     """Return the columns of the kind besides ``source`` by name, from the arrays of
     ``make_records`` with records in any order.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     dtype = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertices = values["vertex"].astype(np.int64, copy=False)

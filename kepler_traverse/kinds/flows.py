@@ -599,6 +599,7 @@ class Flows(Loads):
         """Return what the targets of the sources of a group take, in the form that the kernel
         reads.
         """
+        # All sources have the same targets, or each source has those of its pairs.
         question = self._question
         table = prepared.table
         if table is None:

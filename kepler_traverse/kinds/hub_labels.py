@@ -70,7 +70,10 @@ def make_records(asked: Asked[CheckedLabels], group: Traversals) -> SourceRecord
 
 
 def make_columns(asked: Asked[CheckedLabels], values: Values) -> dict[str, Column]:
-    """Return columns ``hub, distance``."""
+    """Return columns ``hub, distance``.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
+    """
     hubs = values["hub"].astype(np.int64, copy=False)
     return {
         "hub": Column.of_vertices(asked.graph, hubs),

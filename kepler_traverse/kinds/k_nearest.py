@@ -239,7 +239,8 @@ def certify_labels(
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
-    """Return whether one search from all sources finds the k nearest ones.
+    """Return whether one search from all sources finds the k nearest ones. ``counts_hops`` says
+    whether distances are numbers of edges.
 
     All sums must be exact integers of 0 or more that fit int64. On a GPU, its memory must hold k
     labels per vertex.

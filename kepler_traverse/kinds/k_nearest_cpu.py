@@ -187,8 +187,11 @@ def violation(edges, sources, limit, distance, owner):
 def _are_in_order(v, n_sources, limit, distance, owner):
     """Return whether the labels of vertex ``v`` are in order, within the limit, of different
     sources, and without a gap between them.
+
+    ``n_sources`` is the number of sources. ``distance`` and ``owner`` are results of ``k_nearest``.
     """
     for j in range(owner.shape[1]):
+        # No label is here: none may follow, which the one that follows finds.
         if owner[v, j] < 0:
             continue
         if distance[v, j] < 0 or distance[v, j] > limit:
@@ -301,6 +304,7 @@ def _pop_first(heap, size):
     d = heap[size, 0]
     source = heap[size, 1]
     v = heap[size, 2]
+    # The earlier one of the two children moves up, as long as it precedes the label that sinks.
     place = 0
     while True:
         child = 2 * place + 1

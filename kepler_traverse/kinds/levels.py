@@ -26,7 +26,10 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
-    """Return columns ``distance, vertices``, int32 and int64, in host memory."""
+    """Return columns ``distance, vertices``, int32 and int64, in host memory.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
+    """
     return {
         "distance": Column(values["distance"].astype(np.int32)),
         "vertices": Column(values["vertices"].astype(np.int64, copy=False)),

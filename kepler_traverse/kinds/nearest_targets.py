@@ -26,6 +26,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
     The records of a source are by group of the targets, and then by rank, from 1 to k. ``group`` is
     the number of the group, in the order of the labels, and 0 if all targets are one group.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     query = asked.query
     distances = group.distance
@@ -87,6 +90,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``[group,] rank, target, distance`` with the labels of the groups, if they
     have some, and the sums along the paths.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     assert asked.query.nearest is not None
     labels = asked.query.nearest.labels

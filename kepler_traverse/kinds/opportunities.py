@@ -572,6 +572,9 @@ def make_records(asked: Asked[Reduction], group: Traversals) -> SourceRecords:
     source and cutoff.
 
     A kind that counts vertices has an attribute that is 1 at each vertex.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     reduction = asked.options
     sums = sums_within(group.distance, reduction)
@@ -606,6 +609,8 @@ def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) 
 def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
     """Return columns ``cutoff``, and one per attribute. The types are the same if there is no
     source, and so no record.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     reduction = asked.options
     if asked.kind.names_columns:

@@ -218,8 +218,8 @@ def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
 
 
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
-    """Return the vertex numbers, int64, of one column of ids. ``name`` is the name of the column in
-    errors.
+    """Return the vertex numbers, int64, of one column of ids, ``given``. ``name`` is the name of
+    the column in errors.
 
     Raises UnknownVertexError: an id is missing, or is that of no vertex; the message names the row.
     """
@@ -317,6 +317,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
     The records are by origin. ``pair`` is the number of the row in the table. ``missing`` is True
     where there is no path within the limit.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     table = asked.select_pairs(group)
     distance = group.distance
@@ -347,6 +350,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, target, distance``, and the sums along the paths. Distances and sums
     are null where there is no path.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     columns = asked.columns_at_targets(values)
     sums = columns_of_sums(asked.options, values, columns["distance"].is_null)

@@ -238,6 +238,9 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
     0) and ``vertex``. If they are asked for, there are also ``edge``, the row of the edge list that
     leads to the vertex, and the sums of columns along the path up to the vertex. ``begins`` is True
     where a path begins, and ``edge`` is null.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     table = asked.select_pairs(group)
     graph = asked.graph
@@ -247,6 +250,7 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
         "position": positions_in_groups(routes.sizes),
         "vertex": routes.vertices,
     }
+    # Both the edges and the sums of their columns need the rows of the edge list.
     if asked.options.edges or asked.options.values:
         rows, begins = rows_of_edges(graph, routes)
         if asked.options.edges:
@@ -259,6 +263,8 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
 def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]:
     """Return columns ``pair, position, vertex[, edge]``, and the sums along the paths. ``edge`` is
     null where a path begins.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     numbers = {
         name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")
@@ -283,6 +289,7 @@ def sum_column_along(
 
     Raises PrecisionError: a sum of integers may exceed int64, or one of floats exceeds float64.
     """
+    # the value of the edge that leads to each vertex; none leads to the first one of a path
     steps = np.zeros(begins.size, values.dtype)
     steps[~begins] = values[rows[~begins]]
     if steps.dtype.kind == "i" and steps.size:

@@ -108,6 +108,8 @@ def check_options(
             "of such a street is within a cutoff"
         )
     refuse_closed(graph, "result='streets' lets paths begin inside of streets")
+    # Columns are checked as those of the other kinds with ``along``. Any part of a column must add up
+    # to a finite number.
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
     of_columns = AlongOptions(along=options.along)
     checked: Any = along.check_options(of_columns, kind, graph, algorithm, numbers)
@@ -123,6 +125,9 @@ def check_options(
 def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecords:
     """Return the records ``cutoff`` and, by the name of each column, its sum: one record per source
     and cutoff.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     options = asked.options
     distance: Any = group.distance
@@ -150,7 +155,10 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
 
 
 def make_columns(asked: Asked[StreetsWithin], values: Values) -> dict[str, Column]:
-    """Return columns ``cutoff``, and one of float64 per column of the edge list."""
+    """Return columns ``cutoff``, and one of float64 per column of the edge list.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
+    """
     options = asked.options
     columns = {CUTOFF: Column(values[CUTOFF].astype(options.cutoffs.dtype, copy=False))}
     return columns | {

@@ -32,6 +32,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     sum of their distances, and the sum of the reciprocals of positive distances. Sums of integer
     distances are exact.
 
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
+
     Raises PrecisionError: a sum of integer distances exceeds int64.
     """
     graph = asked.graph
@@ -53,7 +56,10 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
-    """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, in host memory."""
+    """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, in host memory.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
+    """
     reached = values["reached"]
     total = values["total"]
     # without the source itself, which each search reaches

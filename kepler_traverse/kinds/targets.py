@@ -20,6 +20,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
     The targets of a source are in the order in which the user names each of them first. ``missing``
     is True where there is no path within the limit.
+
+    ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
+    sources.
     """
     assert asked.targets is not None
     # each target once, at the place where it is named first
@@ -59,6 +62,8 @@ def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``target, distance``, and the sums along the paths. Distances and sums are
     null where there is no path.
+
+    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     columns = asked.columns_at_targets(values)
     return columns | columns_of_sums(asked.options, values, columns["distance"].is_null)

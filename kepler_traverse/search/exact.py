@@ -51,8 +51,8 @@ _AT_ONCE = 1 << 16  # weights that ``has_exact_sums`` looks at before it may end
 
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
-    """Return a description of the distances of a search for display: their type, and as ``sums``
-    what is guaranteed of them.
+    """Return a description, for display, of the distances that a search by ``algorithm`` in
+    ``graph`` returns: their ``type``, and as ``sums`` what is guaranteed of them.
     """
     if ALGORITHMS[algorithm].counts_hops:
         return {"type": "int32", "sums": "hops"}
@@ -70,7 +70,8 @@ def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
 
 def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool:
     """Return whether a search up to a limit never rounds a sum, so that a path is as long when it
-    is added up from its other end.
+    is added up from its other end. ``counts_hops`` says whether distances are numbers of edges,
+    which always are exact.
 
     Sums of floats are exact below 2^24 (float32) or 2^53 (float64) times a power of two of which
     all weights are multiples.
@@ -131,6 +132,9 @@ class Sums:
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
+        """Begin with the type of the weights of ``graph``. ``limit`` is the largest distance of
+        interest; None without a limit.
+        """
         self.graph = graph
         # with negative weights no search is pruned
         if graph.has_negative_weights:
@@ -256,6 +260,7 @@ class WideningSearch:
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:
+        """Prepare the search in the type of ``sums``."""
         self._sums = sums
         self._prepare = prepare
         self._search: Any = prepare(sums)
@@ -359,8 +364,8 @@ def concatenate_numbers(parts: Sequence[Array]) -> Array:
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:
-    """Return int64 distances in the narrowest type, from that of the weights on, that holds all of
-    them exactly; the inverse of ``to_integers``.
+    """Return int64 distances in the narrowest type, from that of the graph's weights on, that holds
+    all of them exactly; the inverse of ``to_integers``.
     """
     xp = namespace(distance)
     is_finite = is_reached(distance)

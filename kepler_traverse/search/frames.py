@@ -280,6 +280,7 @@ def make_columns(
             for name, column in _columns_of_all(graph, result, query, unreached).items()
             if name in names
         }
+    # Columns of reached vertices alone.
     vertices = selection or select(graph, result.distance, query.limit, query.targets)
     numbers = identifying_numbers(graph, vertices.numbers)
     columns = {"vertex": Column(vertices.ids, numbers=numbers)}
@@ -293,8 +294,8 @@ def make_columns(
 def _columns_of_all(
     graph: Graph, result: Traversal, query: Query, unreached: str
 ) -> dict[str, Column]:
-    """Return the columns of all vertices or targets by name, also of those that are not reached:
-    with nulls there, or with the marks of cuGraph, as ``unreached`` says.
+    """Return the columns of all vertices, or of all targets of the query, by name. The rows of
+    vertices that are not reached have nulls, or the marks of cuGraph, as ``unreached`` says.
     """
     xp = namespace(result.distance)
     reached = result.reached
@@ -570,6 +571,7 @@ def check_frame(name: str, frame: Frame) -> None:
             f"{name} must be a data frame that bfs, sssp or a function for many sources returned, not "
             f"{arguments.describe(frame)}"
         )
+    # What a result with predecessors has; ``source`` is not there if it has one source alone.
     missing = [
         column for column in ("distance", "predecessor", "vertex") if column not in frame.columns
     ]

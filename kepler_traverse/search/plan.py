@@ -146,6 +146,7 @@ class Plan:
         >>> print(plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2]))).explain().splitlines()[0])
         bfs from one source, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
+        # Of the other strategies for the device: those that could run, and the defaults that cannot.
         fitting = []
         left_out = []
         for other in self._strategies:
@@ -293,8 +294,10 @@ def make_query(
     targets: Ids | None = None,
     **others: Any,
 ) -> Query:
-    """Return the query that follows from options as users give them. ``others`` are fields of
-    ``Query`` that need no check.
+    """Return the query that follows from options as users give them.
+
+    ``predecessors`` says whether these are wanted, ``limit`` is the largest distance of interest,
+    and ``targets`` are ids. ``others`` are fields of ``Query`` that need no check.
 
     Raises InputError or UnknownVertexError: an option has a wrong value, a target is no vertex, or
     hops are asked for in a graph with closed vertices.

@@ -34,12 +34,14 @@ class _DisplayedRows:
         raise NotImplementedError
 
     def __repr__(self) -> str:
+        """Return the name of the class and the rows as a short text."""
         return (
             f"<{type(self).__name__}: "
             f"{', '.join(f'{name} {value}' for name, value in self._rows())}>"
         )
 
     def _repr_html_(self) -> str:
+        """Return the rows as an HTML table, which notebooks show."""
         return html_table(type(self).__name__, self._rows())
 
 
@@ -108,6 +110,7 @@ class Traversal(_DisplayedRows):
         """
         if limit is None and targets is None:
             return self
+        # What is kept is reached, within the limit and a target.
         xp = namespace(self.distance)
         is_kept = self.reached
         if limit is not None:

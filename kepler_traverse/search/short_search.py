@@ -70,7 +70,8 @@ group_size_on_gpu = partial(min, _SOURCES_ON_GPU)
 
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Return the bytes that searches from a group of ``group`` sources take on a CPU: marks of each
-    vertex per core, and the rows of what they reach.
+    vertex per core, and the rows of what they reach. ``shape`` describes the graph and the reach of
+    the searches, and ``query`` what they return.
 
     For a group whose rows would be too large, return more than any memory has, so that a smaller
     group is taken.
@@ -210,6 +211,7 @@ def strategies(
     weights. ``overflow_error(graph)`` returns the error for a distance beyond the type of the
     weights. ``fields`` are fields of both strategies.
     """
+    # What both strategies have in common; they differ in their estimates, and in what they need.
     counts_hops = "weights" not in needs
     fields |= {
         "name": "short_search",
@@ -267,6 +269,7 @@ class _LineSearch:
     """
 
     def __init__(self, graph: Any, counts_hops: bool):
+        """Prepare searches in ``graph``, of hops or of sums of weights, as ``counts_hops`` says."""
         self._graph = graph
         self._counts_hops = counts_hops
         self._capacity = _CAPACITY

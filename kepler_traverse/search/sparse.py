@@ -42,6 +42,7 @@ class Marks:
     """
 
     def __init__(self, n_vertices: int):
+        """Make no array yet; ``n_vertices`` is the number of vertices of the graph."""
         self._n_vertices = n_vertices
         self._free: list[tuple[np.ndarray, ...]] = []
 
@@ -492,8 +493,9 @@ class SparseDistances:
 
 
 def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistances:
-    """Return distances of shape (k, n_vertices), and predecessors of the same shape if there are
-    some, as those of the vertices reached. Hops become int32.
+    """Return ``distance``, of shape (k, n_vertices), as ``SparseDistances``: those of the vertices
+    reached. Hops become int32. ``predecessor``, if it is there, has the same shape, and its entries
+    are added.
     """
     distances = to_host(distance)
     reached = is_reached(distances)

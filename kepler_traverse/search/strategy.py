@@ -640,6 +640,7 @@ def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
         on this graph.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
+    # the strategies for the device, and the names of those that can run on the graph
     on_device = [strategy for strategy in strategies if strategy.device == graph.device]
     fitting = [
         strategy.name for strategy in on_device if strategy.unsupported_reason(graph) is None

@@ -141,12 +141,12 @@ def _fewest_seconds(call: Callable[[], object]) -> float:
 
 
 def _measure_cpu() -> Machine:
-    """Measure the speeds of this machine: of a copy, of dependent loads and of simple operations."""
+    """Measure the speeds of this machine: of copies, dependent loads and simple operations."""
     source = np.ones(_COPIED, np.uint8)
     copy = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
-    # Each entry names the one that follows it, in one cycle through the whole table: no load can begin
-    # before the one before it has ended.
+    # Each entry names the one that follows it, in one cycle through the whole table: no load can
+    # begin before the one before it has ended.
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)
     next_entry = 0

@@ -180,7 +180,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     marks = np.zeros(n, np.uint8)
     queue = np.empty(n, graph.targets.dtype)
     searches: list[SearchResult] = []
-    # In a directed graph most vertices may reach little, so that random ones are searched from, too.
+    # In a directed graph most vertices may reach little, so that random ones are searched from,
+    # too.
     sources = [_hub(graph)]
     if graph.directed:
         sources += _random_sources(graph)
@@ -197,8 +198,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         if is_whole:
             searches.append(SearchResult(reached / n, walked / m, levels))
         else:
-            # A complete search is taken to reach as much as that from the hub; that one itself is taken
-            # to reach everything.
+            # A complete search is taken to reach as much as that from the hub; that one itself is
+            # taken to reach everything.
             likely_share = 1.0 if is_first else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
             searches.append(SearchResult(likely_share, likely_share, rounds, False))
@@ -253,8 +254,8 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
             )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            # A complete search is taken to reach as much as that from the hub; that one itself is taken
-            # to reach everything.
+            # A complete search is taken to reach as much as that from the hub; that one itself is
+            # taken to reach everything.
             likely_share = results[0].reach if results else 1.0
             results.append(SearchResult(likely_share, likely_share, rounds, False))
     return results

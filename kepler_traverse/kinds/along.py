@@ -151,7 +151,7 @@ class AlongPaths(Digested):
 
 
 class EdgesAlong(NamedTuple):
-    """The graph that is searched, in host memory, and the columns that are added up, by its edges."""
+    """The graph that is searched, and the columns that are added up, by its edges, in host memory."""
 
     graph: Graph  # in host memory
     columns: EdgeColumns  # by the positions of the edges in the reverse of ``graph``

@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the result says of an estimate: the number of sources, and the bound of its error."""
+        """What the result says of an estimate: the number of sources, and a bound of its error."""
         return {
             "estimate": {
                 "sources": self.sources.size,
@@ -294,8 +294,8 @@ class HostRows(NamedTuple):
     """Distances in host memory: a row per source, or those of ``SparseDistances``."""
 
     # offsets, vertices: of distances that hold reached vertices alone: where those of each source
-    # begin, int64 of shape (k + 1,), and their vertex numbers, source by source. Both are None for a
-    # row per source.
+    # begin, int64 of shape (k + 1,), and their vertex numbers, source by source. Both are None for
+    # a row per source.
     offsets: np.ndarray | None
     vertices: np.ndarray | None
     # of shape (k, n_vertices) for a row per source; else of the shape of ``vertices``
@@ -337,8 +337,8 @@ class Betweenness(Loads):
         self._is_certified = False  # whether a source of this call or part has been certified
         # the memory of ``_add_exactly``, by thread and type of distances
         self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}
-        # The distinct targets, ascending vertex numbers, and an array of shape (n_vertices,) with 1 at
-        # each of them. Both are empty if all vertices are targets.
+        # The distinct targets, ascending vertex numbers, and an array of shape (n_vertices,) with 1
+        # at each of them. Both are empty if all vertices are targets.
         self._targets = np.zeros(0, np.int64)
         self._is_target = np.zeros(0, np.uint8)
         if asked.targets is not None:
@@ -419,8 +419,8 @@ class Betweenness(Loads):
             own=(scratch, [cpu.Sums(each.low, each.high) for each in sums]),
         )
 
-        # It leaves sources whose sums rounding may spoil, which need exact sums, and sources with so
-        # many paths that their counts need exponents.
+        # It leaves sources whose sums rounding may spoil, which need exact sums, and sources with
+        # so many paths that their counts need exponents.
         if (status == cpu.NOT_EXPLAINED).any():
             raise closed_cycle_error(kind)
         unfinished = np.flatnonzero(status).tolist()

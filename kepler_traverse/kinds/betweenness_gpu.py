@@ -68,8 +68,8 @@ class LoadSums(NamedTuple):
     Attributes
     ----------
     vertices, edges : OnGpu or None
-        uint64 ``low`` and int64 ``high``, the words of 128-bit integers, of shapes (n_vertices,) and
-        (n_edges,). They may have more places behind these, to which nothing is added.
+        uint64 ``low`` and int64 ``high``, the words of 128-bit integers, of shapes (n_vertices,)
+        and (n_edges,). They may have more places behind these, to which nothing is added.
     """
 
     vertices: Any = None
@@ -110,8 +110,9 @@ def add_loads(
     Returns
     -------
     bool array of shape (k,), NumPy
-        True for sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths
-        to a vertex or more, or with an edge on a shortest path that adds nothing to its length.
+        True for sources that added nothing and are left to the caller: with ``2**PATHS_LOG2``
+        shortest paths to a vertex or more, or with an edge on a shortest path that adds nothing to
+        its length.
     """
     if not len(distance):
         return np.zeros(0, bool)
@@ -165,9 +166,9 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     """
     n = graph.n_vertices
     k = len(distance)
-    # A lane is one of the 32 sources of a group. Each vertex has one level (1 byte) and one value (8
-    # bytes) per lane, and one word that says which levels its lanes have. The sums of chunks take at
-    # most two bytes per edge.
+    # A lane is one of the 32 sources of a group. Each vertex has one level (1 byte) and one value
+    # (8 bytes) per lane, and one word that says which levels its lanes have. The sums of chunks
+    # take at most two bytes per edge.
     bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
     at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))
@@ -175,8 +176,8 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     values = cp.empty(at_once * n * WARP, np.float64)
     present = cp.empty(at_once * n, np.uint64)
 
-    # Counting paths reads the edges into each vertex, and adding loads those out of it. The lists of
-    # vertices with many edges, hubs, are cut into chunks that are added up separately.
+    # Counting paths reads the edges into each vertex, and adding loads those out of it. The lists
+    # of vertices with many edges, hubs, are cut into chunks that are added up separately.
     directions = []
     for direction in (graph.reverse, graph):
         hubs = graph_statistics.chunks_of_hubs(direction.offsets, CHUNK)

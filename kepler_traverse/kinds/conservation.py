@@ -82,8 +82,8 @@ def require_conserved(
             & ((distance_of_tail + length).astype(distance.dtype) == distance_of_head)
         )
 
-    # Each cell must be the first tight edge from a nearer vertex, which is ``nearer``. Where there is
-    # none, it may be a tight edge of length zero, which is ``is_level``.
+    # Each cell must be the first tight edge from a nearer vertex, which is ``nearer``. Where there
+    # is none, it may be a tight edge of length zero, which is ``is_level``.
     no_edge = np.iinfo(np.int64).max  # behind every edge, so that the minimum is an edge if any is
     if into.size:  # ``reduceat`` takes no empty array
         nearer = np.minimum.reduceat(
@@ -94,8 +94,8 @@ def require_conserved(
     is_level = np.isin(cells, into[is_tight & (distance_of_tail == distance_of_head)]) & (
         nearer == no_edge
     )
-    # Cells ascend by their heads. Two equal heads in a row are two edges into one vertex, and at most
-    # one of them is on the path to it.
+    # Cells ascend by their heads. Two equal heads in a row are two edges into one vertex, and at
+    # most one of them is on the path to it.
     wrong = np.flatnonzero(((nearer != cells) & ~is_level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
         ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
@@ -184,8 +184,8 @@ def uses_named(
         return np.where(is_there & (vertices != source), places, cells.size)
 
     # ``previous`` has the position of the edge before each edge on its path. Each round doubles how
-    # many edges back ``uses`` sees and ``previous`` leads. The last position, that of no edge, is its
-    # own predecessor and uses nothing.
+    # many edges back ``uses`` sees and ``previous`` leads. The last position, that of no edge, is
+    # its own predecessor and uses nothing.
     previous = np.append(find_places(src), cells.size)
     uses = np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):

@@ -86,8 +86,9 @@ def make_frame(
     graph = asked.graph
     if not places.size:
         return _empty_frame(asked, frames)
-    # Integer ids in host memory, without rows of unreached vertices: all columns are written at once,
-    # each into memory of its final size. Otherwise each source gets a frame, and these are joined.
+    # Integer ids in host memory, without rows of unreached vertices: all columns are written at
+    # once, each into memory of its final size. Otherwise each source gets a frame, and these are
+    # joined.
     if graph.device == "cpu" and not graph.has_string_ids and asked.options.unreached == "omit":
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_with_bands(asked, _columns_of_rows(graph, [rows[i] for i in places])))
@@ -267,8 +268,8 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
             columns["source"][place] = ids[row.source]
             # With the default mode, "raise", NumPy would write to a buffer before ``out``.
             if row.selection.is_shared:
-                # The ids are looked up once for all sources that share them. Two threads may make the
-                # same array, of which one is kept.
+                # The ids are looked up once for all sources that share them. Two threads may make
+                # the same array, of which one is kept.
                 columns["vertex"][place] = row.selection.ids
             else:
                 number: Any = row.selection.number

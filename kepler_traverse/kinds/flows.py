@@ -53,11 +53,11 @@ class CheckedFlows(CheckedOptions):
     parameter: float
     width: float
     source_weights: SourceValues | None  # by which what a source sends is multiplied; None for 1
-    # What each target takes: int64 or float64, in the order of the targets. None for 1 each, and for
-    # pairs.
+    # What each target takes: int64 or float64, in the order of the targets. None for 1 each, and
+    # for pairs.
     target_weights: np.ndarray | None
-    # What goes from the origin to the destination of each pair: int64 or float64, in the order of the
-    # rows. None for 1 each, and without pairs.
+    # What goes from the origin to the destination of each pair: int64 or float64, in the order of
+    # the rows. None for 1 each, and without pairs.
     volumes: np.ndarray | None
     # the edges of which a path must use one; None if all paths count
     through: Through | None
@@ -134,8 +134,8 @@ def check_options(
         volumes=volumes,
         through=through,
     )
-    # Each ``Flows`` computes the amounts again. They are computed here for their errors alone, so that
-    # these come before a search.
+    # Each ``Flows`` computes the amounts again. They are computed here for their errors alone, so
+    # that these come before a search.
     _find_amounts_and_unit(question, graph, pairs, targets)
     return question
 
@@ -217,8 +217,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             f"{name}, row {wrong[0]}: the edge list has no row "
             f"{rows[wrong[0]]}; its rows are 0 to {last}"
         )
-    # Neither a row that a filter has left out nor a self-loop has an edge. They have different marks
-    # in place of its position, and only the former is an error.
+    # Neither a row that a filter has left out nor a self-loop has an edge. They have different
+    # marks in place of its position, and only the former is an error.
     if host.report.filtered_rows and host.edges_of_rows is not None:
         wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
         if wrong.size:
@@ -297,8 +297,8 @@ def _find_amounts_and_unit(
     Raises InputError (the number of amounts is not that of the pairs or targets; a target is given
     twice) or PrecisionError (the sum of all volumes is too large).
     """
-    # What sources send, and how many sources there may be of each such amount. They multiply what the
-    # targets take. The volume of a pair is all that it takes, so that 1 stands for all origins.
+    # What sources send, and how many sources there may be of each such amount. They multiply what
+    # the targets take. The volume of a pair is all that it takes, so that 1 stands for all origins.
     source_amounts = np.ones(1, np.int64)
     n_sources = 1
     if pairs is not None:
@@ -328,8 +328,8 @@ def _find_amounts_and_unit(
         amounts = np.ones(size, np.int64)
     arguments.size(name, amounts, size, f"one per {noun}")
 
-    # ``bound`` is the sum over all sources and targets: no edge carries more. Sums are exact without
-    # a unit if all numbers are integers, and no decay makes floats of them.
+    # ``bound`` is the sum over all sources and targets: no edge carries more. Sums are exact
+    # without a unit if all numbers are integers, and no decay makes floats of them.
     is_exact = (
         question.decay == decays.NO_DECAY and source_amounts.dtype.kind == amounts.dtype.kind == "i"
     )
@@ -345,9 +345,9 @@ def _find_amounts_and_unit(
     if not is_exact:
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
-    # Where sources have no weights, their number is not known here but at most that of the vertices.
-    # So the bound only keeps the sums within 128 bits, and what an edge carries is checked again at
-    # the end.
+    # Where sources have no weights, their number is not known here but at most that of the
+    # vertices. So the bound only keeps the sums within 128 bits, and what an edge carries is
+    # checked again at the end.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
         raise PrecisionError(
             "the sum of all volumes exceeds int64; scale them down, or give floats"
@@ -363,9 +363,9 @@ class _Prepared(NamedTuple):
     bound: Any  # the largest distance that is served, in the type of the distances
     table: PairTable | None  # the pairs of the group, if pairs are asked for
     factors: np.ndarray  # of shape (k,): by which the amounts of each source are multiplied
-    # ``select_volumes(i, distances)`` returns, of source i of the group: its targets, vertex numbers;
-    # what they take, as two words each (``Words``); and the rows of its pairs in the table, None
-    # without pairs.
+    # ``select_volumes(i, distances)`` returns, of source i of the group: its targets, vertex
+    # numbers; what they take, as two words each (``Words``); and the rows of its pairs in the
+    # table, None without pairs.
     select_volumes: Callable[[int, np.ndarray], tuple[np.ndarray, Words, Any]]
 
 
@@ -448,8 +448,8 @@ class Flows(Loads):
             return cells, loads
 
         # ``sent`` has the positions of the targets whose paths count: those that are reached. Where
-        # paths must use a named edge, the flows on all paths are checked first, and their edges show
-        # which paths do.
+        # paths must use a named edge, the flows on all paths are checked first, and their edges
+        # show which paths do.
         is_sent = (row[targets] >= 0) & (row[targets] <= prepared.bound)
         sent = np.flatnonzero(is_sent)
         if self._named.size:

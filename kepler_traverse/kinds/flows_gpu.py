@@ -30,7 +30,8 @@ BLOCK = 256  # threads per source; more where fewer sources are held at once
 BLOCKS = 1056  # sources that are held at once, eight per multiprocessor of the largest GPUs
 LONG = 32  # edges that one thread reads alone
 # Bits of a word that holds the volume of a vertex and two counts of its children in the tree of
-# paths. One bit is left over, because the bound of the volumes is a sum of floats that may be rounded.
+# paths. One bit is left over, because the bound of the volumes is a sum of floats that may be
+# rounded.
 WORD_BITS = 63
 MIN_WIDE_EDGES = 2**32 - 1  # edges from which on their positions need 64 bits
 STATE_BYTES = 1 << 34  # bytes of the arrays of all blocks; one block may exceed it
@@ -98,8 +99,8 @@ def add_flows(
         What carries the volumes. Vertices also carry volumes that begin or end there.
     sums : loads.OnGpu
         Receives the sums: uint64 ``low`` and int64 ``high`` of shape (n_cells + 2,). The cells are
-        the edges of the reversed graph, the vertices, or all pairs. Then follow the volume without a
-        path, and the number of such pairs.
+        the edges of the reversed graph, the vertices, or all pairs. Then follow the volume without
+        a path, and the number of such pairs.
 
     Returns
     -------
@@ -130,8 +131,8 @@ def add_flows(
 
     rows, pitch = flatten_distances(distance)
     is_left = cp.zeros(k, np.int32)
-    # Of three pairs of arrays the kernel gets that of what carries the loads; it adds nothing to the
-    # others, which are None.
+    # Of three pairs of arrays the kernel gets that of what carries the loads; it adds nothing to
+    # the others, which are None.
     words = (sums.low, sums.high)
     vertex_low, vertex_high = words if of == "vertices" else (None, None)
     edge_low, edge_high = words if of == "edges" else (None, None)

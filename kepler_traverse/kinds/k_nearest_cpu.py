@@ -52,8 +52,8 @@ def k_nearest(edges: Edges, sources, k: int, limit: int) -> tuple[np.ndarray, np
     Returns
     -------
     distance, owner : int64 arrays of shape (n_vertices, k)
-        Distances, and positions in ``sources``, in ascending order of (distance, position); -1 where
-        there is none.
+        Distances, and positions in ``sources``, in ascending order of (distance, position); -1
+        where there is none.
     """
     n = edges.offsets.size - 1
     labels = Labels(

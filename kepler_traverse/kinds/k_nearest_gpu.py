@@ -55,9 +55,9 @@ def k_nearest(
     n = graph.n_vertices
     reverse = graph.reverse
 
-    # Two sets of labels: k distances and k positions of sources per vertex, where there is no source
-    # the largest int64 and -1. Each round reads one set and writes the other. ``changed``, uint8, is
-    # not 0 at vertices that got other labels in the last round.
+    # Two sets of labels: k distances and k positions of sources per vertex, where there is no
+    # source the largest int64 and -1. Each round reads one set and writes the other. ``changed``,
+    # uint8, is not 0 at vertices that got other labels in the last round.
     labels = [
         (cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8))
         for _ in range(2)

@@ -29,8 +29,8 @@ from .opportunities import find_bounds
 from .records import Asked, format_ids
 
 CELLS = ("edges", "vertices", "pairs")  # what may carry loads
-# Sums have places after those of the cells: LOST is the load of pairs without a path, and LOST_PAIRS
-# the number of these pairs. EXTRA is how many such places there are.
+# Sums have places after those of the cells: LOST is the load of pairs without a path, and
+# LOST_PAIRS the number of these pairs. EXTRA is how many such places there are.
 LOST = 0
 LOST_PAIRS = 1
 EXTRA = 2
@@ -104,7 +104,7 @@ class Loads:
         return self._on_gpu
 
     def of_thread(self, thread: int) -> ExactSums:
-        """Return the sums that thread number ``thread`` adds to; they are made with its first use."""
+        """Return the sums that a thread adds to, by its number; they are made with its first use."""
         sums = self._sums[thread]
         if sums is None:
             sums = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)

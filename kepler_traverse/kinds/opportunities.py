@@ -102,8 +102,8 @@ class Reduction(CheckedOptions):
     # and kinds that count levels or add up nothing have none.
     values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
     decay: int = cpu.NO_DECAY  # one of NO_DECAY to POWER of ``cpu.opportunities``
-    # The parameter of the decay: a rate per unit of distance, a distance or an exponent. 0 without a
-    # decay.
+    # The parameter of the decay: a rate per unit of distance, a distance or an exponent. 0 without
+    # a decay.
     parameter: float = 0.0
     # the second parameter of a logistic decay, in units of distance; 0 for other decays
     width: float = 0.0
@@ -216,8 +216,8 @@ def check_options(
     """
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
 
-    # Kinds without attributes count vertices, or add up nothing. By hops they read counts per level;
-    # by weights, the count is the sum of an attribute that is 1 at each vertex.
+    # Kinds without attributes count vertices, or add up nothing. By hops they read counts per
+    # level; by weights, the count is the sum of an attribute that is 1 at each vertex.
     if not isinstance(options, OpportunityOptions):
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
         values = {"vertices": _make_ones(graph)} if is_counted else {}
@@ -368,8 +368,8 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
                 "an attribute; rename the column"
             )
 
-    # Find the vertex of each value. Without ids, values are in the order of the ids of the graph: one
-    # per vertex, or for a closed vertex, which has two numbers, at the number where paths end.
+    # Find the vertex of each value. Without ids, values are in the order of the ids of the graph:
+    # one per vertex, or for a closed vertex, which has two numbers, at the number where paths end.
     if ids is None:
         _refuse_ids(graph, columns)
         listed = listed_vertices(graph)

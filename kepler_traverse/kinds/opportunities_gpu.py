@@ -59,8 +59,8 @@ def sums(
         The parameters of the decay; 0 where it has none.
     """
     k, n = distance.shape
-    # Each source has ``width`` sums, with a word per reduction block on the way. As many sources are
-    # taken at once as memory for such words is granted.
+    # Each source has ``width`` sums, with a word per reduction block on the way. As many sources
+    # are taken at once as memory for such words is granted.
     width = len(values) * bounds.size
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
     keys = cp.asarray(distances_to_keys(bounds))

@@ -30,8 +30,8 @@ class PathCounts(NamedTuple):
     Attributes
     ----------
     paths, exponents : float64 and int64 arrays of shape (n_vertices,)
-        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached. Numbers of paths
-        may exceed float64.
+        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached. Numbers of
+        paths may exceed float64.
     carried : float64 array of shape (n_vertices,)
         What the vertex carries: its dependency, without paths that end at it; 0 at the source.
     """
@@ -76,8 +76,8 @@ def require_path_counts(
     paths, exponents, carried = counts
     kind = distance.dtype
 
-    # Find the edges on shortest paths: their lengths make up the distance between their ends, in the
-    # type in which the search has added, or without rounding.
+    # Find the edges on shortest paths: their lengths make up the distance between their ends, in
+    # the type in which the search has added, or without rounding.
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     distance_of_tail = distance[src]
     distance_of_head = distance[graph.targets]

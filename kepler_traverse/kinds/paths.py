@@ -217,8 +217,8 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
 
-    # All paths that are long enough advance together by one vertex, an operation on arrays. Once few
-    # are left, the rest of each is added up alone, as a step of few paths costs as much.
+    # All paths that are long enough advance together by one vertex, an operation on arrays. Once
+    # few are left, the rest of each is added up alone, as a step of few paths costs as much.
     for position in range(1, longest):
         longer_paths = order[: counts[position]]
         if longer_paths.size <= _MAX_PATHS_ONE_BY_ONE:

@@ -141,8 +141,8 @@ class Question(Generic[OptionsT]):
         # of unreached vertices, and walks along paths, can be made from such an array alone.
         reads_forms = self.options.unreached == "omit" and not walks
         return {
-            # Where a kind of one search, such as the k nearest sources, takes a search per source in
-            # its place, these are planned as for distances.
+            # Where a kind of one search, such as the k nearest sources, takes a search per source
+            # in its place, these are planned as for distances.
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
@@ -212,7 +212,8 @@ def check_options(
 
     chosen = {name: value for name, value in given.items() if value is not None}
     checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
-    # Five calls up is the line of the user that calls ``bfs_many`` or its like: the warning shows it.
+    # Five calls up is the line of the user that calls ``bfs_many`` or its like: the warning shows
+    # it.
     for note in kind.options_class.notes_on_edges(graph.report.facts()):
         warnings.warn(note, EdgeListWarning, stacklevel=5)
     return checked

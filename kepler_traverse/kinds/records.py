@@ -122,8 +122,8 @@ class Asked(Generic[OptionsT]):
 class SourceRecords(NamedTuple):
     """Records of the sources of one group."""
 
-    # By name, an array with one value per record: the records of the first source, then those of the
-    # second, and so on. Each kind has its own names.
+    # By name, an array with one value per record: the records of the first source, then those of
+    # the second, and so on. Each kind has its own names.
     values: Values
     sizes: np.ndarray  # int64 (k,), NumPy: number of records of each source
 

@@ -245,7 +245,7 @@ class NearestOptions(AlongOptions):
 
     @property
     def rows_per_source(self) -> int:
-        """The largest number of records of a vertex: k, or k per group if the sources have groups."""
+        """The largest number of records of a vertex: k, or k per group if sources have groups."""
         k = self.k or 1
         if self.groups is None:
             return k
@@ -762,8 +762,8 @@ class ResultKind(Generic[OptionsT]):
         ``hops`` says whether distances are numbers of edges. ``weights`` is the type of the
         weights.
         """
-        # By hops, a kind with ``of_levels`` reads the numbers of vertices per level alone. The first
-        # module counts these.
+        # By hops, a kind with ``of_levels`` reads the numbers of vertices per level alone. The
+        # first module counts these.
         if hops and self.of_levels is not None:
             names = self.on_gpu[:1]
         else:
@@ -883,8 +883,8 @@ OF_LABELS: dict[str, Any] = {
     "reads": ("sparse",),
     "of_labels": True,
 }
-# The columns of a part file of loads: the number of an edge or vertex (a cell), and what it carries,
-# a 128-bit integer ``high`` * 2**64 + ``low`` in units of 2**``exponent``.
+# The columns of a part file of loads: the number of an edge or vertex (a cell), and what it
+# carries, a 128-bit integer ``high`` * 2**64 + ``low`` in units of 2**``exponent``.
 CELL_COLUMNS = ("cell", "low", "high", "exponent")
 _OF_CELLS: dict[str, Any] = {
     "columns": CELL_COLUMNS,

@@ -97,7 +97,9 @@ class StreetsWithin(CheckedOptions):
 def check_options(
     options: StreetOptions, kind: Any, graph: Graph, algorithm: str, numbers: Any
 ) -> StreetsWithin:
-    """Return the checked options.
+    """Return the checked options of ``streets``: the cutoffs, and the columns to add up.
+
+    ``numbers`` has what is known of the ends of the searches, which is not needed here.
 
     Raises InputError: the graph has negative weights or closed vertices, or does not know its rows;
     a cutoff is wrong; or ``along`` is no table with a finite number per row of the edge list.
@@ -108,8 +110,8 @@ def check_options(
             "of such a street is within a cutoff"
         )
     refuse_closed(graph, "result='streets' lets paths begin inside of streets")
-    # Columns are checked as those of the other kinds with ``along``. Any part of a column must add up
-    # to a finite number.
+    # Columns are checked as those of the other kinds with ``along``. Any part of a column must add
+    # up to a finite number.
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
     of_columns = AlongOptions(along=options.along)
     checked: Any = along.check_options(of_columns, kind, graph, algorithm, numbers)

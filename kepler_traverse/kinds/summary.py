@@ -66,8 +66,8 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     others = reached - 1
 
     # The closeness of NetworkX: the reciprocal of the mean distance, times the share of the other
-    # vertices that is reached. What float64 does not hold is infinite. Both choices of ``where`` are
-    # computed, so that a division by 0 is no error.
+    # vertices that is reached. What float64 does not hold is infinite. Both choices of ``where``
+    # are computed, so that a division by 0 is no error.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
         fraction = others / max(count_listed(asked.graph) - 1, 1)

@@ -23,8 +23,8 @@ class Algorithm:
     # weights
     counts_hops: bool
     limit_name: str  # {"max_depth", "cutoff"}: the option that bounds the distance
-    # The distance of a vertex without a path: -1 or infinity. In int64 distances of sums, the largest
-    # integer stands for it in place of infinity.
+    # The distance of a vertex without a path: -1 or infinity. In int64 distances of sums, the
+    # largest integer stands for it in place of infinity.
     unreached: float
     no_limit: float  # a limit that every distance is within
 
@@ -55,7 +55,7 @@ class Algorithm:
         return graph.weights.dtype
 
     def largest_limit(self, limit: float) -> float:
-        """Return a limit, lowered to the largest hop count that int32 holds if distances are hops."""
+        """Return a limit, lowered to the largest hop count of int32 if distances are hops."""
         if self.counts_hops:
             return min(limit, MAX_HOP_COUNT)
         return limit

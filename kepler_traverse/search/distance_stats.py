@@ -135,8 +135,8 @@ def count_bins(
     bins_per_unit : float64 array of shape (k,), NumPy
         How many bins a unit of distance has, a power of two; 0 puts every distance into one bin.
     before : int64 array of shape (k,), NumPy
-        The number of bins before the first one that is counted. Every distance is in one of the next
-        ``n_bins``.
+        The number of bins before the first one that is counted. Every distance is in one of the
+        next ``n_bins``.
     n_bins : int
     """
     if not is_rows(distance):

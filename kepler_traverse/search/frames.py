@@ -105,8 +105,8 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     ``unreached`` says how vertices without a path are shown, one of ``UNREACHED_CHOICES``.
     """
     check_unreached(unreached, plan.graph)
-    # The traversal is not cut at the limit: ``make_columns`` leaves out what is beyond it, and still
-    # names the predecessors of the rest.
+    # The traversal is not cut at the limit: ``make_columns`` leaves out what is beyond it, and
+    # still names the predecessors of the rest.
     result = plan.run_number(int(plan.graph.to_numbers([source])[0]), cut=False)
     return attach_query(
         frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan
@@ -207,8 +207,8 @@ def select(
     last : Selection, optional
         The selection of another source, in host memory. It is returned if both are equal.
     empty : callable, optional
-        ``empty(size, dtype)`` returns host memory for masks and values. With it ``number`` may be None,
-        for all vertices.
+        ``empty(size, dtype)`` returns host memory for masks and values. With it ``number`` may be
+        None, for all vertices.
     """
     xp = namespace(distance)
     # A closed vertex, through which no path leads, has two numbers: it is listed by the one where
@@ -267,10 +267,11 @@ def make_columns(
     query : Query
         Its limit and its targets select the vertices.
     unreached : {"omit", "null", "cugraph"}
-        Whether unreached vertices have no record, nulls, or the marks of cuGraph. With "cugraph", types
-        and order of the columns are those of cuGraph's functions.
+        Whether unreached vertices have no record, nulls, or the marks of cuGraph. With "cugraph",
+        types and order of the columns are those of cuGraph's functions.
     selection : Selection, optional
-        The vertices, if they are known. Columns may then share memory with it and with the traversal.
+        The vertices, if they are known. Columns may then share memory with it and with the
+        traversal.
     names : collection of str
         The columns that are needed.
     """
@@ -449,8 +450,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     keys = ["source", "vertex"] if has_sources else ["vertex"]
     rows = frame[[*keys, "predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
 
-    # The number of the row of each row's predecessor, by a join on (source, vertex): walks from row to
-    # row follow.
+    # The number of the row of each row's predecessor, by a join on (source, vertex): walks from row
+    # to row follow.
     row_numbers = rows[keys].assign(row=xp.arange(len(rows)))
     join_keys = ["source", "predecessor"] if has_sources else ["predecessor"]
     joined = rows.assign(at=xp.arange(len(rows))).merge(
@@ -476,7 +477,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     columns["position"] = library.Series(xp.asarray(positions_in_groups(sizes)))
     columns["vertex"] = rows["vertex"].take(steps).reset_index(drop=True)
     if edges:
-        # No edge leads to the first vertex of a path, which is where the number of the path changes.
+        # No edge leads to the first vertex of a path, which is where the number of the path
+        # changes.
         traversed: Any = graph
         if path_of_step.size:
             is_first = path_of_step != xp.concatenate([xp.full(1, -1), path_of_step[:-1]])
@@ -621,6 +623,7 @@ def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: A
     Raises UnknownVertexError: a target is no vertex of ``graph``; without a graph, it is in no row
     of the frame.
     """
+    # The types of the targets must be that of the ids of the frame.
     requested = arguments.ids("targets", targets)
     if isinstance(requested, np.ndarray):
         requested = requested.tolist()
@@ -632,6 +635,7 @@ def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: A
                 f"target {arguments.describe(target)} is not a vertex: "
                 f"the ids of this frame are {kind}"
             )
+    # With a graph, an id that is no vertex raises an error; a target that is in no row has no path.
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
         graph.to_numbers(requested, "target")
@@ -646,6 +650,7 @@ def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: A
     possible_targets = library.Series(possible, dtype=vertex.dtype)
     present = possible_targets[possible_targets.isin(vertex)]
 
+    # Without a graph, both look alike: the error says so.
     if graph is None and len(present) < len(requested):
         if hasattr(present, "to_arrow"):
             present_ids = set(present.to_arrow().to_pylist())
@@ -738,8 +743,8 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         vertex_ends = where_paths_end(graph, vertex)
         all_distances[vertex_ends] = distance
         all_predecessors[vertex_ends] = predecessor
-        # If a source is closed, its row stands for two numbers: paths from it begin at the first, and
-        # end at the second, which is set above. The first one is set here.
+        # If a source is closed, its row stands for two numbers: paths from it begin at the first,
+        # and end at the second, which is set above. The first one is set here.
         if (predecessor[vertex == source_number] == source_number).any():
             all_distances[source_number] = 0
             all_predecessors[source_number] = source_number
@@ -869,7 +874,7 @@ def _series(column: Column, device: str) -> Any:
 
 
 def arrow_array(column: Column) -> Any:
-    """Return a column as a pyarrow array in host memory, with nulls where the column has no value."""
+    """Return a column as a pyarrow array in host memory, with nulls where it has no value."""
     pyarrow = load("pyarrow")
     compute = load("pyarrow.compute")
     if column.is_null is None:

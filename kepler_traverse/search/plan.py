@@ -146,7 +146,8 @@ class Plan:
         >>> print(plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2]))).explain().splitlines()[0])
         bfs from one source, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
-        # Of the other strategies for the device: those that could run, and the defaults that cannot.
+        # Of the other strategies for the device: those that could run, and the defaults that
+        # cannot.
         fitting = []
         left_out = []
         for other in self._strategies:

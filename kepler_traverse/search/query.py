@@ -27,8 +27,8 @@ class Nearest(NamedTuple):
 
     k: int  # how many targets of each group are wanted, the nearest ones
     members: list[np.ndarray]  # int64 arrays: the distinct vertex numbers of each group, ascending
-    # the labels of the groups, integers or strings, in the order of ``members``; None if there is one
-    # group without a label
+    # the labels of the groups, integers or strings, in the order of ``members``; None if there is
+    # one group without a label
     labels: list[Any] | None = None
 
 
@@ -38,8 +38,8 @@ class TargetLists(NamedTuple):
     # int64 array of shape (k + 1,): where the list of each source begins in ``vertices``, and where
     # the last one ends
     offsets: np.ndarray
-    # int64 array of shape (n_targets,) of vertex numbers: the lists, one after the other. A list may
-    # be in any order and hold a vertex twice.
+    # int64 array of shape (n_targets,) of vertex numbers: the lists, one after the other. A list
+    # may be in any order and hold a vertex twice.
     vertices: np.ndarray
 
     def part(self, begin: int, end: int) -> TargetLists:
@@ -95,8 +95,8 @@ class PairTable:
     # the destinations of each origin, in the order of their rows; one that is given twice is there
     # twice
     lists: TargetLists
-    # int64 array of shape (n_rows,): for each destination in ``lists``, the number of its row in the
-    # table of the user
+    # int64 array of shape (n_rows,): for each destination in ``lists``, the number of its row in
+    # the table of the user
     rows: np.ndarray
 
     @cached_property
@@ -130,7 +130,7 @@ class PairTable:
         return PairTable(np.asarray(sources), lists, self.rows[entries])
 
     def sample(self) -> SourcesWithTargets:
-        """Return about ``_SAMPLE`` origins, spread evenly over the table, with their destinations."""
+        """Return about ``_SAMPLE`` origins, spread over the table, with their destinations."""
         part = self.of(self.sources[:: max(1, self.sources.size // _SAMPLE)])
         return SourcesWithTargets(part.sources, part.lists)
 
@@ -141,6 +141,7 @@ class Digested:
     digest: Any  # what identifies the values, a text
 
     def __eq__(self, other: object) -> bool:
+        """Return whether another object is of the same class and has an equal digest."""
         return isinstance(other, type(self)) and self.digest == other.digest
 
     __hash__ = None  # type: ignore[assignment]
@@ -215,8 +216,8 @@ class Query:
 
     predecessors: bool = True  # whether predecessors are wanted
     limit: float | None = None  # largest distance of interest (inclusive); None without a limit
-    # The limits of the sources, where these differ; ``limit`` is the largest of them. A plan cuts its
-    # results at the limit of each source, and a search may end there.
+    # The limits of the sources, where these differ; ``limit`` is the largest of them. A plan cuts
+    # its results at the limit of each source, and a search may end there.
     limits: SourceValues | None = None
     # int64 array of vertex numbers (NumPy, ascending, distinct) or None: the traversal may stop
     # once these are settled.
@@ -228,8 +229,8 @@ class Query:
     # Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses
     # them.
     knobs: object | None = None
-    # Tuning parameters of one strategy in place of the measured defaults: an instance of its class in
-    # ``bfs.tuning`` or ``sssp.tuning``. None for the defaults.
+    # Tuning parameters of one strategy in place of the measured defaults: an instance of its class
+    # in ``bfs.tuning`` or ``sssp.tuning``. None for the defaults.
     tuning: Any = None
     # {"all", "targets", "counts", "paths"}: output of a traversal from many sources: distances of
     # all vertices, distances of the targets, or only the number of vertices at each hop count.
@@ -251,8 +252,8 @@ class Query:
     # Whether paths are walked back along the distances later. These must then be the sums from the
     # sources on, and not from the other end.
     walks: bool = False
-    # ``hierarchy.column_sums.SumSweeps``: columns of the edge list that a strategy may add up on its
-    # way to the targets; None if there are none
+    # ``hierarchy.column_sums.SumSweeps``: columns of the edge list that a strategy may add up on
+    # its way to the targets; None if there are none
     sums: Any = None
 
     @property

@@ -137,7 +137,8 @@ class Traversal(_DisplayedRows):
 class Routes(NamedTuple):
     """Paths from sources to the targets of their lists (``TargetLists``), in the order of these."""
 
-    # int64 array of shape (n_targets,), NumPy: the number of vertices of each path; 0 without a path
+    # int64 array of shape (n_targets,), NumPy: the number of vertices of each path; 0 without a
+    # path
     sizes: np.ndarray
     # integer array of vertex numbers, on the device of the search: the paths, one after the other,
     # each from its source to its target.

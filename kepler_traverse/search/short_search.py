@@ -88,8 +88,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     if query.output == "targets":
         return marks
 
-    # Rows are written to arrays of the threads, which grow, and then copied to those of the group. The
-    # factor counts both.
+    # Rows are written to arrays of the threads, which grow, and then copied to those of the group.
+    # The factor counts both.
     row = (shape.index * (1 + query.predecessors) + distance_bytes) * reached
     if query.output == "counts":
         n_levels = min(reached, shape.depth or reached, query.limit or reached)
@@ -262,8 +262,8 @@ class _LineSearch:
     """Searches on a CPU from the sources of a line, which are searched from together. Each thread
     calls with arrays of its own (``Marks``).
 
-    - ``_capacity``: for how many vertices the table of the next search has memory at first: as many as
-      that of the last search had at its end.
+    - ``_capacity``: for how many vertices the table of the next search has memory at first: as many
+      as that of the last search had at its end.
     - ``_buckets_per_unit``: of the type of the weights: how many buckets a unit of distance spans.
       Vertices are taken bucket by bucket. Only weighted searches have it.
     """
@@ -336,8 +336,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             bounds = as_distances(result_limits, limit.dtype)
         reached, at_targets, stops = search_group(sources, lists, bounds)
 
-        # A search without an end, which has stopped at infinity, must not meet a distance that is too
-        # large for its type. Other searches may stop before such a distance.
+        # A search without an end, which has stopped at infinity, must not meet a distance that is
+        # too large for its type. Other searches may stop before such a distance.
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
@@ -416,9 +416,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         is_at_targets = query.output == "targets" and query.nearest is None
         at_targets = np.full(shape if is_at_targets else 0, unreached_value(dtype), dtype)
 
-        # Sources near each other are searched from one after the other: they find in the caches what
-        # the one before has loaded. Weighted searches are made together, as lines, if more than half
-        # of the sources are near an earlier one.
+        # Sources near each other are searched from one after the other: they find in the caches
+        # what the one before has loaded. Weighted searches are made together, as lines, if more
+        # than half of the sources are near an earlier one.
         source_order = np.argsort(sources)
         line = cpu.ALONE
         if not counts_hops:
@@ -429,8 +429,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
             source_order = source_order[near_order]
             line = cpu.LINE if 2 * n_near > k else cpu.ALONE
 
-        # Each thread gets four parts or more, so that threads end at about the same time. Parts consist
-        # of whole lines.
+        # Each thread gets four parts or more, so that threads end at about the same time. Parts
+        # consist of whole lines.
         line_size = 1 << len(cpu.LINE)
         whole_lines = k // (4 * threads.count()) // line_size * line_size
         part_size = max(line_size, min(_AT_ONCE, whole_lines))
@@ -494,8 +494,8 @@ def make_goals(graph: Any, query: Query) -> cpu.Goals:
         return cpu.NO_GOALS
     k = query.nearest.k
     members = query.nearest.members
-    # One entry per target and group, sorted by target. ``first_group`` says where the entries of each
-    # vertex begin.
+    # One entry per target and group, sorted by target. ``first_group`` says where the entries of
+    # each vertex begin.
     vertices = np.concatenate(members)
     groups = np.repeat(np.arange(len(members)), [group.size for group in members])
     order = np.argsort(vertices, kind="stable")

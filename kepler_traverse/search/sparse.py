@@ -85,8 +85,8 @@ class SparseDistances:
     # of the same length: hops as int32, or weighted distances in the type of the sums
     distance: np.ndarray
     n_vertices: int  # of the graph
-    # The graph if it is on a GPU, else None. The rows are in host memory all the same, and so is what
-    # is computed of them.
+    # The graph if it is on a GPU, else None. The rows are in host memory all the same, and so is
+    # what is computed of them.
     graph: Any = None
     # the ``Marks`` of the search, which serve as scratch; by default new ones are made
     marks: Any = None
@@ -265,8 +265,8 @@ class SparseDistances:
 
     def _with_entries_where(self, is_kept: np.ndarray) -> SparseDistances:
         """Return distances with the entries where a mask, bool of shape (size,), is True."""
-        # ``make_offsets`` counts the entries before each one that stay: read at the begin of each row,
-        # that is where the new row begins.
+        # ``make_offsets`` counts the entries before each one that stay: read at the begin of each
+        # row, that is where the new row begins.
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
     @property

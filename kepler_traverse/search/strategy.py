@@ -97,8 +97,8 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     )
 
 
-# For each requirement of a strategy, a function that returns why a graph does not meet it, or None if
-# it does. They are called in this order, as the later ones take longer.
+# For each requirement of a strategy, a function that returns why a graph does not meet it, or None
+# if it does. They are called in this order, as the later ones take longer.
 WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
     "weights": _why_no_weights,
     "narrow": _why_not_narrow,
@@ -109,7 +109,9 @@ WHY_NOT: dict[str, Callable[[BaseStrategy, Graph], str | None]] = {
 
 
 class Outcome(NamedTuple):
-    """Result of a strategy for one source. The fields are those of ``Traversal``, except ``below``."""
+    """Result of a strategy for one source. Its fields are those of ``Traversal``, but for
+    ``below``.
+    """
 
     distance: Array  # of shape (n_vertices,)
     predecessor: Array | None  # of shape (n_vertices,); None if none are wanted
@@ -127,8 +129,9 @@ class MultiSourceOutcome(NamedTuple):
     them.
     """
 
-    # Of shape (k, n_vertices); or (k, n_targets) if only the distances at the targets of all sources
-    # are wanted; or (n_targets,) if each source has a list of targets. None if only counts are wanted.
+    # Of shape (k, n_vertices); or (k, n_targets) if only the distances at the targets of all
+    # sources are wanted; or (n_targets,) if each source has a list of targets. None if only counts
+    # are wanted.
     distance: Array | None
     predecessor: Array | None  # of shape (k, n_vertices); None if none are wanted
     limits: list[Any]  # per source, up to where its distances are complete; None: everywhere
@@ -339,7 +342,8 @@ class Shape(NamedTuple):
     index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
     # reach, walked: the share of the vertices that a search from a random source reaches, and the
-    # share of the edges that it visits, from 0 to 1. Both are means over the searches of the survey.
+    # share of the edges that it visits, from 0 to 1. Both are means over the searches of the
+    # survey.
     reach: float = 1.0
     walked: float = 1.0
     most: float = 1.0  # the largest share of the edges that a search of the survey visits
@@ -498,8 +502,8 @@ def state_bytes(
     once : int
         Bytes that do not depend on the graph.
     beside : callable, optional
-        The ``memory`` of a strategy whose memory is needed, too, with the predecessors. Without it, the
-        predecessors are added here.
+        The ``memory`` of a strategy whose memory is needed, too. It includes the predecessors;
+        without it, they are added here.
     """
 
     def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -134,6 +134,8 @@ class AlongPaths(Digested):
         if hierarchy is None or None in units:
             return None
         weights: Any = graph.weights
+        # Floats hold every multiple of the unit up to a bound. The longest sum over the hierarchy, in
+        # units, must be within it.
         may_round = metric == "weights" and not graph.integer_weights
         if may_round and hierarchy.longest > EXACT_BELOW[weights.dtype]:
             return None
@@ -151,7 +153,7 @@ class AlongPaths(Digested):
 
 
 class EdgesAlong(NamedTuple):
-    """The graph that is searched, and the columns that are added up, by its edges, in host memory."""
+    """The graph that is searched, and the columns to add up, by its edges, in host memory."""
 
     graph: Graph  # in host memory
     columns: EdgeColumns  # by the positions of the edges in the reverse of ``graph``

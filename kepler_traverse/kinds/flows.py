@@ -341,7 +341,8 @@ def _find_amounts_and_unit(
         )
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
-    # An exponent of 0 stands for sums of integers, so that floats take -1 in place of it.
+    # An exponent of 0 stands for sums of integers, so that floats take -1 in place of it. The bound
+    # is taken as 2**-900 or more, so that float64 holds the unit.
     if not is_exact:
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
@@ -498,6 +499,7 @@ class Flows(Loads):
 
     def _prepare_group(self, group: Traversals) -> _Prepared:
         """Return what the walks along the paths of a group have in common."""
+        # Lengths of edges are added in the type of the distances, as the search has done.
         asked = self.asked
         question = self._question
         kind: Any = group.distance.dtype

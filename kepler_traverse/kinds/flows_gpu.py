@@ -213,6 +213,7 @@ def _count_bits(graph: Graph, volumes: Volumes) -> int:
     # Floats need two words. Named edges need the queue, in which rounds find what uses them.
     if volumes.exponent or volumes.named is not None:
         return 0
+    # A vertex has at most as many children as edges leave it.
     bits = int(graph.derived.degrees.max()).bit_length()
     sent = volumes.amounts.sum(dtype=np.float64) * volumes.factors.max(initial=0)
     if sent < 2.0 ** (WORD_BITS - 2 * bits):

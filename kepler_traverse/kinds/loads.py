@@ -104,7 +104,9 @@ class Loads:
         return self._on_gpu
 
     def of_thread(self, thread: int) -> ExactSums:
-        """Return the sums that a thread adds to, by its number; they are made with its first use."""
+        """Return the sums that a thread, given by its number, adds to; they are made with its first
+        use, as 0.
+        """
         sums = self._sums[thread]
         if sums is None:
             sums = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)

@@ -520,12 +520,11 @@ def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
 
 
 def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
-    """Add up the attributes of the vertices within each cutoff of each source, on the device of the
-    distances.
+    """Return, for each attribute of ``reduction`` by name, its sums over the vertices within each
+    cutoff of each source: int64 or float64 of shape (k, n_cutoffs), NumPy.
 
-    Distances, of shape (k, n_vertices), are hops (-1 where unreached) or weighted (inf, for
-    integers 2**63 - 1). The sums of each attribute are int64 or float64 of shape (k, n_cutoffs),
-    NumPy.
+    ``distance``, of shape (k, n_vertices), has hops (-1 where unreached) or weighted distances
+    (inf, for integers 2**63 - 1). The sums are computed on its device.
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.split_names()
@@ -533,6 +532,8 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     if get_device(distance) == "cuda":
         values = reduction.copy_to_gpu()
         words = gpu.sums(distance, bounds, values, len(integers), reduction.decay, parameters)
+        # A word is a sum of integers, or the bits of a sum of floats; the attributes of integers
+        # come first.
         exact = words[:, : len(integers)]
         rounded = words[:, len(integers) :].view(np.float64)
     else:

@@ -108,10 +108,11 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
     """Return how much of each term of the cost model the searches from ``n_sources`` sources take
-    on a CPU.
+    on a CPU, as amounts of one core.
 
-    ``machine`` is a ``Machine`` of ``auto.costs``; that module says what each term counts. The
-    amounts are those of one core.
+    The terms count searches (``start``), vertices reached (``vertex``), steps of sorting them
+    (``sort``), edges visited (``edge``), and loads that come from memory (``fetch``). ``machine``
+    is a ``Machine`` of ``auto.costs``.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     reached = shape.n_vertices * shape.reach
@@ -126,7 +127,7 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
     """Return the same as ``terms`` for weighted searches, where searches from sources near each
-    other are made together, as a line.
+    other are made together, as a line; and ``miss``, the loads that miss the cache of a core.
 
     The estimate takes sources as spread evenly over a plane, and what a search reaches as a disk.
     """
@@ -167,11 +168,14 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
-    """Return how much of each term of the cost model the searches take on a GPU: what they reach,
-    and what the host computes of it.
+    """Return how much of each term of the cost model the searches from ``n_sources`` sources take
+    on a GPU, in groups of ``group``.
 
-    ``auto.costs`` says what each term counts. A search keeps what it reaches in a table, in the
-    shared memory of a multiprocessor or, if it is too large, in global memory.
+    A search keeps what it reaches in a table, in the shared memory of a multiprocessor or, if it is
+    too large, in global memory. The terms count groups (``level``), searches (``start``), vertices
+    reached (``vertex``), those of searches with a large table (``spill``), those that are lowered
+    again in global memory (``again``), and vertices that one block reaches after another
+    (``chain``).
     """
     reached = shape.n_vertices * shape.reach
     max_in_shared = 1 << on_gpu.IN_SHARED[-1].log_capacity
@@ -359,7 +363,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                 counts = np.concatenate(
                     [counts for counts, _ in reached.levels(graph.offsets, None)]
                 )
-            else:  # rows hold them in place of distances
+            else:  # the search has written counts per level in place of distances
                 counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
                 counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = (
                     reached.distance

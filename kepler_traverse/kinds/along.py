@@ -134,8 +134,8 @@ class AlongPaths(Digested):
         if hierarchy is None or None in units:
             return None
         weights: Any = graph.weights
-        # Floats hold every multiple of the unit up to a bound. The longest sum over the hierarchy, in
-        # units, must be within it.
+        # Floats hold every multiple of the unit up to a bound. The longest sum over the hierarchy,
+        # in units, must be within it.
         may_round = metric == "weights" and not graph.integer_weights
         if may_round and hierarchy.longest > EXACT_BELOW[weights.dtype]:
             return None

@@ -465,6 +465,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
         {"vertex": _targets_in_frame(rows["vertex"], targets, graph, library)}
     )
     ends = xp.sort(xp.asarray(row_numbers.merge(requested, on="vertex")["row"]))
+    # A step is a vertex of a path: ``steps`` has its row, and ``path_of_step`` the number of its
+    # path.
     sizes, walked_rows = _walk_back(to_host(previous), to_host(ends))
     steps = xp.asarray(walked_rows)
     path_of_step = xp.asarray(np.repeat(np.arange(sizes.size), sizes))

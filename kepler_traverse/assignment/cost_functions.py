@@ -13,7 +13,8 @@ from ..errors import InputError
 from . import link_costs
 from .link_costs import CostArrays
 
-_STEP = 1e-6  # of the flow, over which the slope of a function without one is taken
+# The step of the difference quotient that stands for a slope, as a part of the flow.
+_STEP = 1e-6
 _GRID = (
     0.0,
     0.25,
@@ -25,14 +26,22 @@ _GRID = (
 
 
 class LinkTable:
-    """The columns of the links, by name, as the user gave them: ``n_rows`` values each."""
+    """The columns of the table of links, by name, as the user gave them.
+
+    Each has ``n_rows`` values, one per link.
+    """
 
     def __init__(self, columns: Mapping[Any, Any], n_rows: int) -> None:
         self._columns = columns
         self.n_rows = n_rows
 
     def numbers(self, column: str | float, role: str, least: float = 0.0) -> np.ndarray:
-        """Return a column, or one number for all rows, as float64; InputError names the row."""
+        """Return a column as float64 of shape (n_rows,).
+
+        ``column`` is its name, or one number that counts for all rows. ``role`` says in errors
+        what the numbers mean, as "capacity". InputError for a column that does not exist, and for a
+        number that is not finite or below ``least``; it names the row.
+        """
         if not isinstance(column, str):
             number = _at_least(role, [column], role, least)
             return np.full(self.n_rows, number[0], np.float64)
@@ -48,7 +57,12 @@ class LinkTable:
 
 
 def _at_least(name: str, values: Any, role: str, least: float) -> np.ndarray:
-    """Return finite numbers of at least some value; InputError names the row of another one."""
+    """Return ``values`` as an int64 or float64 array; InputError unless all are finite and at least
+    ``least``.
+
+    The error names the column (``name``), the first wrong row, and what its number should be
+    (``role``, as "capacity").
+    """
     return arguments.numbers(
         name,
         values,
@@ -72,11 +86,16 @@ class BPR:
     power: str | float = "power"
 
     def arrays(self, table: LinkTable) -> CostArrays:
-        """Return the costs of all rows; InputError for a row that has none."""
+        """Return the costs of the links, in the order of the rows of the table.
+
+        InputError for a row without a cost: a missing or negative number, or capacity 0 where the
+        cost depends on it.
+        """
         free = table.numbers(self.free_flow_time, "free-flow time")
         capacity = table.numbers(self.capacity, "capacity")
         b = table.numbers(self.b, "factor b")
         power = table.numbers(self.power, "power")
+        # Costs that no flow changes are of another kind, whose capacity is not read.
         is_constant = (b == 0) | (power == 0) | (free == 0)
         _require_capacity(capacity, ~is_constant)
         return CostArrays(
@@ -102,11 +121,15 @@ class Conical:
     alpha: str | float = 4.0
 
     def arrays(self, table: LinkTable) -> CostArrays:
-        """Return the costs of all rows; InputError for a row that has none."""
+        """Return the costs of the links, in the order of the rows of the table.
+
+        InputError for a row without a cost: a missing or negative number, ``alpha`` of 1 or less,
+        or capacity 0 where the cost depends on it.
+        """
         free = table.numbers(self.free_flow_time, "free-flow time")
         capacity = table.numbers(self.capacity, "capacity")
         alpha = table.numbers(self.alpha, "alpha", least=1.0)
-        flat = np.flatnonzero(alpha == 1.0)
+        flat = np.flatnonzero(alpha == 1.0)  # the formula divides by alpha - 1
         if flat.size:
             raise InputError(f"alpha, row {flat[0]}: it is 1; it must be above 1")
         is_constant = free == 0
@@ -121,8 +144,10 @@ class Conical:
 
 
 def _require_capacity(capacity: np.ndarray, is_needed: np.ndarray) -> None:
-    """Raise InputError for a row that needs a capacity and has 0; both arrays have one value per
-    row.
+    """Raise InputError for the first row whose capacity is 0 and is needed.
+
+    ``capacity`` float64 and ``is_needed`` bool have one value per row: ``is_needed`` is True where
+    the cost depends on the capacity.
     """
     missing = np.flatnonzero(is_needed & (capacity == 0))
     if missing.size:
@@ -152,8 +177,10 @@ class CostFunction:
     integral: Callable[[np.ndarray], Any] | None = None
 
     def check(self, scale: float, n_rows: int) -> None:
-        """Raise InputError if a field is no function, or the costs of a row decrease from one flow
-        to the next, at the flows of ``_GRID`` times ``scale``.
+        """Raise InputError if a field is no function, or if the cost of a row decreases from one
+        flow to the next.
+
+        The flows are those of ``_GRID`` times ``scale``, the same for all ``n_rows`` rows.
         """
         functions = {"value": self.value, "slope": self.slope, "integral": self.integral}
         for name, function in functions.items():
@@ -178,30 +205,39 @@ class CostFunction:
             before = after
 
     def values(self, flow: np.ndarray) -> np.ndarray:
-        """Return the costs of all rows at their flows; InputError names a row whose cost is not
-        finite, or below 0.
+        """Return the costs of all rows, float64 of shape (n_rows,), at their flows, ``flow`` of the
+        same shape. InputError names a row whose cost is not finite, or below 0.
         """
-        # A copy, as for slopes and integrals: the function may write to what it is given.
+        # A copy, here and in ``slopes`` and ``integrals``: the user's function may write to its
+        # argument.
         return self._checked("cost", self.value(flow.copy()), flow.size)
 
     def slopes(self, flow: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return the derivatives at the flows, or difference quotients; ``value``: the costs there."""
+        """Return the derivatives of the costs by the flow, float64 of shape (n_rows,): those of the
+        user's function ``slope``, or difference quotients without one.
+
+        ``flow`` and ``value`` (n_rows,) are the flows, and the costs at these flows.
+        """
         if self.slope is not None:
             return self._checked("slope", self.slope(flow.copy()), flow.size)
-        step = _STEP * np.maximum(flow, 1.0)
+        step = _STEP * np.maximum(flow, 1.0)  # at flow 0 there must be a step, too
         # The function may not decrease, so a difference below 0 is rounding.
         return np.maximum((self.values(flow + step) - value) / step, 0.0)
 
     def integrals(self, flow: np.ndarray) -> np.ndarray | None:
-        """Return the integrals from 0 to the flows, None if they are not known."""
+        """Return the integral of the cost of each row from flow 0 to its flow, float64 of shape
+        (n_rows,); None if the user gave no function ``integral``.
+        """
         if self.integral is None:
             return None
         return self._checked("integral", self.integral(flow.copy()), flow.size)
 
     @staticmethod
     def _checked(role: str, returned: Any, n_rows: int) -> np.ndarray:
-        """Return what a function of the user's has returned as float64 of shape (n_rows,);
-        InputError names a row whose number is not finite, or below 0.
+        """Return the result of a user's function, ``returned``, as float64 of shape (n_rows,).
+
+        InputError names a row whose number is not finite, or below 0. ``role`` is the name of the
+        function in the error: cost, slope or integral.
         """
         values = arguments.numbers(
             f"{role}, as its function returns it",

@@ -15,14 +15,16 @@ from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
-CONSTANT, BPR, CONICAL, LINEAR = range(4)
-_MIN_RATIO = 1e-3  # slopes of powers below 1 are infinite at 0; they are taken from here on
+CONSTANT, BPR, CONICAL, LINEAR = range(4)  # in ``CostArrays.kind``: the formula of a link
+# Of flow to capacity. The slope of a power below 1 is infinite at 0. Below this ratio it is taken
+# as the slope at this ratio.
+_MIN_RATIO = 1e-3
 # ln 2 in two parts, of which the first has trailing zeros: products with small integers are exact
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
 _BEYOND = 1e3  # an exponent whose power of e is beyond float64, as is the reciprocal
-BLOCK = 1 << 14  # links whose costs one thread adds up
-_MAX_WHOLE = 64  # larger powers are computed by logarithms
+BLOCK = 1 << 14  # links of a block, the piece of work that a thread takes at a time
+_MAX_WHOLE = 64  # whole exponents up to here are products; larger ones are computed by logarithms
 
 
 class CostArrays(NamedTuple):
@@ -41,31 +43,37 @@ class CostArrays(NamedTuple):
     the user's, which holds near one flow.
     """
 
-    kind: np.ndarray  # uint8
-    free: np.ndarray  # float64
+    kind: np.ndarray  # uint8: CONSTANT, BPR, CONICAL or LINEAR; it says what the others mean
+    free: np.ndarray  # float64, in units of time
     scale: np.ndarray  # float64
     power: np.ndarray  # float64
-    capacity: np.ndarray  # float64
+    capacity: np.ndarray  # float64, in units of flow; above 0
 
     def at(self, links: np.ndarray) -> CostArrays:
-        """Return those of some links."""
+        """Return the costs of the links with these numbers, in their order."""
         return CostArrays(*(take(each, links) for each in self))
 
 
 def take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return ``values[places]``, on all threads."""
+    """Return ``values[places]`` of two arrays with one dimension, computed on all threads."""
     taken = np.empty(places.size, values.dtype)
     threads.run(_take_blocks, count_blocks(places.size), values, places, taken)
     return taken
 
 
 def count_blocks(n: int) -> int:
-    """Return how many blocks of ``BLOCK`` so many links are."""
+    """Return the number of blocks of ``BLOCK`` links that ``n`` links make, the last one perhaps
+    smaller.
+    """
     return -(-n // BLOCK)
 
 
 @njit(cache=True, nogil=True)
 def _take_blocks(next_item, n_items, values, places, taken):
+    """Write ``values[places]`` to ``taken``, per block of ``BLOCK`` places.
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
+    """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -88,8 +96,11 @@ def _whole_power(base, exponent):
 
 @njit(cache=True, nogil=True)
 def _logarithm(value):
-    """Return k and y, so that the logarithm of a value above 0 is ``k * ln 2 + y``."""
-    # A value between the roots of 1/2 and 2, where the series is short.
+    """Return an integer k and a float y such that the natural logarithm of ``value``, which is
+    above 0, is ``k * ln 2 + y``.
+    """
+    # Halve or double the value until it is between the roots of 1/2 and 2: there few terms of the
+    # series below suffice.
     k = 0
     while value > 1.4142135623730951:
         value *= 0.5
@@ -110,14 +121,16 @@ def _logarithm(value):
 
 @njit(cache=True, nogil=True)
 def _power(base, exponent):
-    """Return ``base ** exponent`` for a base of at least 0, to some units in the last place.
+    """Return ``base ** exponent`` for a base of at least 0; the error is a few units in the last
+    place.
 
-    It is ``e ** (exponent * ln base)``. The logarithm is ``k * ln 2 + rest``, with ln 2 in two
-    parts, so that the product with k loses no digits.
+    It is computed as ``e ** (exponent * ln base)`` from basic operations alone, whose bits are the
+    same on every machine. The logarithm is ``k * ln 2 + rest``, with ln 2 in two parts, so that the
+    product with k loses no digits.
     """
     if base <= 0.0:
         return 0.0
-    if base == np.inf:  # which no halving makes less
+    if base == np.inf:  # no halving in ``_logarithm`` would make it smaller
         return np.inf if exponent > 0.0 else 0.0
     k, rest = _logarithm(base)
     value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
@@ -141,7 +154,11 @@ def _power(base, exponent):
 
 @njit(cache=True, nogil=True)
 def _ratio_to(base, exponent):
-    """Return ``base ** exponent`` for a base of at least 0: whole exponents by products."""
+    """Return ``base ** exponent`` for a base of at least 0.
+
+    Whole exponents from 0 to ``_MAX_WHOLE`` are computed by products, which is faster and more
+    exact than logarithms.
+    """
     whole = np.int64(exponent)
     if whole == exponent and 0 <= whole <= _MAX_WHOLE:
         return _whole_power(base, whole)
@@ -150,8 +167,12 @@ def _ratio_to(base, exponent):
 
 @njit(cache=True, nogil=True)
 def cost_and_slope(link, flow, costs):
-    """Return the cost of a link at a flow, and its derivative."""
-    # Arrays of a call are copied to the stack field by field, which takes longer than the cost.
+    """Return the cost of a link at a flow, and its derivative by the flow.
+
+    ``link`` is the number of the link in ``costs``, a ``CostArrays``.
+    """
+    # The next function takes numbers and no arrays: a call with arrays copies the fields of each to
+    # the stack, which takes longer than the cost.
     return _cost_and_slope(
         flow,
         costs.kind[link],
@@ -164,18 +185,21 @@ def cost_and_slope(link, flow, costs):
 
 @njit(cache=True, nogil=True)
 def _cost_and_slope(flow, kind, free, scale, power, capacity):
-    """Return the cost at a flow, and its derivative; the other arguments are fields of
-    ``CostArrays`` at one link.
+    """Return the cost of one link at a flow, and its derivative by the flow.
+
+    ``kind`` to ``capacity`` are the fields of ``CostArrays`` for this link.
     """
     if kind == BPR:
+        # cost = free (1 + scale ratio^power), with ratio = flow / capacity
         per_capacity = 1.0 / capacity
         ratio = flow * per_capacity
         if power < 1.0:
-            # The slope as if the flow were not below ``_MIN_RATIO`` of the capacity.
+            # The slope, infinite at ratio 0, is that at ``_MIN_RATIO`` at least.
             least = max(ratio, _MIN_RATIO)
             slope = power * _ratio_to(least, power - 1.0)
             cost = free + free * scale * _ratio_to(ratio, power)
             return cost, free * scale * slope * per_capacity
+        # One power serves both results: ratio^power = ratio * ratio^(power - 1).
         below = _ratio_to(ratio, power - 1.0)
         steep = free * scale * below
         return free + steep * ratio, steep * power * per_capacity
@@ -187,13 +211,17 @@ def _cost_and_slope(flow, kind, free, scale, power, capacity):
         root = np.sqrt(u * u + e * e)
         return free * (2.0 + root - u - e), free * scale / capacity * (1.0 - u / root)
     if kind == LINEAR:
-        return max(free + scale * flow, 0.0), scale
-    return free, 0.0
+        return max(free + scale * flow, 0.0), scale  # a tangent may fall below 0, a cost may not
+    return free, 0.0  # CONSTANT
 
 
 @njit(cache=True, nogil=True)
 def evaluate(next_item, n_items, flow, costs, cost, slope):
-    """Write the cost and the slope of each link at its flow, per block of ``BLOCK`` links."""
+    """Write the cost and the slope of each link at its flow, per block of ``BLOCK`` links.
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1. ``flow`` and the
+    outputs ``cost`` and ``slope`` are float64 of shape (n_links,); ``costs`` is a ``CostArrays``.
+    """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -204,20 +232,25 @@ def evaluate(next_item, n_items, flow, costs, cost, slope):
 
 @njit(cache=True, nogil=True)
 def evaluate_again(next_item, n_items, class_flow, costs, loads, is_finite):
-    """Bring ``loads`` (see ``path_flows.Loads``) from other flows to those of shape (n_classes,
-    n_links). A link whose flow is the same keeps its cost. Write per block of ``BLOCK`` links
-    whether all costs are numbers that float64 holds.
+    """Change ``loads``, a ``path_flows.Loads`` of earlier flows, to those of ``class_flow``
+    (n_classes, n_links): overwrite its flow, cost and slope.
+
+    A link whose flow has not changed keeps its cost, so that only the others are computed.
+    ``is_finite`` (n_items,) bool is written per block of ``BLOCK`` links: whether all costs that
+    were computed are finite. ``next_item``: the counter from which threads take blocks 0 to
+    ``n_items`` - 1.
     """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
             break
-        is_right = True
+        is_right = True  # whether all costs of the block so far are finite
         for link in range(block * BLOCK, min((block + 1) * BLOCK, loads.flow.size)):
             flow = common_flow(link, class_flow, loads.per_vehicle)
             if flow == loads.flow[link]:
                 continue
             loads.flow[link] = flow
+            # ``time`` is the part of the cost that all classes share.
             time, loads.slope[link] = cost_and_slope(link, flow, costs)
             for k in range(class_flow.shape[0]):
                 cost = time + loads.fixed[k, link]
@@ -228,7 +261,12 @@ def evaluate_again(next_item, n_items, class_flow, costs, loads, is_finite):
 
 @njit(cache=True, nogil=True)
 def common_flow(link, class_flow, per_vehicle):
-    """Return the flow of all classes together on a link, added in their order."""
+    """Return the flow of all classes together on a link, in units of flow.
+
+    ``class_flow`` (n_classes, n_links) are vehicles, and ``per_vehicle`` (n_classes,) the units
+    that a vehicle of each class adds. Classes are added in their order, so that rounding is always
+    the same.
+    """
     flow = per_vehicle[0] * class_flow[0, link]
     for k in range(1, class_flow.shape[0]):
         flow += per_vehicle[k] * class_flow[k, link]
@@ -238,8 +276,9 @@ def common_flow(link, class_flow, per_vehicle):
 class Step(NamedTuple):
     """A step of the flows of some links: from ``flow`` to ``flow + size * change``.
 
-    ``flow`` and ``change`` (n,) float64: the flow of all classes together before the step, and the
-    difference to that of the target.
+    ``flow`` (n,) float64 is the flow of all classes together before the step. ``change`` (n,)
+    float64 is the flow of the target minus ``flow``. ``size`` is the part of the way to the target,
+    from 0 to 1.
     """
 
     flow: np.ndarray
@@ -252,9 +291,10 @@ def add_up_change(next_item, n_items, step, costs, sums):
     """Write, per block of ``BLOCK`` links, the first and the second derivative of the objective by
     the size of a step.
 
-    The first is the sum of the costs after the step, each times the change of its flow. The second
-    is that of the slopes, each times the change twice. ``sums`` (n_items, 2) float64. ``costs`` are
-    those of the links of the step.
+    The first is the sum over the links of the cost after the step times ``change``. The second is
+    the sum of the slope of the cost times ``change`` squared. ``step`` is a ``Step``, ``costs`` the
+    ``CostArrays`` of its links. ``sums`` (n_items, 2) float64 receives both per block.
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
     """
     flow, change, size = step
     while True:
@@ -265,7 +305,7 @@ def add_up_change(next_item, n_items, step, costs, sums):
         rest = 0.0
         slopes = 0.0
         for i in range(block * BLOCK, min((block + 1) * BLOCK, flow.size)):
-            after_step = max(flow[i] + size * change[i], 0.0)
+            after_step = max(flow[i] + size * change[i], 0.0)  # not below 0 by rounding
             cost, slope = cost_and_slope(i, after_step, costs)
             product = cost * change[i]
             # ``rest`` collects what each addition to ``total`` rounds away.
@@ -280,7 +320,11 @@ def add_up_change(next_item, n_items, step, costs, sums):
 
 @njit(cache=True, nogil=True)
 def _conical_part(z, e):
-    """Return the integral of ``sqrt(z * z + e * e)`` from 0 to z."""
+    """Return the integral of ``sqrt(x * x + e * e)`` over x from 0 to z; e is above 0.
+
+    The integral is ``(z root + e^2 ln((z + root) / e)) / 2``, with ``root = sqrt(z^2 + e^2)``. It
+    is computed for ``abs(z)``, where no digits cancel in the logarithm; the integrand is even.
+    """
     size = abs(z)
     root = np.sqrt(size * size + e * e)
     k, rest = _logarithm((size + root) / e)
@@ -292,7 +336,11 @@ def _conical_part(z, e):
 
 @njit(cache=True, nogil=True)
 def integral_at(link, flow, costs):
-    """Return the integral of the cost of a link from flow 0 to a flow."""
+    """Return the integral of the cost of a link from flow 0 to a flow.
+
+    ``link`` is the number of the link in ``costs``, a ``CostArrays`` without the kind LINEAR:
+    integrals of a user's function are computed by the user.
+    """
     kind = costs.kind[link]
     free = costs.free[link]
     scale = costs.scale[link]
@@ -301,19 +349,22 @@ def integral_at(link, flow, costs):
         ratio = flow / costs.capacity[link]
         return free * flow * (1.0 + scale * _ratio_to(ratio, power) / (power + 1.0))
     if kind == CONICAL:
-        e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
+        e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)  # beta of Spiess; ``scale`` is alpha
         per_flow = costs.capacity[link] / scale
-        # The cost is a sum of functions of ``u``, which falls from alpha as the flow grows.
+        # The cost is ``free * (2 - e + sqrt(u^2 + e^2) - u)``, and u = alpha (1 - flow / capacity)
+        # falls from alpha as the flow grows. So each term is integrated over u.
         u = scale - flow / per_flow
         square = 0.5 * per_flow * (u * u - scale * scale)
         roots = per_flow * (_conical_part(scale, e) - _conical_part(u, e))
         return free * ((2.0 - e) * flow + square + roots)
-    return free * flow
+    return free * flow  # CONSTANT
 
 
 @njit(cache=True, nogil=True)
 def sum_integrals(flow, costs):
-    """Return the sum of the integrals of all links, added in their order."""
+    """Return the sum over all links of the integral of the cost from flow 0 to ``flow``
+    (n_links,), added in their order, so that rounding is always the same.
+    """
     total = 0.0
     for link in range(flow.size):
         total += integral_at(link, flow[link], costs)
@@ -322,7 +373,11 @@ def sum_integrals(flow, costs):
 
 @njit(cache=True, nogil=True)
 def sum_products(x, y):
-    """Return the sum of products, added in order; what additions round away is added at the end."""
+    """Return the sum of ``x[i] * y[i]`` over two float64 arrays, added in order.
+
+    What each addition rounds away is collected in ``rest`` and added at the end. The fixed order
+    gives the same bits on every machine, which ``numpy.dot`` does not promise.
+    """
     total = 0.0
     rest = 0.0
     for i in range(x.size):
@@ -335,16 +390,17 @@ def sum_products(x, y):
 
 
 class Extent(NamedTuple):
-    """How large some values are, with regard to a limit."""
+    """The size of some values, compared with a limit."""
 
-    total: float  # the sum of those up to the limit
-    n_above: int  # how many are above it
-    largest: float  # of all
+    total: float  # the sum of the values that are at most the limit
+    n_above: int  # the number of values above the limit
+    largest: float  # the largest of all values, also of those above the limit
 
 
 def measure_extent(values: np.ndarray, limit: float) -> Extent:
-    """Return how large values are, which are at least 0; the order of the sum does not depend on
-    the number of threads.
+    """Return the ``Extent`` of an array of float64 values of at least 0, for a limit.
+
+    Sums are made per block and then added exactly, so that they do not depend on the threads.
     """
     n_blocks = count_blocks(values.size)
     sums = np.empty(n_blocks)
@@ -356,7 +412,11 @@ def measure_extent(values: np.ndarray, limit: float) -> Extent:
 
 @njit(cache=True, nogil=True)
 def _measure_blocks(next_item, n_items, values, limit, sums, n_above, largest):
-    """Write the fields of ``Extent`` of each block of ``BLOCK`` values, to an array each."""
+    """Write the fields of ``Extent`` of each block of ``BLOCK`` values to ``sums``, ``n_above`` and
+    ``largest``, arrays of shape (n_items,).
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
+    """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -376,8 +436,10 @@ def _measure_blocks(next_item, n_items, values, limit, sums, n_above, largest):
 
 
 def round_down(values: np.ndarray, limit: float, shift: int, beyond: int, whole: np.ndarray) -> int:
-    """Write to ``whole`` (int64) values times ``2 ** shift`` without their fractions; of those
-    above a limit ``beyond``. Return how many became 0.
+    """Write to ``whole`` (int64) each value times ``2 ** shift``, rounded down, or ``beyond`` if
+    the value is above ``limit``. Return how many became 0.
+
+    ``values`` are float64 of at least 0, of the shape of ``whole``.
     """
     half = shift // 2  # two factors, since one of 2 ** 1074 is beyond float64
     factors = 2.0**half, 2.0 ** (shift - half)
@@ -388,9 +450,11 @@ def round_down(values: np.ndarray, limit: float, shift: int, beyond: int, whole:
 
 @njit(cache=True, nogil=True)
 def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
-    """Write ``whole`` as ``round_down`` says, and per block of ``BLOCK`` values how many became 0.
+    """Write to ``whole`` each value times a power of two, rounded down, or ``beyond`` if the value
+    is above a limit. Write to ``n_free`` (n_items,) how many became 0 in each block of ``BLOCK``.
 
-    ``rule``: the limit, and two factors whose product is the power of two.
+    ``rule``: the limit, and two factors whose product is the power of two. ``next_item``: the
+    counter from which threads take blocks 0 to ``n_items`` - 1.
     """
     limit, half, rest = rule
     while True:
@@ -408,11 +472,25 @@ def _round_blocks(next_item, n_items, values, rule, beyond, whole, n_free):
 
 
 def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.ndarray) -> bool:
-    """Write to ``values`` (float64) sums of whole numbers in the unit of the costs: without their
-    last bits, and divided by a power of two. A sum of ``beyond`` or more becomes infinite. Return
-    whether there is no such sum.
+    """Convert sums of whole numbers, as ``round_down`` makes them, back to float64.
 
-    ``unit``: the number of last bits, which count links, and the ``shift`` of ``round_down``.
+    Each sum loses its last bits and is divided by a power of two. A sum of ``beyond`` or more
+    becomes infinite.
+
+    Parameters
+    ----------
+    sums : int64 array
+    unit : tuple of int, int
+        The number of last bits of a sum, which count links and are no part of the cost, and the
+        ``shift`` that ``round_down`` was called with.
+    beyond : int
+        The number that stands for no path.
+    values : float64 array of the shape of ``sums``, output
+
+    Returns
+    -------
+    bool
+        Whether all sums are below ``beyond``.
     """
     is_below = np.empty(count_blocks(sums.size), np.bool_)
     n_bits, shift = unit
@@ -423,10 +501,11 @@ def scale_sums(sums: np.ndarray, unit: tuple[int, int], beyond: int, values: np.
 
 @njit(cache=True, nogil=True)
 def _scale_blocks(next_item, n_items, sums, rule, beyond, values, is_below):
-    """Write ``values`` as ``scale_sums`` says, and per block of ``BLOCK`` sums whether all are
-    below ``beyond``.
+    """Write to ``values`` each sum without its last bits, times a factor, or infinity if the sum is
+    ``beyond`` or more. Write to ``is_below`` (n_items,) whether no sum of a block of ``BLOCK`` is.
 
-    ``rule``: the number of last bits, and the factor that the rest is multiplied with.
+    ``rule``: the number of last bits, and the factor. ``next_item``: the counter from which threads
+    take blocks 0 to ``n_items`` - 1.
     """
     n_bits, factor = rule
     while True:

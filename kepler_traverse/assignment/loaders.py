@@ -10,15 +10,20 @@ from .sweep_loader_gpu import SweepLoaderOnGpu
 
 
 def make_loader(problem: Problem, is_selected: np.ndarray | None, device: str) -> Loader:
-    """Return the way to all-or-nothing flows that takes less time.
+    """Return the faster of two ways to put all trips on their shortest paths: a search per origin,
+    or sweeps over a contraction hierarchy (``SweepLoader``).
 
-    The links and the trips alone decide between searches and sweeps: the two may take other paths
-    where several are equal, and flows must not depend on the device.
+    The links and the trips alone decide between the two, not the device. Where several paths are
+    equally short, the two may take different ones, and flows must not depend on the device.
 
-    New weights take one pass over the triangles of a hierarchy per class. Searches visit all links
-    per group, which is an origin of a class, and a visit of a link takes as long as several
-    triangles. The CPU searches, and sweeps over hierarchies with too many levels for a GPU.
-    ``is_selected`` (n_links,) bool: the links of select link; None without.
+    The time of a hierarchy is that of one pass per class over its triangles (two arcs of a vertex,
+    and the arc that joins their heads). Searches visit all links once per group (a class and an
+    origin), and a visit of a link takes as long as several triangles. So a hierarchy is taken if it
+    has no more triangles than the searches of a class visit links.
+
+    ``is_selected`` (n_links,) bool: the links of select link; None without. ``device`` is ``"cpu"``
+    or ``"cuda"``. Searches are always on the CPU, and so are sweeps over a hierarchy with too many
+    levels for a GPU.
     """
     n_groups = problem.demand.origin.size
     n_visits = n_groups * problem.network.n_links // len(problem.classes)

@@ -90,27 +90,34 @@ class VehicleClass:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether a value is a number that float64 holds."""
+    """Return whether a value is an integer or a float, no bool, and its magnitude is at most the
+    largest finite float64.
+    """
     is_number = arguments.is_integer(value) or isinstance(value, (float, np.floating))
     return is_number and abs(value) <= sys.float_info.max
 
 
 @dataclass(frozen=True)
 class Network:
-    """The links in the order of compiled code.
+    """The links of a network, numbered for compiled code.
 
-    Vertices are numbered by a breadth-first search, so that those that are near are near in memory.
-    Each vertex has its links in the order of the ids of their tails, and then of their rows. The
-    rank of an id is its position in ascending order.
+    There are two orders of vertices. The rank of a vertex is the position of its id among all ids
+    in ascending order. The number of a vertex is its place in a breadth-first search, so that
+    vertices that are near in the network are near in memory.
+
+    There are two orders of links. A row is the position of a link in the user's table. A link
+    number is its position in ``links``: by the number of the head, then by the rank of the tail,
+    then by row.
     """
 
-    ids: VertexIds  # of all ends of links, by their ranks
-    place: np.ndarray  # int64: the number of each vertex here, by the rank of its id
-    links: Links  # their ends are numbers of vertices here, not ranks
-    row: np.ndarray  # int64: of each link, its row of the table
-    ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
-    table: LinkTable  # the columns of the links, by row
-    index: Any  # of pandas, of the rows; None if they have no labels
+    ids: VertexIds  # the ids of all vertices, by rank
+    place: np.ndarray  # int64 (n_vertices,): the number of the vertex of each rank
+    links: Links  # by link number; the ends of links are numbers of vertices, not ranks
+    row: np.ndarray  # int64 (n_links,): the row of each link number
+    # int64 (n_links,) each, by row: the ranks of the tail (src) and of the head (dst)
+    ends: tuple[np.ndarray, np.ndarray]
+    table: LinkTable  # the columns of the user's table, by row
+    index: Any  # the index of pandas that labels the rows; None if they have no labels
 
     @property
     def n_vertices(self) -> int:
@@ -124,31 +131,43 @@ class Network:
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """Of each vertex by its number here, the rank of its id."""
+        """int64 array of shape (n_vertices,): the rank of the vertex with each number, the inverse
+        of ``place``.
+        """
         return np.argsort(self.place)
 
     def by_row(self, values: np.ndarray) -> np.ndarray:
-        """Return values of links, in the last axis, in the order of the rows."""
+        """Return values per link in the order of the rows of the table.
+
+        The last axis of ``values`` is by link number, and that of the result by row.
+        """
         result = np.empty_like(values)
         result[..., self.row] = values
         return result
 
     def by_link(self, values: np.ndarray) -> np.ndarray:
-        """Return values of rows, of shape (n_rows,) or (k, n_rows), in the order of the links."""
+        """Return values per row, of shape (n_rows,) or (k, n_rows), in the order of the link
+        numbers.
+        """
         if values.ndim == 1:
             return take(values, self.row)
         return np.stack([self.by_link(each) for each in values])
 
     def vertex_numbers(self, ids: Any, role: str) -> np.ndarray:
-        """Return the numbers of vertices; UnknownVertexError for an id that no link has."""
+        """Return the numbers (not the ranks) of the vertices with these ids, int64 of shape (k,).
+
+        ``role`` says in errors what the ids are, as "origin". UnknownVertexError for an id that is
+        no end of a link.
+        """
         return self.place[self.ids.to_numbers(ids, role)]
 
 
 def table_columns(name: str, table: Any) -> dict[Any, Any]:
     """Return the columns of a table by name, with their rows in one order.
 
-    Columns with labels are put in the order of one index. InputError: it is no table, or the labels
-    of its columns mean several orders.
+    A mapping of names to pandas Series may have Series with different indexes. They are put in the
+    order of one of these, by their labels. ``name`` says in errors what the table is, as "links".
+    InputError: it is no table, or the labels of its columns mean several orders.
     """
     columns = arguments.columns(name, table)
     if columns is None:
@@ -159,11 +178,14 @@ def table_columns(name: str, table: Any) -> dict[Any, Any]:
 def end_columns(
     name: str, columns: Mapping[Any, Any], chosen: tuple[str | None, str | None]
 ) -> tuple[str, str]:
-    """Return the names of the two columns of ids: the chosen ones, or those with known names.
+    """Return the names of the two columns that hold the ids of the ends, tails or origins first.
 
-    ``name``: what the table is of, for errors.
+    They are the two of ``chosen``, or, if both of these are None, the only pair of columns with
+    known names, such as ``src`` and ``dst``. ``name`` says in errors what the table is, as "links".
+    InputError: a chosen column is missing, only one is chosen, or not exactly one pair is known.
     """
-    names = {str(column): column for column in columns}  # of levels, a name is a tuple
+    # By their texts: with several levels of columns, a name is a tuple.
+    names = {str(column): column for column in columns}
     chosen_src, chosen_dst = chosen
     if (chosen_src is None) != (chosen_dst is None):
         raise InputError(
@@ -187,13 +209,14 @@ def end_columns(
 
 
 def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -> Network:
-    """Return the network of a table of links.
+    """Return the network of a table of links, one directed link per row.
 
-    ``ends``: names of the columns of their ends, or None for known names. ``closed``: ids of
-    vertices through which no path leads, or None.
+    ``ends``: the names of the columns of tails and heads, or None for columns with known names.
+    ``closed``: ids of the vertices through which no path leads (paths may begin and end there), or
+    None.
 
-    InputError for columns that are missing, ids that are none, and ``closed`` vertices without a
-    link.
+    InputError for missing columns, values that cannot be ids, and ``closed`` ids that are no end of
+    a link.
     """
     columns = table_columns("links", table)
     src, dst = end_columns("links", columns, ends)
@@ -208,13 +231,15 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     if closed is not None:
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
 
-    # Numbers of vertices, and the links in the order of heads, of the ids of tails, and of rows.
+    # Number the vertices. Sort the rows by the number of the head, then by the rank of the tail,
+    # then by row: stable sorts, the last key first.
     by_tail = stable_order(tails, n_vertices)
     place = _local_order(n_vertices, tails, heads, by_tail)
     tail_numbers = place[tails]
     head_numbers = place[heads]
     in_order, in_offsets = stable_order(head_numbers[by_tail[0]], n_vertices)
-    order = by_tail[0][in_order]
+    order = by_tail[0][in_order]  # the row of each link number
+    # The link numbers by tail: the links that leave each vertex.
     out_links, out_offsets = stable_order(tail_numbers[order], n_vertices)
 
     is_closed_by_number = np.empty_like(is_closed)
@@ -239,13 +264,13 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
 
 
 def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray]:
-    """Return the ids of all ends in order, and the rank of the id of each tail and of each head
-    (int64 arrays with a value per row).
+    """Return the distinct ids of all ends in ascending order, and the rank of each tail and of each
+    head among them (int64 arrays with a value per row).
 
-    ``ends``: the two columns of ids by name.
+    ``ends``: the columns of the tails and of the heads, by name.
     """
     columns = ends_of_one_type("links", ends)
-    if isinstance(columns[0], list):
+    if isinstance(columns[0], list):  # strings, sorted by their bytes in UTF-8, as Arrow does
         names = sorted({*columns[0], *columns[1]}, key=str.encode)
         array = load("pyarrow").array(names, load("pyarrow").string())
     else:
@@ -258,11 +283,13 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
 def _local_order(
     n: int, tails: np.ndarray, heads: np.ndarray, by_tail: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """Return the place (n,) int64 of each vertex in the order of a breadth-first search from vertex
-    0, over links in both directions. Vertices that it does not reach follow.
+    """Return the place, int64 of shape (n,), of each vertex in the order of a breadth-first search
+    from vertex 0, over links in both directions. Vertices that it does not reach come last.
 
-    ``by_tail``: the order of the links by their tails, and where each tail begins.
+    Vertices are ranks: ``tails`` and ``heads`` have that of each row. ``by_tail`` is what
+    ``stable_order`` returned for the tails: the rows by tail, and where each tail begins.
     """
+    # The neighbors of each vertex in both directions, as offsets and neighbors.
     by_head = stable_order(heads, n)
     out = (by_tail[1], heads[by_tail[0]].astype(np.int32))
     back = (by_head[1], tails[by_head[0]].astype(np.int32))
@@ -276,17 +303,18 @@ def _local_order(
 
 
 class Trips(NamedTuple):
-    """The trips: what is assigned, and what is not since it stays in its zone."""
+    """The trips of all classes. Those from a vertex to itself use no link, and are not assigned."""
 
-    demand: Demand  # the pairs between different vertices with a volume above 0
-    volume: float  # of all trips, in vehicles
-    within: float  # of these from a vertex to itself
+    demand: Demand  # the pairs of different vertices with a volume above 0, in groups
+    volume: float  # the number of all trips, in vehicles, those from a vertex to itself included
+    within: float  # the number of trips from a vertex to itself, in vehicles
 
 
 def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) -> Trips:
     """Return the trips of a table, with one column of volumes per class.
 
-    InputError for columns that are missing, volumes below 0 and ids without a link.
+    InputError for missing columns and for volumes below 0; UnknownVertexError for ids that are no
+    end of a link.
     """
     columns = table_columns("trips", table)
     origin, destination = end_columns("trips", columns, (None, None))
@@ -297,7 +325,7 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
     )
     is_within = from_vertex == to_vertex
 
-    # Per class, the number of the class, origins, destinations and volumes of its pairs.
+    # Per class, four arrays over its pairs: number of the class, origin, destination and volume.
     parts = []
     total = 0.0
     within = 0.0
@@ -329,10 +357,11 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
 def _pairs_of_class(
     starts: np.ndarray, ends: np.ndarray, volume: np.ndarray, is_used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the pairs of a class by origin and destination, each once, with the sum of its
-    volumes: origins, destinations and volumes.
+    """Return the distinct pairs of one class, sorted by origin and then by destination: the arrays
+    of origins, destinations, and volumes added up over the rows of each pair.
 
-    ``is_used`` (bool array): the rows of the other arrays that count.
+    ``starts``, ``ends`` and ``volume`` (n_rows,) are the numbers of origin and destination and the
+    volume of each row of the trips. ``is_used`` (n_rows,) bool: True for the rows that count.
     """
     rows = np.flatnonzero(is_used)
     rows = rows[np.lexsort((ends[rows], starts[rows]))]
@@ -352,9 +381,11 @@ def _group_pairs(
 ) -> Demand:
     """Return the ``Demand`` of some pairs, with a group for each class and origin.
 
-    The arrays have shape (n_pairs,): the class, origin, destination and volume of each pair. They
-    are in the order of classes, and within a class those of one origin stand together.
+    The arguments have shape (n_pairs,): the class, the numbers of origin and destination, and the
+    volume of each pair. Pairs are sorted by class, and within a class those of one origin are
+    adjacent.
     """
+    # Whether each pair is the first one of its group.
     is_first = np.append(True, (starts[1:] != starts[:-1]) | (user_class[1:] != user_class[:-1]))
     first = np.flatnonzero(is_first)
     return Demand(
@@ -367,7 +398,10 @@ def _group_pairs(
 
 
 def all_pairs(network: Network, zones: Any, n_classes: int) -> Demand:
-    """Return all pairs of some vertices, for each class, with volume 0; ``zones``: their ids."""
+    """Return all n * n pairs of n vertices for each class, with volume 0, as a ``Demand``.
+
+    ``zones`` are the ids of the vertices; InputError if there is none.
+    """
     numbers = network.vertex_numbers(zones, "zone")
     n = numbers.size
     if not n:

@@ -18,16 +18,26 @@ from .network import Network, Trips, VehicleClass
 from .path_flows import Demand, Loads
 from .trees import Scratch, new_scratch
 
-_UNIT = 2.0**-53  # the largest relative error of one operation
-_OTHER_ROUNDING = 1024  # operations per flow and cost beside the sums along a path
+_UNIT = 2.0**-53  # the largest relative error of one operation in float64
+_OTHER_ROUNDING = 1024  # rounded operations per flow and cost, besides the sums along a path
 
 
 class Bound(NamedTuple):
     """How far flows are from equilibrium, proved.
 
-    ``total`` is what all trips cost, ``shortest`` what they would cost on shortest paths at the same
-    costs. The objective exceeds its least value by at most their difference, by convexity.
-    ``relative_gap`` is the difference over the total, with all that rounding may hide.
+    The objective (the sum of the integrals of the link costs) is convex. So it exceeds its least
+    value by at most ``total - shortest``.
+
+    Attributes
+    ----------
+    total : float
+        The cost of all trips on the paths that they use, each vehicle weighted by the units of
+        flow that it adds.
+    shortest : float
+        The same sum if all trips used shortest paths at the same costs of the links.
+    relative_gap : float
+        ``(total - shortest) / total``, plus an upper bound of the error by rounding; 0 if no trip
+        costs anything.
     """
 
     total: float
@@ -38,10 +48,27 @@ class Bound(NamedTuple):
 class Problem:
     """Links, trips and costs of an assignment.
 
-    ``cost`` is a ``BPR``, a ``Conical`` or a ``CostFunction``. ``fixed`` (n_classes, n_links): the
-    part of the costs that no flow changes. ``has_fixed`` (n_classes,) bool: whether a class has
-    such a part. ``per_vehicle`` (n_classes,): the units of flow that a vehicle of each class adds.
-    ``_arrays``: the costs for compiled code; of a ``CostFunction`` tangents at the last flow.
+    Arrays over links are in the order of ``network.links``, not in that of the rows of the table.
+
+    Attributes
+    ----------
+    network : Network
+        The links.
+    trips : Trips
+        The pairs of origin and destination with their volumes.
+    classes : sequence of VehicleClass
+        Class k has index k in all arrays over classes.
+    cost : BPR, Conical or CostFunction
+        What a link costs at a flow, for all classes alike.
+    fixed : float64 array of shape (n_classes, n_links)
+        The part of the costs that no flow changes, such as tolls, in units of time.
+    has_fixed : bool array of shape (n_classes,)
+        Whether a class has such a part that is not 0 everywhere.
+    per_vehicle : float64 array of shape (n_classes,)
+        The units of flow that a vehicle of each class adds to a link.
+
+    ``_arrays`` are the costs as functions of the flow, for compiled code. Those of a
+    ``CostFunction`` are its tangents at the flow of the last call of ``arrays_at``.
     """
 
     def __init__(
@@ -61,7 +88,8 @@ class Problem:
         self.has_fixed = self.fixed.any(axis=1)
         self.per_vehicle = np.array([each.passenger_cars for each in classes], np.float64)
         if isinstance(cost, CostFunction):
-            # The largest flow that is checked is 4 times this: all trips on one link.
+            # ``check`` evaluates flows up to 4 times its first argument. So the largest one is the
+            # volume of all trips, as if all used one link.
             cost.check(max(trips.volume, 1.0) / 4, network.n_links)
             self._arrays = self._linear(np.zeros(network.n_links))
         else:
@@ -70,18 +98,21 @@ class Problem:
 
     @property
     def demand(self) -> Demand:
+        """The pairs of the trips, by class and origin."""
         return self.trips.demand
 
     @property
     def is_linearized(self) -> bool:
-        """Whether compiled code knows the costs near some flows only."""
+        """Whether the cost is a Python function of the user's, of which compiled code has only the
+        tangents at some flows.
+        """
         return isinstance(self.cost, CostFunction)
 
     @property
     def rounding(self) -> float:
-        """What rounding may hide of a relative gap.
+        """The largest error of a relative gap by rounding.
 
-        A distance is a sum of at most ``n_vertices - 1`` costs, each rounded once.
+        A distance is a sum of at most ``n_vertices - 1`` costs, and each addition rounds once.
         """
         return (self.network.n_vertices + _OTHER_ROUNDING) * _UNIT
 
@@ -96,17 +127,19 @@ class Problem:
             )
 
     def arrays_at(self, flow: np.ndarray) -> CostArrays:
-        """Return the arrays of the costs, which ``derivatives`` then uses, too.
+        """Return the costs as functions of the flow, for compiled code.
 
-        Those of a function of the user are its tangents at the flow.
+        Those of BPR and conical costs hold at any flow. Those of a function of the user's are its
+        tangents at ``flow`` (n_links,), so they hold near this flow only. ``take_costs`` returns
+        the same arrays from then on.
         """
         if self.is_linearized:
             self._arrays = self._linear(flow)
         return self._arrays
 
     def _linear(self, flow: np.ndarray) -> CostArrays:
-        """Return the tangents of a function of the user's at the flows of the links."""
-        by_row = self.network.by_row(flow)
+        """Return the tangents of a function of the user's at the flows of the links, (n_links,)."""
+        by_row = self.network.by_row(flow)  # the function takes flows in the order of the table
         value = self.cost.values(by_row)
         slope = self.cost.slopes(by_row, value)
         n = flow.size
@@ -119,7 +152,11 @@ class Problem:
         )
 
     def times(self, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the costs that all classes share at a flow, and their slopes."""
+        """Return the cost of each link that all classes share (without ``fixed``), and its
+        derivative by the flow; both float64 of shape (n_links,).
+
+        ``flow`` (n_links,) is that of all classes together.
+        """
         time = np.empty(flow.size)
         slope = np.empty(flow.size)
         n_blocks = link_costs.count_blocks(flow.size)
@@ -131,12 +168,22 @@ class Problem:
     def derivatives(
         self, links: np.ndarray, costs: CostArrays, step: link_costs.Step
     ) -> tuple[float, float]:
-        """Return the first and the second derivative, by the size of a step, of the objective after
-        it: the sum of the integrals of the costs that all classes share.
+        """Return the first and the second derivative of the objective by the size of a step, at the
+        flows after the step.
 
-        ``links`` are those of the step and of ``costs``; all others carry nothing.
+        The objective here is the sum of the integrals of the costs that all classes share.
+
+        Parameters
+        ----------
+        links : int64 array of shape (n,)
+            The links of the step. All others carry nothing, and add 0 to both derivatives.
+        costs : CostArrays
+            What ``take_costs`` returned for these links.
+        step : Step
+            The flows of these links before the step, their change over the whole way, and the
+            part of the way that the step goes.
         """
-        # A function of the user's takes the flows of all rows.
+        # A function of the user's takes the flows of all rows, so those of other links are 0.
         if self.is_linearized:
             of_all = np.zeros(self.network.n_links)
             of_all[links] = np.maximum(step.flow + step.size * step.change, 0.0)
@@ -145,25 +192,32 @@ class Problem:
         n_blocks = link_costs.count_blocks(links.size)
         sums = np.empty((n_blocks, 2))
         threads.run(link_costs.add_up_change, n_blocks, step, costs, sums)
-        # A sum of products with 1 is a sum in order that keeps what additions round away.
+        # ``sum_products`` adds in order and compensates for rounding. With factors 1 it is a sum.
         ones = np.ones(n_blocks)
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
 
     def take_costs(self, links: np.ndarray) -> CostArrays:
-        """Return the arrays of the costs of some links for ``derivatives``."""
-        if self.is_linearized:  # which makes new ones after each step
+        """Return the costs of some links, in the order of ``links``, for ``derivatives``."""
+        if self.is_linearized:  # ``derivatives`` calls the function, and does not read the arrays
             return self._arrays
         return self._arrays.at(links)
 
     def common_flow(self, class_flow: np.ndarray) -> np.ndarray:
-        """Return the flow of all classes together, added in their order."""
+        """Return the flow of all classes together, (n_links,), in units of flow.
+
+        ``class_flow`` (n_classes, n_links) are vehicles. Classes are added in their order, so that
+        rounding is the same in each call.
+        """
         flow = self.per_vehicle[0] * class_flow[0]
         for weight, of_class in zip(self.per_vehicle[1:], class_flow[1:], strict=True):
             flow += weight * of_class
         return flow
 
     def loads_at(self, flow: np.ndarray) -> Loads:
-        """Return what a flow makes of the links."""
+        """Return costs and slopes of the links at a flow of all classes together, (n_links,).
+
+        InputError if a cost is beyond float64.
+        """
         time, slope = self.times(flow)
         loads = Loads(
             flow=flow,
@@ -177,11 +231,15 @@ class Problem:
         return loads
 
     def loads_again(self, class_flow: np.ndarray, loads: Loads) -> Loads:
-        """Return the loads at other flows. Costs of the library's own are written to the arrays of
-        ``loads``, and only where a flow has changed.
+        """Return the loads at the flows ``class_flow`` (n_classes, n_links), from ``loads`` at
+        earlier flows. InputError if a cost is beyond float64.
+
+        BPR and conical costs are computed only where a flow has changed. They are written to the
+        arrays of ``loads``, which is returned. Costs of a user's function are in new arrays.
         """
         if self.is_linearized:
             return self.loads_at(self.common_flow(class_flow))
+        # per block of links: whether all of its costs are finite
         is_finite = np.empty(link_costs.count_blocks(loads.flow.size), np.bool_)
         threads.run(
             link_costs.evaluate_again, is_finite.size, class_flow, self._arrays, loads, is_finite
@@ -202,10 +260,12 @@ class Problem:
         """Return the bound of flows of shape (n_classes, n_links).
 
         ``cost``, of the same shape, are the costs at these flows, and ``distance`` (n_pairs,) the
-        certified distances of the pairs at these costs.
+        certified distances of the pairs at these costs. InputError if a sum is beyond float64.
         """
         total = 0.0
         shortest = 0.0
+        # Groups of pairs are sorted by class: the first group of each class, and the end; and then
+        # the first pair of each class, and the end.
         first = np.searchsorted(self.demand.user_class, np.arange(len(self.classes) + 1))
         pairs = self.demand.first_pair[first]
         for k, weight in enumerate(self.per_vehicle):
@@ -216,13 +276,18 @@ class Problem:
             raise InputError(
                 "what all trips cost together is beyond float64; choose other units of volume or time"
             )
-        if total <= 0:
+        if total <= 0:  # nothing costs anything, so that no path is better than another
             return Bound(total, shortest, 0.0)
+        # Rounding may make the shortest sum the larger one by a little.
         relative = max(total - shortest, 0.0) / total + self.rounding
         return Bound(total, shortest, relative)
 
     def objective(self, class_flow: np.ndarray) -> float | None:
-        """Return the sum of the integrals of the costs; None for a function without an integral."""
+        """Return the objective at flows of shape (n_classes, n_links): the sum over the links of
+        the integral of the cost from flow 0, and of the fixed costs of all vehicles.
+
+        None if the cost is a function of the user's that was given without its integral.
+        """
         flow = self.common_flow(class_flow)
         if self.is_linearized:
             integrals = self.cost.integrals(self.network.by_row(flow))
@@ -236,15 +301,16 @@ class Problem:
         return float(total)
 
     def scratches(self) -> list[Scratch]:
-        """Return scratch for each thread."""
+        """Return one ``Scratch`` per thread, for searches over all links."""
         n_links = self.network.n_links
         return [new_scratch(self.network.n_vertices, n_links) for _ in range(threads.count())]
 
     def require_reached(self, distance: np.ndarray) -> None:
-        """Raise InputError if a pair has no path."""
+        """Raise InputError if a pair has no path: if its ``distance`` (n_pairs,) is infinite."""
         missing = np.flatnonzero(np.isinf(distance))
         if not missing.size:
             return
+        # The message names the ends of the first such pair. Its origin is that of its group.
         pair = missing[0]
         group = int(np.searchsorted(self.demand.first_pair, pair, side="right")) - 1
         numbers = np.array([self.demand.origin[group], self.demand.destination[pair]])
@@ -255,10 +321,14 @@ class Problem:
         )
 
     def fingerprint(self, method: str) -> str:
-        """Return a checksum of all that the flows depend on."""
+        """Return the SHA-256, in hexadecimal, of all that the flows depend on: ``method`` (a text
+        that names the method and its options), links, trips and costs.
+
+        A checkpoint file of another problem is recognized by it.
+        """
         digest = hashlib.sha256(f"assignment 1 {method}".encode())
-        # A function of the user's is known by its values alone: those of all trips on each link,
-        # and its tangents at flow 0.
+        # The code of a user's function cannot be hashed. It enters by its values where each link
+        # carries all trips, and by its tangents at flow 0.
         flow = np.full(self.network.n_links, self.trips.volume)
         arrays = (
             *self.network.links,

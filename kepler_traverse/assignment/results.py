@@ -17,14 +17,18 @@ from .network import all_pairs
 from .path_flows import Demand
 from .problem import Bound, Problem
 
-_FEASIBLE = 1e-9  # of a volume: what rounding may make of a sum of flows
-_OF_SKIMS = ("origin", "destination", "vehicles", "cost")
+# The error by rounding that a sum of flows may have, as a part of the volumes that it sums up.
+_FEASIBLE = 1e-9
+_OF_SKIMS = ("origin", "destination", "vehicles", "cost")  # columns that each table of skims has
 
 
 def read_skimmed(table: LinkTable, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the columns of the links that skims sum up, without the congested time.
+    """Return the columns of the links that skims sum up along paths: float64 arrays with a value
+    per row of the links, by name.
 
-    InputError: a column is missing, holds no numbers, is named twice, or as one of the result.
+    ``names`` may include ``"time"``, the congested time. It follows from the flows, so it is left
+    out here. InputError: a column is missing, holds no numbers, is named twice, or has the name of
+    a column that the result has anyway.
     """
     taken = next((name for name in names if name in _OF_SKIMS), None)
     if taken is not None or len(set(names)) < len(names):
@@ -63,16 +67,19 @@ class Equilibrium:
         Where: on the ``"cpu"``, or with ``device="cuda"`` over a hierarchy on ``"cuda"``.
     """
 
-    problem: Problem
+    problem: Problem  # links, trips and costs
     bound: Bound  # total, shortest and gap
-    class_flow: np.ndarray  # (n_classes, n_links), in the order of the links of the network
-    cost: np.ndarray  # of the same shape, at these flows
+    # float64 (n_classes, n_links), in the order of ``problem.network.links``: vehicles of each
+    # class on each link
+    class_flow: np.ndarray
+    cost: np.ndarray  # of the same shape: the cost of each link for each class at these flows
     objective: float | None
     gaps: tuple[float, ...]
     is_converged: bool
-    # of select link: flows of the shape of ``class_flow``, and the volume of each pair
+    # of the paths that use a selected link: flows of the shape of ``class_flow``, and the volume of
+    # each pair (n_pairs,); None without ``select_link``
     selected: tuple[np.ndarray, np.ndarray] | None
-    prover: Prover  # what has found the distances, by which ``certify`` proves them again
+    prover: Prover  # has found the distances; ``certify`` computes them again by it
 
     def __repr__(self) -> str:
         """Return how far the flows are from equilibrium, in one line."""
@@ -84,12 +91,12 @@ class Equilibrium:
 
     @property
     def relative_gap(self) -> float:
-        """``(total - shortest) / total``: see the class."""
+        """``(total - shortest) / total``, with all that rounding may hide: a proved bound."""
         return self.bound.relative_gap
 
     @property
     def total(self) -> float:
-        """What all trips cost."""
+        """What all trips cost on the paths that they use."""
         return self.bound.total
 
     @property
@@ -109,21 +116,25 @@ class Equilibrium:
 
     @property
     def shortest_on(self) -> str:
+        """The device that found the shortest paths: ``"cpu"`` or ``"cuda"``."""
         return self.prover.device
 
     @property
     def average_excess(self) -> float:
-        """``(total - shortest)`` per trip, those within a zone included."""
+        """``(total - shortest)`` per trip. Trips from a zone to itself count as trips."""
         return (self.total - self.shortest) / self.problem.trips.volume
 
     def link_columns(self) -> dict[str, Column]:
-        """Return the columns of ``links`` with values in the order of the rows."""
+        """Return the columns of the frame ``links`` by name, each with a value per row of the
+        table of links, in its order.
+        """
         network = self.problem.network
         classes = self.problem.classes
         flow = self.problem.common_flow(self.class_flow)
         time, _ = self.problem.times(flow)
 
-        # Values in the order of the links, by the names of the columns.
+        # By the names of the columns: arrays (n_links,) in the order of ``network.links``. With one
+        # class, its flow and the flow of all are the same column.
         values = {"flow": flow, "time": time}
         if len(classes) == 1:
             values["cost"] = self.cost[0]
@@ -135,7 +146,7 @@ class Equilibrium:
             selected_flow, _ = self.selected
             values["selected"] = self.problem.common_flow(selected_flow)
 
-        src, dst = network.ends
+        src, dst = network.ends  # by row already
         columns = {"src": Column(network.ids.at(src)), "dst": Column(network.ids.at(dst))}
         for name, of_links in values.items():
             columns[name] = Column(network.by_row(of_links))
@@ -163,7 +174,9 @@ class Equilibrium:
         return frame_from(self.selected_columns(), "cpu")
 
     def selected_columns(self) -> dict[str, Column]:
-        """Return the columns of ``selected_pairs``, which needs ``select_link``."""
+        """Return the columns of the frame ``selected_pairs`` by name: one row per pair with a
+        selected volume above 0. The assignment must have been called with ``select_link``.
+        """
         assert self.selected is not None
         _, volume = self.selected
         is_used = volume > 0
@@ -171,10 +184,11 @@ class Equilibrium:
         return columns | {"volume": Column(volume[is_used])}
 
     def _pair_columns(self, demand: Demand, is_used: np.ndarray) -> dict[str, Column]:
-        """Return the ids of some pairs, and the volumes' column of their class if there are
-        several.
+        """Return the columns that name some pairs: ``origin`` and ``destination`` with the ids of
+        their ends, and, if there are several classes, ``vehicles`` with the name of their class.
 
-        ``is_used`` (bool array): the pairs of ``demand`` that count.
+        ``is_used`` (n_pairs,) bool: True for the pairs of ``demand`` that get a row. A class is
+        named by its column of volumes in the trips.
         """
         network = self.problem.network
         n_pairs = np.diff(demand.first_pair)  # of each group
@@ -185,6 +199,7 @@ class Equilibrium:
         }
         classes = self.problem.classes
         if len(classes) > 1:
+            # by the number of the class
             names = np.array([vehicle_class.volume for vehicle_class in classes], dtype=object)
             columns["vehicles"] = Column(names[np.repeat(demand.user_class, n_pairs)[is_used]])
         return columns
@@ -209,8 +224,11 @@ class Equilibrium:
         return frame_from(self.skim_columns(arguments.names("along", along), zones), "cpu")
 
     def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
-        """Return the columns of ``skims``: ``names`` are those to sum along the paths, and
-        ``zones`` the vertices whose pairs are listed, None for the pairs of the trips.
+        """Return the columns of the frame ``skims`` by name, with a row per pair.
+
+        ``names`` are the columns of the links to sum along the paths, ``"time"`` included.
+        ``zones`` are ids of vertices, of which all pairs are listed; None lists the pairs of the
+        trips.
         """
         network = self.problem.network
         columns_of_links = read_skimmed(network.table, names)
@@ -224,7 +242,7 @@ class Equilibrium:
         ]
         distance, sums = sum_along(self.problem, demand, self.cost, values)
 
-        # Nulls where there is no path.
+        # Nulls where there is no path: ``sum_along`` returns infinite distances there.
         is_missing = np.isinf(distance)
         distance[is_missing] = np.nan
         nulls = is_missing if is_missing.any() else None
@@ -266,7 +284,8 @@ class Equilibrium:
         class_of_pair = np.repeat(demand.user_class, np.diff(demand.first_pair))
         for k, flow in enumerate(self.class_flow):
             volume = np.where(class_of_pair == k, demand.volume, 0.0)
-            # By vertex.
+            # Arrays (n_vertices,): trips that begin and end at each vertex, and the flow that
+            # leaves and enters it.
             begun = np.bincount(origins, weights=volume, minlength=n)
             ended = np.bincount(demand.destination, weights=volume, minlength=n)
             out = np.bincount(links.tails, weights=flow, minlength=n)

@@ -23,8 +23,10 @@ from .results import Equilibrium
 
 METHODS = (PathEquilibration.name, BiconjugateFrankWolfe.name)
 DEVICES = ("cpu", "cuda")
-_LINE_WIDTH = 75  # of lists in fingerprints; files of version 0.1.0 have it
-Report = Callable[[int, float], object]
+# Characters per line of the lists of numbers in fingerprints. It must stay, since files of version
+# 0.1.0 have fingerprints of lists that are broken at this width.
+_LINE_WIDTH = 75
+Report = Callable[[int, float], object]  # called with the number of iterations and the relative gap
 
 
 def assign(
@@ -117,12 +119,15 @@ def assign(
     arguments.real("gap", gap)
     problem.require_gap(gap)
     is_selected = _selected_links(network, select_link)
+
+    # ``solver`` has the flows, and ``kept`` is the checkpoint file.
     solver: PathEquilibration | BiconjugateFrankWolfe
     if method == PathEquilibration.name:
         solver = PathEquilibration(problem)
         kept = _checkpoint(checkpoint, problem, method)
     else:
         solver, kept = _frank_wolfe(problem, is_selected, checkpoint, device)
+    # Go on from the file if there is one, else begin.
     state = kept.read({**solver.state(), "gaps": np.zeros(0)})
     if state:
         gaps = state["gaps"].tolist()
@@ -130,8 +135,11 @@ def assign(
     else:
         gaps = []
         solver.begin()
+
+    # Measure the gap and improve the flows, in turns.
     while True:
-        # A state is that before a search, so that one which is complete searches once more.
+        # The state is taken before the search of ``measure``, whose result is not in the file. So a
+        # finished assignment that is resumed searches once more, to prove its gap.
         before = {**solver.state(), "gaps": np.array(gaps)} if checkpoint is not None else {}
         kept.write(before, is_last=False)
         bound = solver.measure()
@@ -164,22 +172,29 @@ def assign(
 def _frank_wolfe(
     problem: Problem, is_selected: np.ndarray | None, checkpoint: Any, device: str
 ) -> tuple[BiconjugateFrankWolfe, Checkpoint]:
-    """Return the solver and its file.
+    """Return the Frank-Wolfe solver of a problem, and its checkpoint file.
 
-    Searches and sweeps may take other paths where several are equal. So the file of one is never
-    read by the other: the fingerprint says which one it is.
+    ``is_selected`` (n_links,) bool: the links of select link; None without. ``checkpoint`` is the
+    path of the file or None, and ``device`` is ``"cpu"`` or ``"cuda"``.
+
+    Searches, and sweeps over a hierarchy, may take different paths where several are equally short.
+    So neither reads the file of the other: the fingerprint in the file says which of them wrote it.
     """
     selected = None
     if is_selected is not None:
-        # all of them, also of many, whatever options of printing a user has set
+        # ``threshold`` and the width make the text independent of NumPy's options of printing,
+        # which would abbreviate a long list.
         selected = np.array2string(
             np.flatnonzero(is_selected), threshold=sys.maxsize, max_line_width=_LINE_WIDTH
         )
-    question = f"{BiconjugateFrankWolfe.name} {selected}"  # the state has the flows of select link
+    # The selected links are part of the fingerprint, since the state has their flows.
+    question = f"{BiconjugateFrankWolfe.name} {selected}"
     kept = _checkpoint(checkpoint, problem, question)
     loader = make_loader(problem, is_selected, device)
     if isinstance(loader, HierarchyLoader):
-        if kept.is_there():  # version 0.1.0 searched, and its file goes on so
+        # A file with this fingerprint was written by searches, as by version 0.1.0, which had no
+        # hierarchies. The assignment goes on by searches then.
+        if kept.is_there():
             loader = SearchLoader(problem, is_selected)
         else:
             kept = _checkpoint(checkpoint, problem, f"{question} over a hierarchy")
@@ -187,14 +202,21 @@ def _frank_wolfe(
 
 
 def _checkpoint(path: Any, problem: Problem, question: str) -> Checkpoint:
-    """Return the file of a problem and a way to solve it, or one that is not kept without a path."""
+    """Return the checkpoint file at ``path``. If ``path`` is None, the object reads and writes
+    nothing.
+
+    ``question`` is a text that names the method and its options. With the problem it makes the
+    fingerprint of the file.
+    """
     if path is None:
         return Checkpoint(None, "")
     return Checkpoint(path, problem.fingerprint(question))
 
 
 def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
-    """Return the problem, with checks and defaults of the arguments of ``assign``."""
+    """Return the problem from the arguments ``trips``, ``cost`` and ``classes`` of ``assign``:
+    check them, and replace None by their defaults.
+    """
     if cost is None:
         cost = BPR()
     if not isinstance(cost, (BPR, Conical, CostFunction)):
@@ -236,7 +258,9 @@ def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
 
 
 def _reporter(progress: Any) -> Report:
-    """Return the function that is called after each iteration, from ``progress`` of ``assign``."""
+    """Return the function that is called after each iteration, for the argument ``progress`` of
+    ``assign``: that of the user, one that writes a line to stderr (True), or one that does nothing.
+    """
     if callable(progress):
         return progress
     if progress is not None and not arguments.is_flag(progress):
@@ -257,4 +281,5 @@ def _reporter(progress: Any) -> Report:
 
 
 def _report_nothing(iterations: int, gap: float) -> None:
+    """Report nothing: for ``progress`` None or False."""
     pass

@@ -1,10 +1,14 @@
 """All-or-nothing flows: all trips on the shortest paths at one set of costs, with proved distances.
 
 There are two ways. Searches find a tree per origin at costs in float64. Sweeps go over a hierarchy
-whose arcs take new weights in each iteration; costs are rounded down to whole numbers of a unit, a
+(see ``hierarchy.customizable``: arcs between vertices that stand for links or for two other arcs)
+whose arcs get new weights in each iteration. Costs are rounded down to whole numbers of a unit, a
 power of two, so that distances are exact sums and no larger than those of the costs. A path over
-arcs may pass a vertex twice if the links between cost nothing; so such links count in bits below the
-unit. Which way is taken depends on the network and the trips alone.
+arcs may pass a vertex twice if the links between cost nothing; so such links count in bits below
+the unit. Which way is taken depends on the network and the trips alone.
+
+A group is a class of vehicles and an origin, with its pairs. A block is some groups that a thread
+works on together. A share is some blocks whose volumes are added up in an array of their own.
 """
 
 from __future__ import annotations
@@ -41,18 +45,19 @@ from .path_flows import Demand, Searches
 from .problem import Problem
 from .trees import NO_LINK
 
-_MAX_BLOCKS = 32  # of origins, whose flows are added up apart
-_MAX_SHARES = 16  # the same over a hierarchy, where a block has several origins
-_MAX_SHIFT = 1074  # of the unit, which is then the smallest float
-_USUAL = 16.0  # costs are no larger than so many times their mean, except one of so many
-_HUGE = 2.0**900  # costs of which sums may be beyond float64
-_FAR_BELOW = 128  # powers of two that these are divided by
+_MAX_BLOCKS = 32  # of groups, for searches; each block has an array of flows of its own
+_MAX_SHARES = 16  # of groups, for sweeps; each share has an array of volumes of its own
+_MAX_SHIFT = 1074  # the unit is 2 ** -shift, and 2 ** -1074 is the smallest float64 above 0
+# A usual cost is at most this many times the mean. At most one of this many costs is not usual.
+_USUAL = 16.0
+_HUGE = 2.0**900  # sums of larger costs might be beyond float64
+_FAR_BELOW = 128  # such costs are divided by 2 to this power
 FAULT = "the distances of an assignment are not proved; report this fault of the library"
 
 
 class Loaded(NamedTuple):
-    """The result of an all-or-nothing assignment; all arrays are float64. The next result of the
-    same loader may be in the same memory.
+    """The result of an all-or-nothing assignment; all arrays are float64. The next call of the same
+    loader may overwrite them.
 
     ``distance`` (n_pairs,): the least cost of each pair, infinite without a path. ``flow``
     (n_classes, n_links): the vehicles of each class on each link. ``selected_flow`` (n_classes,
@@ -67,28 +72,29 @@ class Loaded(NamedTuple):
 
 
 class Prover(Protocol):
-    """A way to shortest distances: its ``name``, and the ``device`` that computes them."""
+    """An algorithm that computes proved shortest distances of all pairs of an assignment."""
 
-    name: str
-    device: str
+    name: str  # "searches" or "hierarchy"
+    device: str  # "cpu" or "cuda", which computes the distances
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
-        """Return the distance of each pair at costs of shape (n_classes, n_links), proved by the links
-        alone.
+        """Return the distance of each pair, float64 of shape (n_pairs,), at costs of shape
+        (n_classes, n_links). The proof compares distances with the costs of the links, and trusts
+        no hierarchy. Distances are infinite without a path.
         """
         ...
 
 
 class Loader(Prover, Protocol):
-    """A way to all-or-nothing flows."""
+    """An algorithm that puts all trips on their shortest paths (all-or-nothing flows)."""
 
     def load(self, cost: np.ndarray) -> Loaded:
-        """Return the flows at costs of shape (n_classes, n_links)."""
+        """Return distances, flows and selected flows at costs of shape (n_classes, n_links)."""
         ...
 
 
 class SearchProver:
-    """Distances by a search per origin."""
+    """Distances by a search per group (a class and an origin), each from nothing."""
 
     name = "searches"
     device = "cpu"
@@ -97,15 +103,17 @@ class SearchProver:
         self._problem = problem
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
+        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links)."""
         return sum_along(self._problem, self._problem.demand, cost, ())[0]
 
 
 class SearchLoader(SearchProver):
-    """All-or-nothing flows by a search per origin, which begins with the last tree.
+    """All-or-nothing flows by a search per group, which begins with the tree of the last call.
 
     ``is_selected`` (n_links,) bool: the links of select link; None without. ``_trees`` (n_groups,
-    n_vertices) int32: of each group the link to each vertex, or ``NO_LINK``, kept for the next
-    call. ``_first_group`` (n_blocks + 1,): the first group of each block, and the number of groups.
+    n_vertices) int32: per group the link by which its shortest path tree enters each vertex, or
+    ``NO_LINK``. ``_first_group`` (n_blocks + 1,): the first group of each block, and the number of
+    groups. ``_scratches``: the working memory of each thread.
     """
 
     def __init__(self, problem: Problem, is_selected: np.ndarray | None) -> None:
@@ -124,8 +132,9 @@ class SearchLoader(SearchProver):
         demand = self._problem.demand
         n_blocks = self._first_group.size - 1
         has_selected = self._is_selected is not None
-        # Each block has flows of its own, which are then added in order, whatever thread was first.
-        # Arrays of size 0 tell compiled code that no link is selected.
+        # Each block has flows of its own, (n_blocks, n_classes, n_links). They are added in the
+        # order of the blocks, so that the sums do not depend on which thread was first. Arrays of
+        # size 0 tell compiled code that no link is selected.
         flow = np.zeros((n_blocks, *cost.shape))
         selected_flow = np.zeros((n_blocks if has_selected else 0, *cost.shape))
         selected_volume = np.zeros(demand.volume.size if has_selected else 0)
@@ -147,13 +156,15 @@ class SearchLoader(SearchProver):
 def sum_along(
     problem: Problem, demand: Demand, cost: np.ndarray, values: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distance of each pair, by searches that begin from nothing, and the sums of some
-    values of the links along the canonical paths.
+    """Return the distance of each pair of ``demand``, and sums of values of the links along its
+    canonical path, which is the same whatever tree a search began with.
 
     ``cost`` has shape (n_classes, n_links), and each array of ``values`` (n_links,). The distances
-    have shape (n_pairs,), and the sums (number of values, n_pairs), both float64.
+    have shape (n_pairs,), and the sums (number of values, n_pairs), both float64. Without a path
+    the distance is infinite, and the sums are NaN.
     """
     network = problem.network
+    # ``reshape`` gives the shape (0, n_links) where there are no values.
     rows = np.array(values, np.float64).reshape(-1, network.n_links)
     distance = np.empty(demand.volume.size)
     sums = np.empty((rows.shape[0], demand.volume.size))
@@ -171,11 +182,22 @@ def sum_along(
 
 
 class WholeCosts(NamedTuple):
-    """Costs of links as whole numbers.
+    """Costs of links as whole numbers, whose sums are exact.
 
-    ``costs`` (n_links,) int64: rounded down to multiples of ``2 ** -shift``, with ``n_bits`` more bits
-    below, which count links on cycles without a cost; ``UNREACHED`` where a link is left out.
-    ``leaves_out``: whether a link is left out since it costs too much.
+    The whole number of a cost is ``floor(cost * 2 ** shift) * 2 ** n_bits``, plus 1 for a link on a
+    cycle of links whose whole cost is 0. So among paths of the same whole cost, one with fewer such
+    links is shorter, and no shortest path goes around a cycle.
+
+    Attributes
+    ----------
+    costs : int64 array of shape (n_links,)
+        The whole numbers; ``UNREACHED`` for a link that is left out.
+    shift : int
+        Costs are rounded down to multiples of ``2 ** -shift``.
+    n_bits : int
+        Number of the lowest bits of each number, which count links and are no part of the cost.
+    leaves_out : bool
+        Whether a link is left out since it costs far more than others.
     """
 
     costs: np.ndarray
@@ -184,8 +206,9 @@ class WholeCosts(NamedTuple):
     leaves_out: bool
 
     def write_distances(self, sums: np.ndarray, distances: np.ndarray) -> bool:
-        """Write sums of costs along shortest paths in the unit of the links, infinite where there
-        is none. Return whether there are all.
+        """Convert ``sums`` (int64) of whole numbers along shortest paths to distances in the unit
+        of the costs, and write them to ``distances`` (float64); infinite where there is no path.
+        Return whether each sum belongs to a path.
         """
         return scale_sums(sums, (self.n_bits, self.shift), UNREACHED, distances)
 
@@ -194,20 +217,31 @@ def whole_costs(
     cost: np.ndarray, tails: np.ndarray, heads: np.ndarray, memory: np.ndarray | None = None
 ) -> Iterator[WholeCosts]:
     """Yield the costs of one class as whole numbers, first without the links that cost far more
-    than others, then with more and more of these. The last costs leave out no link.
+    than others, then with more and more of these. The last ``WholeCosts`` leave out no link.
 
-    The costs that are not left out add up to less than ``MAX_SUM``. A caller takes the next costs
-    if a pair has no path without the links that are left out. ``cost`` is float64 of shape
-    (n_links,), and ``tails`` and ``heads`` are the ends of the links. ``memory``, int64 of that
-    shape, is overwritten by each costs that are yielded; None allocates new ones.
+    The costs that are not left out add up to less than ``MAX_SUM``. A caller takes the next
+    ``WholeCosts`` only if a pair has no path without the links that are left out.
 
-    A unit is a part of the sum of all costs. So a link that costs more than all others together would
-    cost these their digits. It is on no shortest path between two vertices that the others join: a
-    path visits no link twice, and costs at most what the others cost together. Hence distances stay if
-    links are left out of which each costs more than the sum of those that are not, unless a pair needs
-    one. Each costs more than twice the sum here, which is more than rounding hides. Where a pair needs
-    one, its own cost is as large, and so is that of all trips, of which the gap is a part.
+    The unit of the whole numbers is proportional to the sum of all costs that count. If one link
+    cost more than all others together, the unit would be so large that the others lost digits. Such
+    a link is on no shortest path between two vertices that the others join: a path uses no link
+    twice, so one over the others costs at most their sum. Hence links may be left out of which each
+    costs more than the sum of all that are not, unless a pair has no path without them. Here each
+    costs more than twice that sum, so that rounding cannot change the comparison. Where a pair does
+    need such a link, its path costs as much as the link. Then the cost of all trips, which the gap
+    is relative to, is large as well, and the lost digits do not matter.
+
+    Parameters
+    ----------
+    cost : float64 array of shape (n_links,)
+        At least 0.
+    tails, heads : integer arrays of shape (n_links,)
+        The vertices that the links leave and enter.
+    memory : int64 array of shape (n_links,), optional
+        Receives the numbers of each ``WholeCosts``, so that the next ones overwrite the last. By
+        default each has an array of its own.
     """
+    # ``scaled`` is ``cost`` divided by 2 ** ``down``.
     scaled = cost
     down = 0
     extent = measure_extent(cost, math.inf)
@@ -215,16 +249,18 @@ def whole_costs(
         down = _FAR_BELOW
         scaled = np.ldexp(cost, -down)
         extent = measure_extent(scaled, math.inf)
+    # Links that cost more than ``limit`` are left out; ``total`` is the sum of the others.
     limit, total = _usual(scaled, extent)
     leaves_out = True
     while leaves_out:
-        # A link may be left out only if it costs more than twice the sum of all that are not.
+        # A link may be left out only if it costs more than twice the sum of all that are not. A
+        # higher limit lets more links in, and so the sum grows, until both agree.
         while 2.0 * total > limit:
             limit = 2.0 * total
             total = measure_extent(scaled, limit).total
         leaves_out = extent.largest > limit
-        # With this shift the sum is below half of ``MAX_SUM``, which leaves room for counts of
-        # links.
+        # With this shift the sum is below half of ``MAX_SUM``. The other half is for the counts of
+        # links in the lowest bits.
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
         if memory is None:
             costs = np.empty(cost.size, np.int64)
@@ -245,14 +281,15 @@ def _round_down(
     ends: tuple[np.ndarray, np.ndarray],
     costs: np.ndarray,
 ) -> WholeCosts:
-    """Return costs up to a limit as whole numbers of a unit; those above it are ``UNREACHED``.
+    """Return costs up to ``limit`` as whole numbers of a unit; those above it are ``UNREACHED``.
 
-    The unit is ``2 ** -most_shift``, or larger by the bits below it that count links on cycles
-    without a cost. ``ends`` are the tails and heads of the links. ``costs``, int64, is overwritten.
-    ``leaves_out`` of the result is for the caller to set.
+    The unit is ``2 ** -most_shift``. If links lie on cycles of cost 0, it is larger by the number
+    of the lowest bits, which count such links. ``ends`` are the tails and heads of the links.
+    ``costs``, int64 of shape (n_links,), receives the numbers. ``leaves_out`` of the result is
+    always False: the caller sets it.
     """
-    # A larger unit rounds more costs down to 0, so that more links may lie on cycles: the bits are
-    # enlarged until they suffice.
+    # Bits for the counts make the unit larger. That rounds more costs down to 0, so that more links
+    # may lie on cycles, which may need more bits: repeat until the bits suffice.
     n_bits = 0
     while True:
         shift = min(most_shift - n_bits, _MAX_SHIFT)
@@ -274,8 +311,9 @@ def _round_down(
 def _usual(cost: np.ndarray, extent: Extent) -> tuple[float, float]:
     """Return a limit that few costs exceed, and the sum of the costs up to it.
 
-    It is about ``_USUAL`` times the mean of the costs up to it, and at most one of ``_USUAL`` costs
-    exceeds it. ``extent`` is that of all costs.
+    The limit is about ``_USUAL`` times the mean of the costs up to it, and at most one of
+    ``_USUAL`` costs exceeds it. It is infinite if no cost is unusual in this sense. ``extent`` is
+    that of all costs.
     """
     # Each limit leaves out the largest costs, which lowers the mean and so the next limit, until a
     # limit would fall by less than half, or leave out too many.
@@ -295,10 +333,13 @@ def _usual(cost: np.ndarray, extent: Extent) -> tuple[float, float]:
 def _find_free_cycles(
     costs: np.ndarray, tails: np.ndarray, heads: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Return how many vertices lie on cycles of links of cost 0, and a bool per link: whether it is
-    on such a cycle.
+    """Return how many vertices lie on cycles of links of cost 0, and a bool array of shape
+    (n_links,): whether each link is on such a cycle.
+
+    ``costs`` (n_links,) are whole numbers, and ``tails`` and ``heads`` the ends of the links.
     """
     is_on_cycle = np.zeros(costs.size, np.bool_)
+    # The links of cost 0, sorted by tail, are a graph in compressed rows.
     free = np.flatnonzero(costs == 0)
     free = free[np.argsort(tails[free], kind="stable")]
     n_vertices = int(max(tails.max(), heads.max())) + 1
@@ -310,23 +351,25 @@ def _find_free_cycles(
 
 
 class Ground(NamedTuple):
-    """A hierarchy for all costs of a network, and the parts of it that some trips need.
+    """A hierarchy for any costs of a network, and the parts of it that the trips need.
 
-    A closed vertex is two, since no path may lead through it: links enter the vertex, and leave a
-    copy, whose number follows those of all vertices. ``customizable`` is the hierarchy of both.
-    ``tails`` and ``heads`` (n_links,) int32 are the ranks of the ends of the links in it.
-    ``searches``: the parts above the origins and above the destinations, and their numbers there.
+    No path may lead through a closed vertex. So it is represented by two vertices: links enter the
+    vertex itself, and leave a copy, whose number follows those of all vertices.
     """
 
-    customizable: Customizable
+    customizable: Customizable  # the hierarchy of vertices and copies
+    # tails, heads: int32 (n_links,): the ranks in the hierarchy of the ends of each link; the tail
+    # of a link that leaves a closed vertex is that of the copy
     tails: np.ndarray
     heads: np.ndarray
+    # the parts of the hierarchy above the origins and above the destinations, with the places of
+    # origins and destinations in them
     searches: swept_loads.Ground
 
     @classmethod
     def of(cls, problem: Problem, most_triangles: int) -> Ground | None:
-        """Return the hierarchy of a problem; None if it would have more than ``most_triangles``,
-        since searches then take less time.
+        """Return the hierarchy of a problem; None if it would have more than ``most_triangles``
+        triangles, since searches then take less time.
         """
         links = problem.network.links
         n = problem.network.n_vertices
@@ -343,7 +386,8 @@ class Ground(NamedTuple):
             return None
         rank = customizable.rank
         demand = problem.demand
-        # The ranks of the origins, each once, and for each group the position of its origin there.
+        # ``origins``: the distinct ranks of the origins, ascending. ``start``: for each group the
+        # position of its origin in them.
         origins, start = np.unique(rank[begin[demand.origin]], return_inverse=True)
         ends = rank[demand.destination]
         rise = part_above(customizable.topology, origins)
@@ -361,20 +405,24 @@ class Ground(NamedTuple):
         return cls(customizable, rank[begin[links.tails]], rank[links.heads], searches)
 
     def with_all_ranks(self) -> swept_loads.Ground:
-        """Return the searches with sweeps over the whole hierarchy, which find the distances of all
-        vertices, as a proof by the links needs.
+        """Return ``searches`` with the whole hierarchy in place of the part above the destinations.
+
+        Sweeps over it find the distances of all vertices, which a proof by the links needs.
         """
         searches = self.searches
         topology = self.customizable.topology
-        # In a part of all ranks the number of a rank is the rank itself.
+        # In a part of all ranks the number of a rank is the rank itself. So ``meets`` is the ranks
+        # of ``rise``, and ``end`` the ranks of the destinations.
         fall = part_above(topology, np.arange(topology.offsets.size - 1))
         ends = searches.fall.ranks[searches.end]
         return searches._replace(fall=fall, meets=searches.rise.ranks, end=ends)
 
 
 def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return where each wanted rank is among some in ascending order, or -1."""
-    at = np.searchsorted(ranks, wanted)
+    """Return the position in ``ranks``, which ascend, of each rank of ``wanted``, or -1 if it is
+    not there; int32 of the shape of ``wanted``.
+    """
+    at = np.searchsorted(ranks, wanted)  # ``ranks.size`` for what is above all
     is_there = ranks[np.minimum(at, ranks.size - 1)] == wanted
     return np.where(is_there, at, -1).astype(np.int32)
 
@@ -382,15 +430,17 @@ def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 class HierarchyLoader(ABC):
     """All-or-nothing flows by sweeps over a hierarchy, whose weights are made anew from the costs.
 
+    Subclasses for the CPU and the GPU implement ``_load_class`` and ``_prove_class``.
+
     ``is_selected`` (n_links,) bool: the links of select link; None without. ``_first_group``
     (n_classes + 1,): the first group of each class, and the number of groups. ``_costs`` (n_links,)
-    int64: the costs of the class at work as whole numbers. ``_near`` (n_pairs,) int64: distances in
-    these numbers. ``_flow`` (n_classes, n_links) and ``_distance`` (n_pairs,) float64: the results
-    of the last call.
+    int64: the costs of the class at work as whole numbers (``WholeCosts.costs``). ``_near``
+    (n_pairs,) int64: distances in these numbers, ``UNREACHED`` or more without a path. ``_flow``
+    (n_classes, n_links) and ``_distance`` (n_pairs,) float64: the results of the last call.
     """
 
     name = "hierarchy"
-    device: str
+    device: str  # "cpu" or "cuda"
 
     def __init__(self, problem: Problem, ground: Ground, is_selected: np.ndarray | None) -> None:
         self._problem = problem
@@ -398,7 +448,8 @@ class HierarchyLoader(ABC):
         self._is_selected = is_selected
         class_of = problem.demand.user_class
         self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
-        # Memory of all calls: the system takes longer to give new one than a call to fill it.
+        # Memory that all calls use. To allocate it anew in each call would take longer than to fill
+        # it.
         n_pairs = problem.demand.volume.size
         self._costs = self._new_memory(problem.network.n_links, np.int64)
         self._near = self._new_memory(n_pairs, np.int64)
@@ -406,10 +457,14 @@ class HierarchyLoader(ABC):
         self._distance = np.empty(n_pairs)
 
     def _new_memory(self, n: int, kind: type) -> np.ndarray:
-        """Allocate memory that results of the device are written to."""
+        """Return an array of ``n`` numbers of a type, not set, that the device can write to."""
         return np.empty(n, kind)
 
     def load(self, cost: np.ndarray) -> Loaded:
+        """Return distances, flows and selected flows at costs of shape (n_classes, n_links).
+
+        Distances and flows are in the memory of this object, which the next call overwrites.
+        """
         if self._is_selected is None:
             result = Loaded(self._distance, self._flow)
         else:
@@ -419,6 +474,9 @@ class HierarchyLoader(ABC):
         return result
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
+        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links),
+        proved by the links alone. The next call overwrites the array.
+        """
         self._find_distances(cost, self._prove_class)
         return self._distance
 
@@ -426,9 +484,10 @@ class HierarchyLoader(ABC):
         """Write the distances of all pairs to ``_distance``, at costs of shape (n_classes,
         n_links).
 
-        ``find`` is called with a class and its costs as whole numbers, and writes the distances of
-        its pairs to ``_near``. It is called again, with links that were left out, until each pair
-        has a path or no link is left out.
+        ``find(k, costs)`` is called with the number of a class and its costs as whole numbers, and
+        writes the distances of its pairs to ``_near``. The first costs leave out links that cost
+        far more than others. ``find`` is called again with more links until each pair has a path or
+        no link is left out.
         """
         tails = self._ground.tails
         heads = self._ground.heads
@@ -442,39 +501,51 @@ class HierarchyLoader(ABC):
 
     @abstractmethod
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
-        """Write the flows of a class, and the distances of its pairs, proved by the hierarchy."""
+        """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
+        ``_near``, proved by the hierarchy.
+
+        ``costs`` (n_links,) int64 are whole numbers. CertificateError if the proof fails.
+        """
 
     @abstractmethod
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
-        """Write the distances of the pairs of a class, proved by the links."""
+        """Write the distances of the pairs of class ``k`` to ``_near``, proved by the links.
+
+        ``costs`` (n_links,) int64 are whole numbers. CertificateError if the proof fails.
+        """
 
     def _n_blocks(self, k: int) -> int:
-        """Return how many blocks the groups of a class are."""
+        """Return the number of blocks of ``WIDTH`` groups that class ``k`` has."""
         n_groups = int(self._first_group[k + 1] - self._first_group[k])
         return -(-n_groups // swept_loads.WIDTH)
 
     def _first_blocks(self, k: int, n_shares: int) -> np.ndarray:
-        """Return the first block of each share of the groups of a class, and one more."""
+        """Return the first block of each of ``n_shares`` equal shares of the blocks of class ``k``,
+        and the number of blocks: an int64 array of shape (n_shares + 1,).
+        """
         return np.arange(n_shares + 1) * self._n_blocks(k) // max(n_shares, 1)
 
     def _n_shares(self, k: int) -> int:
-        """Return the number of shares of the groups of a class, each with sums of its own of what
-        it carries. It does not depend on the threads, so that neither do the sums.
+        """Return the number of shares of class ``k``. Each share has an array of its own for the
+        volumes on the arcs.
+
+        The number does not depend on the threads. So the sums of volumes do not, either.
         """
         return min(_MAX_SHARES, self._n_blocks(k))
 
     def _pairs(self, k: int) -> slice:
-        """Return where the pairs of a class are."""
+        """Return the range of the pairs of class ``k`` in arrays over pairs."""
         first_pair = self._problem.demand.first_pair
         return slice(first_pair[self._first_group[k]], first_pair[self._first_group[k + 1]])
 
 
 class SweepLoader(HierarchyLoader):
-    """The loader of a CPU.
+    """All-or-nothing flows by sweeps over a hierarchy on the CPU.
 
-    ``_arcs``: the weights of the hierarchy, made anew for each class. ``_first_rank``: shares of
-    the ranks for the proof of these weights. ``_subtrees``: shares that ``customize`` works on
-    apart. ``_scratches``: one per thread.
+    ``_arcs``: the arcs of the hierarchy with their weights, made anew for each class.
+    ``_first_rank`` (_MAX_SHARES + 1,): the first rank of each of the shares in which threads prove
+    these weights. ``_subtrees``: the independent shares in which threads compute them.
+    ``_scratches``: the working memory of each thread.
     """
 
     device = "cpu"
@@ -493,11 +564,14 @@ class SweepLoader(HierarchyLoader):
         ]
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
-        """Write the flows of a class, in three steps: weights of the arcs from ``costs``, volumes
-        on the arcs, and these volumes handed to the links. CertificateError if one is not proved.
+        """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
+        ``_near``.
+
+        There are three steps: weights of the arcs from ``costs``, volumes on the arcs, and these
+        volumes handed to the links. CertificateError if the result of a step is not proved.
         """
         weights = self._weights_at(costs, self._ground.searches)
-        # What the arcs carry is added to these flows, which are those of the last call.
+        # The arrays still hold the flows of the last call, and ``_hand_down`` adds to them.
         for each in (result.flow, result.selected_flow):
             if each is not None:
                 each[k] = 0.0
@@ -526,13 +600,17 @@ class SweepLoader(HierarchyLoader):
             raise CertificateError(FAULT)
 
     def _trips(self, k: int, n_items: int) -> swept_loads.Trips:
-        """Return the trips of a class, in some items of work."""
+        """Return the trips of class ``k``, with its blocks divided into ``n_items`` items of work
+        for threads.
+        """
         groups = self._first_group[k : k + 2]
         return swept_loads.Trips(groups, self._first_blocks(k, n_items), self._problem.demand)
 
     def _weights_at(self, costs: np.ndarray, searches: swept_loads.Ground) -> swept_loads.Weights:
-        """Customize the hierarchy, and return the weights of both parts of ``searches``, upward and
-        downward, with marks of the arcs that stand for a selected link, if links are selected.
+        """Set the weights of the hierarchy from ``costs`` (n_links,) int64, and return those of
+        both parts of ``searches``, upward and downward.
+
+        If links are selected, the result also marks the arcs that stand for a selected link.
         """
         topology = self._ground.customizable.topology
         customize(costs, topology, self._subtrees, self._arcs)
@@ -547,8 +625,10 @@ class SweepLoader(HierarchyLoader):
         return swept_loads.Weights(take(weights, rise), take(weights, fall), rise_marks, fall_marks)
 
     def _proves_weights(self, costs: np.ndarray) -> bool:
-        """Return whether no link and no triangle is shorter than its arc."""
-        # Each share says whether one is; a share that has not would count as unproved.
+        """Return whether the weights of the arcs are proved: no link and no triangle (two arcs of a
+        lower vertex) is shorter than the arc that stands for it.
+        """
+        # True at first, so that a share that no thread worked on would count as unproved.
         is_shorter = np.ones(_MAX_SHARES, np.bool_)
         threads.run(
             find_shorter,
@@ -562,6 +642,7 @@ class SweepLoader(HierarchyLoader):
         return not is_shorter.any()
 
     def _new_carried(self, n_shares: int) -> swept_loads.Carried:
+        """Return arrays for the volumes on the arcs of both parts, all 0, with a row per share."""
         searches = self._ground.searches
         return swept_loads.Carried(
             np.zeros((n_shares, searches.rise.arcs.size)),
@@ -569,9 +650,10 @@ class SweepLoader(HierarchyLoader):
         )
 
     def _hand_down(self, costs: np.ndarray, carried: swept_loads.Carried, flow: np.ndarray) -> bool:
-        """Add what the arcs carry to ``flow`` (n_links,), over the links that arcs stand for.
-        Return whether these links cost as much as the arcs.
+        """Add the volumes on the arcs, ``carried``, to ``flow`` (n_links,) of the links that the
+        arcs stand for. Return whether these links cost as much as the arcs.
         """
+        # by side, which is an arc in one direction: what it carries over all shares
         loads = np.zeros(self._arcs.weights.size)
         for sides, rows in zip(self._ground.searches.sides(), carried, strict=True):
             n_blocks = link_costs.count_blocks(sides.size)
@@ -580,8 +662,8 @@ class SweepLoader(HierarchyLoader):
         return hand_down(costs, topology, self._subtrees, self._arcs, loads, flow)
 
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
-        """Write the distances of the pairs of a class; CertificateError if the links do not prove
-        those of all vertices.
+        """Write the distances of the pairs of class ``k`` to ``_near``; CertificateError if the
+        links do not prove the distances of all vertices from each origin.
         """
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
@@ -601,7 +683,9 @@ class SweepLoader(HierarchyLoader):
 
 
 def _sum_rows(rows: np.ndarray) -> np.ndarray:
-    """Add up the rows in their order."""
+    """Return the sum over the first axis, added in order. ``numpy.sum`` promises no order, and so
+    no bits.
+    """
     total = np.zeros(rows.shape[1:])
     for row in rows:
         total += row

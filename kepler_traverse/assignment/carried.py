@@ -20,8 +20,9 @@ from .link_costs import BLOCK, common_flow, count_blocks, take
 class Carried(NamedTuple):
     """Some arrays of flows, reduced to the links that carry something in at least one of them.
 
-    An array of all flows has those of all links, class by class, and behind them, with select link,
-    the selected flows and volumes, which are never left out.
+    An array of all flows is a state vector of ``BiconjugateFrankWolfe``: the flows of all links,
+    class by class, and behind them, with select link, the selected flows and volumes. The latter
+    are never left out.
 
     ``links`` (n_carried,) int64: the links that carry something, ascending. ``places`` int64: the
     positions in an array of all flows that are kept, those of these links for each class and all
@@ -50,17 +51,20 @@ class Carried(NamedTuple):
         last ones. ``shape`` has the numbers of classes and of links, whose flows come first.
         """
         n_classes, n_links = shape
+        # Mark the links that carry something, and count them per block of links.
         carries = np.empty(n_links, np.bool_)
         counts = np.empty(count_blocks(n_links), np.int64)
         arrays = (flows, *_three(following, targets))
         threads.run(_mark_blocks, counts.size, arrays, shape, carries, counts)
+        # List their places, and behind these all places of selected flows and volumes.
         first = make_offsets(counts)
         n_carried = int(first[-1])
         n_flows = n_classes * n_links
         places = np.empty(n_classes * n_carried + flows.size - n_flows, np.int64)
         places[n_classes * n_carried :] = np.arange(n_flows, flows.size)
         threads.run(_list_blocks, counts.size, carries, first, n_classes, places)
-        # The first places are those of the first class, and so the numbers of the links.
+        # In an array of all flows, the place of a link of the first class is the link's number. So
+        # the first places are the links.
         return cls(
             places[:n_carried],
             places,
@@ -81,20 +85,22 @@ class Carried(NamedTuple):
         return combined
 
     def move(self, target: np.ndarray, size: float, flows: np.ndarray, last: np.ndarray) -> None:
-        """Write to ``flows``, an array of all flows, those after a step of some size towards a
-        target, and to ``last``, another such array, the target.
+        """Write the flows after a step to ``flows``, and the target to ``last``; both are arrays of
+        all flows.
 
-        All other places of both stay, since their links carry nothing.
+        ``target`` has the size of ``places``, and ``size``, from 0 to 1, is the part of the way to
+        it. Other places of both arrays stay as they are, since their links carry nothing.
         """
         n_blocks = count_blocks(self.places.size)
         threads.run(_move_blocks, n_blocks, self.places, self.flows, (target, size), flows, last)
 
 
 def _three(following: np.ndarray, targets: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return the all-or-nothing flows, the last target and the one before it.
+    """Return three arrays for compiled code: the all-or-nothing flows (``following``), the last
+    target and the one before it.
 
-    Compiled code takes three arrays. The all-or-nothing flows stand for a target that does not
-    exist: they add no link, and their factor in a combination is 0.
+    ``targets`` has at most two arrays. Where one is missing, the all-or-nothing flows take its
+    place: they mark no further link, and their factor in a combination is 0.
     """
     return (following, *targets, following, following)[:3]
 
@@ -103,7 +109,9 @@ def _three(following: np.ndarray, targets: list[np.ndarray]) -> tuple[np.ndarray
 def _mark_blocks(next_item, n_items, arrays, shape, carries, counts):
     """Set which links carry something in one of four arrays of all flows, and how many per block.
 
-    ``carries`` (n_links,) bool. ``counts`` (n_items,) int64: of each block of ``BLOCK`` links.
+    ``arrays`` are the four, and ``shape`` is (n_classes, n_links). ``carries`` (n_links,) bool and
+    ``counts`` (n_items,) int64, per block of ``BLOCK`` links, are outputs. ``next_item``: the
+    counter from which threads take blocks 0 to ``n_items`` - 1.
     """
     flows, following, last, before = arrays
     n_classes, n_links = shape
@@ -124,10 +132,12 @@ def _mark_blocks(next_item, n_items, arrays, shape, carries, counts):
 
 @njit(cache=True, nogil=True)
 def _list_blocks(next_item, n_items, carries, first, n_classes, places):
-    """Write the positions of the flows of the links that carry something.
+    """Write to ``places`` the positions, in an array of all flows, of the flows of the links that
+    carry something: all of the first class, then all of the second one, and so on.
 
-    ``first`` (n_items + 1,): how many such links precede each block. ``places``: all of the first
-    class, then all of the second one, and so on.
+    ``carries`` (n_links,) bool: True for such a link. ``first`` (n_items + 1,): the number of such
+    links before each block of ``BLOCK`` links. ``next_item``: the counter from which threads take
+    blocks 0 to ``n_items`` - 1.
     """
     n_links = carries.size
     n_carried = first[-1]
@@ -145,7 +155,11 @@ def _list_blocks(next_item, n_items, carries, first, n_classes, places):
 
 @njit(cache=True, nogil=True)
 def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
-    """Write the combination of the three ``arrays`` of ``_three``, per block of their places."""
+    """Write to ``combined`` the sum of the three ``arrays``, each times its factor, divided by
+    ``divisor``, per block of ``BLOCK`` elements.
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
+    """
     following, last, before = arrays
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -160,7 +174,9 @@ def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
 def _move_blocks(next_item, n_items, places, before, step, flows, last):
     """Write flows after a step, and the target, at some places of two arrays of all flows.
 
-    ``before``: the flows at these places. ``step``: the target there, and the size.
+    ``before``: the flows at these places. ``step``: the target at these places, and the part of the
+    way to it. ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1 of
+    ``places``.
     """
     target, size = step
     while True:
@@ -173,7 +189,7 @@ def _move_blocks(next_item, n_items, places, before, step, flows, last):
 
 
 class Side(NamedTuple):
-    """The state of some links before a step.
+    """The flows and slopes of some links before a step.
 
     ``flow`` (n,) float64: of all classes together. ``slope`` (n,) float64: the derivative of the
     cost there. ``per_vehicle`` (n_classes,) float64: the units of flow of a vehicle of each class.
@@ -185,8 +201,10 @@ class Side(NamedTuple):
 
 
 def change_to(target: np.ndarray, side: Side) -> np.ndarray:
-    """Return by how much the common flow of each link grows from ``side.flow`` to a target of shape
-    (n_classes, n_links), float64 of shape (n_links,).
+    """Return the common flow (of all classes together) of each link in a target, minus
+    ``side.flow``: float64 of shape (n_links,).
+
+    ``target`` (n_classes, n_links) are vehicles, of the links of ``side``.
     """
     change = np.empty(side.flow.size)
     threads.run(_change_blocks, count_blocks(change.size), target, side, change)
@@ -195,6 +213,11 @@ def change_to(target: np.ndarray, side: Side) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _change_blocks(next_item, n_items, target, side, change):
+    """Write to ``change`` the common flow of each link in ``target`` minus ``side.flow``, per block
+    of ``BLOCK`` links.
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
+    """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -204,25 +227,29 @@ def _change_blocks(next_item, n_items, target, side, change):
 
 
 class Curvature(NamedTuple):
-    """Sums over the links of a direction, times the slope of the cost, times another direction.
+    """Products of two directions: sums over the links of one direction, times the slope of the
+    cost, times the other. Two directions are conjugate if their product is 0.
 
-    Directions lead from the current flows: ``direction`` to the all-or-nothing flows, ``last`` to
-    the last target, ``mixed`` to a point between the last target and the one before it.
+    Directions are differences to the current flows: ``direction`` of the all-or-nothing flows,
+    ``last`` of the last target, ``before`` of the target before it, and ``mixed`` of a point
+    between these two targets.
     """
 
-    last_direction: float  # last, times direction
-    last_last: float  # last, times itself; the others are named alike
-    last_difference: float  # between the direction and the last one
-    mixed_direction: float  # mixed, times direction
-    mixed_difference: float  # between the one before and the last one
+    last_direction: float  # last times direction
+    last_last: float  # last times last
+    last_difference: float  # last times (direction - last)
+    mixed_direction: float  # mixed times direction
+    mixed_difference: float  # mixed times (before - last)
 
 
 @njit(cache=True, nogil=True)
 def add_up_curvature(following, last, before, side, step):
-    """Return the ``Curvature`` of flows of shape (n_classes, n_links), added in order, which NumPy
-    does not promise.
+    """Return the ``Curvature`` of flows of shape (n_classes, n_links).
 
-    ``step``: the part that the last direction has of the mixed one.
+    ``following`` are the all-or-nothing flows, ``last`` and ``before`` the last two targets, and
+    ``side`` the current flows with the slopes. ``step`` is the share of the last target in the
+    mixed point. Sums are added in the order of the links, which NumPy does not promise, so that
+    their bits are the same on every machine.
     """
     last_direction = 0.0
     last_last = 0.0

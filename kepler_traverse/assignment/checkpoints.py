@@ -14,7 +14,7 @@ from .. import arguments
 from ..errors import InputError, one_line
 from ..runtime.regular_files import open_regular, written_whole
 
-_MAX_SHARE = 0.05  # of the time goes into writing
+_MAX_SHARE = 0.05  # the largest part of the time that goes into writing
 
 
 class CheckpointError(InputError):
@@ -24,8 +24,9 @@ class CheckpointError(InputError):
 class Checkpoint:
     """A file with the state of an assignment, which is written after iterations.
 
-    Without a path there is no file: nothing is read or written. ``fingerprint`` is that of the
-    problem and the method, so that no other assignment goes on from the file.
+    If ``path`` is None, there is no file: nothing is read or written. ``fingerprint`` is the
+    checksum of the problem and the method, as ``Problem.fingerprint`` returns it. It is stored in
+    the file, so that no other assignment goes on from the file.
     """
 
     def __init__(self, path: Any, fingerprint: str) -> None:
@@ -37,10 +38,10 @@ class Checkpoint:
         self._seconds = 0.0  # how long the last writing took
 
     def read(self, alike: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the state: arrays by name, of which there are none without a file.
+        """Return the state in the file, arrays by name; an empty dictionary if there is no file.
 
-        ``alike`` is another state, whose arrays have the same types. CheckpointError if the file is
-        damaged, or not of this assignment.
+        ``alike`` is any state of the same solver: the file must have arrays of the same names and
+        types. CheckpointError if the file is damaged, or of another assignment.
         """
         if self._path is None or not self._path.exists():
             return {}
@@ -59,14 +60,16 @@ class Checkpoint:
                 f"checkpoint {str(self._path)!r} is of other links, trips, costs or another method; "
                 "name a new file, or remove this one"
             )
-        # files of version 0.1.0 have no checksum
+        # Files of version 0.1.0 have no checksum, and are read nevertheless.
         is_whole = checksum in ("", _checksum(fingerprint, state))
         if not is_whole or not _has_types(state, alike):
             raise CheckpointError(f"checkpoint {str(self._path)!r} is damaged; remove it")
         return state
 
     def is_there(self) -> bool:
-        """Whether there is a file that says it is of this assignment."""
+        """Return whether there is a file with the fingerprint of this assignment; its arrays are
+        not checked.
+        """
         if self._path is None or not self._path.exists():
             return False
         try:
@@ -76,8 +79,10 @@ class Checkpoint:
             return False
 
     def write(self, state: dict[str, np.ndarray], is_last: bool) -> None:
-        """Write the state, unless so little time has passed since the last writing that the file
-        would take more than ``_MAX_SHARE`` of it. The last state of a run (``is_last``) is always
+        """Write the state, arrays by name, to the file.
+
+        It is not written if the last writing took more than ``_MAX_SHARE`` of the time since then,
+        so that files take little of the time. The last state of a run (``is_last``) is always
         written.
         """
         if self._path is None:
@@ -90,7 +95,7 @@ class Checkpoint:
             "checksum": np.array(_checksum(self._fingerprint, state)),
             **state,
         }
-        with written_whole(self._path) as partial:
+        with written_whole(self._path) as partial:  # takes the place of the file as a whole
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
                 np.savez(file, **arrays)
@@ -101,8 +106,9 @@ class Checkpoint:
 def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
     """Return the SHA-256 of a state, with the names, types and shapes of its arrays.
 
-    The archive has a checksum of each array's bytes, but none of its name: two arrays that were
-    exchanged would not be noticed. ``fingerprint`` is that of the problem and the method.
+    The archive itself has a checksum of the bytes of each array, but none of its name, so that it
+    would not reveal two arrays that were exchanged. ``fingerprint`` is that of the problem and the
+    method. Names are sorted, so that the order of the dictionary does not matter.
     """
     digest = hashlib.sha256(fingerprint.encode())
     for name in sorted(state):
@@ -112,8 +118,8 @@ def _checksum(fingerprint: str, state: Mapping[str, np.ndarray]) -> str:
 
 
 def _has_types(state: Mapping[str, np.ndarray], alike: Mapping[str, np.ndarray]) -> bool:
-    """Whether a state has all arrays of another one, ``alike``, by name, type and number of
-    dimensions.
+    """Return whether ``state`` has an array of the same name, type and number of dimensions for
+    each array of another state, ``alike``.
 
     Arrays without a dimension, such as the last step, must be finite. The values of all others are
     checked where the state is restored.

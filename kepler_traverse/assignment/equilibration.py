@@ -30,21 +30,36 @@ _WORTH = 0.2
 # Shifting ends when the excess that it meets is this part of the gap between total and shortest.
 _SHIFTED = 0.05
 _MAX_SHIFTS = 20
-_FEASIBLE = 1e-9  # of a volume: what rounding may make of the sum of its flows
-_MAX_DEAD = 0.5  # of the links of all paths, before those in use are copied
+# The error by rounding that the sum of the flows of a pair may have, as a part of its volume.
+_FEASIBLE = 1e-9
+# Arrays are copied without forgotten paths when paths in use have less than this part of all links.
+_MAX_DEAD = 0.5
 
 
 class PathEquilibration:
-    """The flows on paths, and how they are improved.
+    """A solver that keeps the flow of each path, and shifts flow between the paths of a pair.
 
-    ``_paths`` has arrays with room for more; ``_n_paths`` and ``_n_links`` say how much of them is
-    in use, forgotten paths included. ``_relative_gap``: of the last ``measure``. ``_trees``
-    (n_groups, n_vertices) int32: the last tree of each group, with which the next search begins.
-    ``_distance`` (n_pairs,): at the costs of the last search. ``_new_length`` (n_pairs,) int32:
-    the links of the new path of each pair, 0 without one. ``_mark`` (n_links,) int64 and
-    ``_stamp``: which links two paths have in common; see ``path_flows``. ``_rest`` (n_classes,
-    n_links): what sums of flows have rounded away. ``class_flow`` (n_classes, n_links) and
-    ``loads``: the flows of the links, and what they make of them.
+    A group is a class and an origin, with its pairs. A path that lost all of its flow is forgotten:
+    it is in no list any more, but its entries stay in the arrays until these are copied.
+
+    Attributes
+    ----------
+    problem : Problem
+    prover : SearchProver
+        Proves distances for ``Equilibrium.certify``.
+    class_flow : float64 array of shape (n_classes, n_links)
+        Vehicles of each class on each link, by the last ``measure``.
+    loads : Loads
+        Flows of all classes together, costs and slopes of the links.
+
+    ``_paths``: the known paths; its arrays may be larger than needed. ``_n_paths`` and ``_n_links``
+    say how many paths and links of paths they hold, forgotten ones included. ``_relative_gap``: of
+    the last ``measure``. ``_trees`` (n_groups, n_vertices) int32: the last shortest path tree of
+    each group, with which its next search begins. ``_distance`` (n_pairs,): at the costs of the
+    last search. ``_new_length`` (n_pairs,) int32: number of links of the new path that a search
+    found for each pair, 0 without one. ``_mark`` (n_links,) int64: scratch, in which a shift marks
+    the links of its two paths by the number ``_stamp`` or the next one; stamps ascend, so nothing
+    is cleared. ``_rest`` (n_classes, n_links): scratch, what sums of flows have rounded away.
     """
 
     name = "paths"
@@ -93,7 +108,11 @@ class PathEquilibration:
             self.loads = self.problem.loads_at(flow * np.sqrt(volumes.sum() / loaded))
 
     def measure(self) -> Bound:
-        """Add up the flows of the links, prove their gap, and find the paths that are missing."""
+        """Return the proved bound of the current flows.
+
+        Flows of links are added up from those of the paths, and shortest paths are searched at
+        their costs. Those that are cheaper than the known paths are added, without flow.
+        """
         path_flows.add_up(self.problem.demand, self._paths, self.class_flow, self._rest)
         self.loads = self.problem.loads_at(self.problem.common_flow(self.class_flow))
         self._search(np.arange(self.problem.demand.origin.size))
@@ -102,8 +121,10 @@ class PathEquilibration:
         return bound
 
     def improve(self, bound: Bound) -> None:
-        """Shift flow to cheaper paths, until little is left to gain with the known paths; forget
-        paths without flow.
+        """Shift flow to the cheapest known path of each pair, and repeat this until little is left
+        to gain with the known paths. Forget paths without flow.
+
+        ``bound`` is that of the last ``measure``.
         """
         demand = self.problem.demand
         groups = np.arange(demand.origin.size)
@@ -112,7 +133,8 @@ class PathEquilibration:
             excess, self._stamp = path_flows.shift_flows(
                 groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
             )
-            # Shifts go by tangents of a function of the user's, which hold near their flows alone.
+            # For a function of the user's, shifts used its tangents at the flows before. These hold
+            # near those flows only, so the function is evaluated again.
             if self.problem.is_linearized:
                 self.loads = self.problem.loads_at(self.loads.flow)
                 costs = self.problem.arrays_at(self.loads.flow)
@@ -125,8 +147,9 @@ class PathEquilibration:
             self._paths = self._compact(n_paths, n_links)
 
     def _search(self, groups: np.ndarray) -> None:
-        """Find the distances of the pairs of some groups, and append the shortest paths that are
-        cheaper than the known ones.
+        """Find the distances of the pairs of the groups with these numbers, at the costs of
+        ``loads``. Append to ``_paths`` each shortest path that is cheaper than the known paths of
+        its pair. InputError if a pair has no path.
         """
         demand = self.problem.demand
         links = self.problem.network.links
@@ -160,16 +183,15 @@ class PathEquilibration:
             self._paths,
             (self._n_paths, self._n_links),
         )
-        # All lengths are counted, and the next search may be of other groups.
+        # The next search may be of other groups, and must not find the lengths of these.
         self._new_length[:] = 0
         self._n_paths = n_paths
         self._n_links = n_links
 
     def _compact(self, n_paths: int, n_links: int) -> Paths:
-        """Return a copy of the paths in use, in the order of their pairs, without the forgotten
-        ones.
+        """Return a copy of the paths that are not forgotten, in the order of their pairs.
 
-        ``n_paths`` and ``n_links`` are how many paths and links those in use have.
+        ``n_paths`` is the number of these paths, and ``n_links`` that of their links.
         """
         compact = Paths(
             head=np.empty_like(self._paths.head),
@@ -198,7 +220,9 @@ class PathEquilibration:
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state; CertificateError if its paths do not carry the trips."""
+        """Go on from a state that ``state`` returned; CertificateError unless its paths lead from
+        the origins to the destinations of all pairs and carry their volumes.
+        """
         self._paths = Paths(**{name: state[name] for name in Paths._fields})
         self._n_paths = self._paths.flow.size
         self._n_links = self._paths.links.size
@@ -206,9 +230,10 @@ class PathEquilibration:
         self._check_paths()
 
     def _check_paths(self) -> None:
-        """Raise CertificateError unless the paths that were read carry the trips.
+        """Raise CertificateError unless the paths, which were read from a file, lead from the
+        origins to the destinations of all pairs and carry their volumes.
 
-        All positions are checked before compiled code reads by them.
+        Compiled code does not check its indices, so all positions are checked before it runs.
         """
         paths = self._paths
         n_pairs = self.problem.demand.volume.size
@@ -234,8 +259,10 @@ class PathEquilibration:
             )
 
     def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the flows of the paths that use one of some links, per class and link, and the
-        volume of these paths per pair.
+        """Return the flows of the paths that use a selected link, (n_classes, n_links), and the
+        volume of these paths per pair, (n_pairs,).
+
+        ``is_selected`` (n_links,) bool: True for a selected link.
         """
         flow = np.zeros_like(self.class_flow)
         volume = np.zeros(self.problem.demand.volume.size)
@@ -244,12 +271,14 @@ class PathEquilibration:
 
 
 def _is_within(values: np.ndarray, least: int, end: int) -> bool:
-    """Whether all integers are at least ``least`` and below ``end``."""
+    """Return whether all integers of an array are at least ``least`` and below ``end``."""
     return values.size == 0 or (int(values.min()) >= least and int(values.max()) < end)
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
-    """Return an array of at least a size, with the same beginning."""
+    """Return ``array`` if it has ``size`` elements or more, else a larger array that begins with
+    its elements; the others are 0.
+    """
     if array.size >= size:
         return array
     # At least half as many again, so that few of the appends copy the array.

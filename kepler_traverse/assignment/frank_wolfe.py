@@ -18,15 +18,17 @@ from .link_costs import Step, sum_products, take
 from .path_flows import Loads
 from .problem import Bound, Problem
 
-_MAX_CONJUGATE = 0.99  # of the last target in a conjugate one
-_STEPS = 60  # of the search for the length of a step
+_MAX_CONJUGATE = 0.99  # the largest share that the last target may have in a new one
+_STEPS = 60  # most iterations of the search for the length of a step
 
 
 class _Move:
     """The choice of a target and of the length of the step towards it.
 
-    Targets are arrays of the size of ``carried.places``. ``_costs`` are the costs of the links of
-    ``carried`` as functions of their flows, and ``_side`` their flows and slopes before the step.
+    A target is a set of flows that the next step goes towards: an array of the size of
+    ``carried.places``, in which only links with a flow are kept (see ``Carried``). ``_costs`` are
+    the costs of these links as functions of their flows, and ``_side`` their flows and slopes
+    before the step.
     """
 
     def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
@@ -40,31 +42,38 @@ class _Move:
         )
 
     def _by_class(self, flows: np.ndarray) -> np.ndarray:
-        """Return the flows on the links, of shape (n_classes, n_links), of an array of ``carried``;
-        what select link has behind them is left out.
+        """Return the first part of an array of ``carried`` as flows of shape (n_classes,
+        n_carried), without the selected flows and volumes that follow with select link.
         """
         shape = (self._side.per_vehicle.size, self._side.flow.size)
         return flows[: shape[0] * shape[1]].reshape(shape)
 
     def target(self, step: float) -> np.ndarray:
-        """Return the target: the all-or-nothing flows, made conjugate to the last directions.
+        """Return the target of the next step: a convex combination of the all-or-nothing flows and
+        the last two targets, such that the new direction is conjugate to the last directions.
 
-        Two directions are conjugate if their products with the slopes of the costs add up to 0.
-        Where the formulas would divide by 0, it is the all-or-nothing flows alone. ``step``: the
-        length of the last step.
+        Two directions are conjugate if their products over the links, times the slopes of the
+        costs, add up to 0. Where the formulas would divide by 0, the target is the all-or-nothing
+        flows alone. ``step``: the length of the last step, from 0 to 1.
+
+        The formulas are those of Mitradjieva and Lindberg (2013).
         """
         carried = self._carried
-        if not carried.targets:
+        if not carried.targets:  # the first step
             return carried.next
         last = self._by_class(carried.targets[0])
         before = self._by_class(carried.targets[-1])
         sums = add_up_curvature(self._by_class(carried.next), last, before, self._side, step)
+        # With one earlier target: conjugate to the direction of the last step.
         if len(carried.targets) == 1:
             if sums.last_difference == 0.0:
                 return carried.next
             share = sums.last_direction / sums.last_difference
             share = min(max(share, 0.0), _MAX_CONJUGATE)
             return carried.combine((1.0 - share, share, 0.0), 1.0)
+        # With two: conjugate to the directions of the last two steps. ``n`` is the weight of the
+        # last target and ``m`` that of the one before it, next to 1 of the all-or-nothing flows.
+        # Weights below 0 would leave the convex combinations.
         if sums.mixed_difference == 0.0 or sums.last_last == 0.0 or step >= 1.0:
             return carried.next
         m = max(-sums.mixed_direction / sums.mixed_difference, 0.0)
@@ -75,21 +84,23 @@ class _Move:
     def step_towards(self, target: np.ndarray) -> float:
         """Return the part of the way to a target, from 0 to 1, at which the objective is least.
 
-        The objective is convex, so its derivative along the way is 0 there, unless it is least at
-        an end. The steps are those of Newton, or halve the interval where these lead out of it.
+        The objective is convex. So its derivative along the way is 0 at that part, unless the
+        objective is least at an end of the way. The root is found by steps of Newton within an
+        interval, which is halved instead where such a step would leave it.
         """
         links = self._carried.links
         change = change_to(self._by_class(target), self._side)
         fixed = self._fixed_change(target)
 
         def derivative(size: float) -> tuple[float, float]:
+            """Return the first and the second derivative of the objective at a part of the way."""
             step = Step(self._side.flow, change, size)
             value, slope = self._problem.derivatives(links, self._costs, step)
             return value + fixed, slope
 
         low = 0.0
         high = 1.0
-        if derivative(0.0)[0] >= 0.0:
+        if derivative(0.0)[0] >= 0.0:  # the objective does not fall at the start
             return 0.0
         if derivative(1.0)[0] <= 0.0:
             return 1.0
@@ -108,8 +119,9 @@ class _Move:
         return step
 
     def _fixed_change(self, target: np.ndarray) -> float:
-        """Return what the whole way to a target adds to the objective by the fixed parts of the
-        costs, such as tolls. The derivative along the way has it at each point.
+        """Return by how much the fixed parts of the costs, such as tolls, change the objective over
+        the whole way to a target. It is linear, so this is also its derivative at each point of the
+        way.
         """
         total = 0.0
         for k in np.flatnonzero(self._problem.has_fixed):
@@ -120,13 +132,24 @@ class _Move:
 
 
 class BiconjugateFrankWolfe:
-    """The flows of all classes, the last two targets, and the last step.
+    """A solver by all-or-nothing flows: the current flows, the last two targets, and the last step.
 
-    Flows, and of select link the flows and volumes too, are one array, since all are combined by
-    the same factors: first the flows of all classes, (n_classes, n_links); with select link then as
-    many selected flows, and the selected volume of each pair. ``_shape`` is (n_classes, n_links),
-    ``_flows``, ``_next`` and each of ``_targets`` is such an array, and ``_step`` is the length of
-    the last step. ``loads``: what the flows make of the links.
+    Flows are one float64 array of one dimension, a state vector: first the flows of all classes,
+    n_classes * n_links; with select link then as many flows of the paths that use a selected link,
+    and the volume of these paths per pair, n_pairs. All are in one array since each step combines
+    all of them by the same factors.
+
+    Attributes
+    ----------
+    problem : Problem
+    prover : Loader
+        Computes all-or-nothing flows and proved distances.
+    loads : Loads
+        Costs and slopes of the links at the current flows.
+
+    ``_shape`` is (n_classes, n_links). ``_flows``, ``_next`` and each of ``_targets`` are state
+    vectors: the current flows, the all-or-nothing flows at their costs, and the last targets.
+    ``_step`` is the length of the last step, from 0 to 1.
     """
 
     name = "frank_wolfe"
@@ -149,7 +172,7 @@ class BiconjugateFrankWolfe:
 
     @property
     def class_flow(self) -> np.ndarray:
-        """The flows, of shape (n_classes, n_links)."""
+        """The current flows in vehicles, a view of shape (n_classes, n_links)."""
         return self._flows[: self._shape[0] * self._shape[1]].reshape(self._shape)
 
     def begin(self) -> None:
@@ -158,7 +181,9 @@ class BiconjugateFrankWolfe:
         self._flows = following.copy()  # the loader writes the next flows to the same memory
 
     def measure(self) -> Bound:
-        """Prove the gap of the flows, and find the all-or-nothing flows at their costs."""
+        """Return the proved bound of the current flows, and find the all-or-nothing flows at their
+        costs for ``improve``.
+        """
         self.loads = self.problem.loads_again(self.class_flow, self.loads)
         self._next, distance = self._load()
         return self.problem.bound(self.class_flow, self.loads.cost, distance)
@@ -166,7 +191,8 @@ class BiconjugateFrankWolfe:
     def confirm(self, bound: Bound) -> None:
         """Raise CertificateError unless the links alone prove the bound.
 
-        Searches have proved it so already. Sweeps over a hierarchy have proved it by the hierarchy.
+        Distances of searches were compared with all links when they were found, so nothing is left
+        to do. Distances of sweeps over a hierarchy were proved by the arcs of the hierarchy only.
         """
         if isinstance(self.prover, HierarchyLoader):
             distance = self.prover.prove(self.loads.cost)
@@ -174,7 +200,9 @@ class BiconjugateFrankWolfe:
                 raise CertificateError(FAULT)
 
     def _load(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the all-or-nothing flows at the current costs, and the distance of each pair."""
+        """Return the all-or-nothing flows at the current costs, as a state vector, and the distance
+        of each pair, (n_pairs,). InputError if a pair has no path.
+        """
         loaded = self.prover.load(self.loads.cost)
         self.problem.require_reached(loaded.distance)
         flows = loaded.flow.ravel()
@@ -183,7 +211,10 @@ class BiconjugateFrankWolfe:
         return flows, loaded.distance
 
     def improve(self, bound: Bound) -> None:  # noqa: ARG002
-        """Move towards the target, as far as the costs there fall."""
+        """Move the flows towards a new target, as far as the objective falls.
+
+        ``bound`` is not used; other solvers take it.
+        """
         carried = Carried.of(self._flows, self._next, self._targets, self._shape)
         move = _Move(self.problem, self.loads, carried)
         target = move.target(self._step)
@@ -193,8 +224,9 @@ class BiconjugateFrankWolfe:
             target = carried.next
             step = move.step_towards(target)
         if len(self._targets) == 2:
-            # Its memory is used again. ``move`` overwrites all that it holds, since the links of a
-            # target are among those that carry something.
+            # The memory of the older target, which is dropped, receives the new one. ``move``
+            # writes only to the places that ``carried`` keeps. These include each place at which
+            # the older target is not 0, so nothing of it remains.
             last = self._targets.pop()
         else:
             last = np.zeros_like(self._flows)
@@ -207,12 +239,16 @@ class BiconjugateFrankWolfe:
             self._targets = [last, *self._targets]
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return what another object of the same problem goes on from, to the bit."""
+        """Return the arrays from which ``restore`` of another object goes on with the same bits:
+        ``flows``, ``step`` and, as many as there are, ``target_0`` and ``target_1``.
+        """
         targets = {f"target_{i}": each for i, each in enumerate(self._targets)}
         return {"flows": self._flows, "step": np.array(self._step), **targets}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state; CertificateError if its flows are none of this problem."""
+        """Go on from a state; CertificateError unless its flows have the size of this problem, and
+        are finite and at least 0.
+        """
         names = [name for name in ("flows", "target_0", "target_1") if name in state]
         given = [state[name] for name in names]
         if any(
@@ -226,8 +262,11 @@ class BiconjugateFrankWolfe:
         self._step = float(state["step"])
 
     def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        """Return the flows of the paths that use one of the selected links, per class and link, and
-        the volume of these paths per pair.
+        """Return the flows of the paths that use a selected link, (n_classes, n_links), and the
+        volume of these paths per pair, (n_pairs,).
+
+        Both are parts of the state vector. ``is_selected`` is not used: the links were given when
+        the object was made.
         """
         n_flows = self._shape[0] * self._shape[1]
         flow = self._flows[n_flows : 2 * n_flows].reshape(self._shape)

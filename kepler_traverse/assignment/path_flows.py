@@ -11,8 +11,9 @@ from ..cpu.compiled import njit
 from .link_costs import BPR, cost_and_slope
 from .trees import Links, choose_paths, find_tree
 
-NO_PATH = -1
-_MIN_SHIFT = 2.0**-1022  # between paths with concave costs
+NO_PATH = -1  # in ``Paths.head`` and ``Paths.next``: the end of a list of paths
+# Vehicles: ``_equalized`` searches from this number upward, the smallest normal float64.
+_MIN_SHIFT = 2.0**-1022
 
 
 class Demand(NamedTuple):
@@ -33,13 +34,11 @@ class Demand(NamedTuple):
 
 
 class Searches(NamedTuple):
-    """What is searched for: the trees of the groups of ``demand`` over ``links``, whose ``cost`` is
-    (n_classes, n_links) float64.
-    """
+    """The arguments of searches for the shortest path trees of groups (a class and an origin)."""
 
-    demand: Demand
+    demand: Demand  # the groups and their pairs
     links: Links
-    cost: np.ndarray
+    cost: np.ndarray  # float64 (n_classes, n_links): the cost of each link for each class
 
 
 class Paths(NamedTuple):
@@ -60,7 +59,7 @@ class Paths(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What flows make of the links; all arrays are float64.
+    """Flows of the links, with the costs at these flows; all arrays are float64.
 
     ``flow`` (n_links,): of all classes together. ``cost`` (n_classes, n_links): the cost of each
     link for each class. ``fixed`` (n_classes, n_links): the part of it that no flow changes, such
@@ -80,9 +79,23 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
     """Find the trees of some groups, and with them the distance and the new path of each pair.
 
     The shortest path of a pair is new if the pair has no path yet, or if it is cheaper than the
-    cheapest known one by a part of that one's cost. ``known`` are the ``Paths`` and this part.
-    ``results``: the tree of each group (n_groups, n_vertices), the distance of each pair, and the
-    number of links of its new path, 0 without one (n_pairs,) int32.
+    cheapest known one by a part of that one's cost.
+
+    Parameters
+    ----------
+    next_item, n_items : int64 array, int
+        The counter from which threads take positions in ``groups``, and their number.
+    groups : integer array of shape (n_items,)
+        Numbers of the groups to search.
+    searches : Searches
+    known : tuple of Paths, float
+        The known paths, and the part of their cost that a new one must save.
+    results : tuple of arrays, output
+        The tree of each group, int32 of shape (n_groups, n_vertices), which is also the tree that
+        its search begins with; the distance of each pair, float64 of shape (n_pairs,); and the
+        number of links of its new path, 0 without one, int32 of shape (n_pairs,).
+    scratch : Scratch
+        The memory of this thread.
     """
     demand, links, cost = searches
     paths, worth = known
@@ -95,9 +108,10 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
         origin = np.int64(demand.origin[group])
         k = demand.user_class[group]
         tree = trees[group]
-        own = cost[k]
+        own = cost[k]  # costs for this class
         find_tree(origin, tree, own, links, scratch)
-        # Views of what the group's pairs have; ``near`` and ``length`` are written.
+        # Views of arrays over pairs, for the pairs of this group; ``near`` and ``length`` are
+        # written.
         pairs = slice(demand.first_pair[group], demand.first_pair[group + 1])
         ends = demand.destination[pairs]
         length = new_length[pairs]
@@ -116,7 +130,8 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
                 best = min(best, total)
                 path = paths.next[path]
             is_new = best == np.inf or near[i] < best - worth * best
-            length[i] = 1 if is_new and near[i] < np.inf else 0  # not 0: a path is wanted
+            # 1 for now: a path is wanted. Its length is counted once its links are known.
+            length[i] = 1 if is_new and near[i] < np.inf else 0
         choose_paths(origin, ends, length, tree, own, links, scratch)
         # The lengths of the new paths, in links.
         for i in range(ends.size):
@@ -132,10 +147,12 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
 
 @njit(cache=True, nogil=True)
 def add_paths(groups, demand, links, trees, new_length, paths, sizes):
-    """Append the new paths of some groups, without flow, each as the first one of its pair.
+    """Append the new paths of some groups to ``paths``, without flow, each as the first one in the
+    list of its pair.
 
-    ``new_length`` (n_pairs,): the links of each new path, 0 without one. ``sizes``: how many paths
-    and links there are before; the arrays of ``paths`` have room for the new ones.
+    ``trees`` (n_groups, n_vertices): the tree of each group, which has the links of the new paths.
+    ``new_length`` (n_pairs,): the number of links of each new path, 0 without one. ``sizes``: the
+    numbers of paths and of links before; the arrays of ``paths`` have room for the new ones.
     """
     n_paths, n_links = sizes
     for group in groups:
@@ -162,10 +179,10 @@ def add_paths(groups, demand, links, trees, new_length, paths, sizes):
 
 @njit(cache=True, nogil=True)
 def load_new_pairs(groups, demand, paths, flow, per_vehicle):
-    """Put the volume of each pair of some groups on its only path, and add it to ``flow``
-    (n_links,).
+    """Put the volume of each pair of some groups on its only path, the one of its first search.
 
-    No pair has had a path before, so each has the one of its first search.
+    Add the volumes to ``flow`` (n_links,), the flow of all classes together, times the units that a
+    vehicle of the class adds, ``per_vehicle`` (n_classes,).
     """
     for group in groups:
         weight = per_vehicle[demand.user_class[group]]
@@ -179,8 +196,11 @@ def load_new_pairs(groups, demand, paths, flow, per_vehicle):
 
 @njit(cache=True, nogil=True)
 def _set_flow(link, flow, loads, costs):
-    """Set the flow of a link, at least 0, with its slope and its cost for each class."""
-    flow = max(flow, 0.0)
+    """Set the flow of a link in ``loads``, and its slope and its cost for each class to match.
+
+    ``flow`` is that of all classes together, and ``costs`` the ``CostArrays`` of all links.
+    """
+    flow = max(flow, 0.0)  # rounding of a difference may make it negative
     loads.flow[link] = flow
     time, loads.slope[link] = cost_and_slope(link, flow, costs)
     for k in range(loads.cost.shape[0]):
@@ -189,12 +209,12 @@ def _set_flow(link, flow, loads, costs):
 
 @njit(cache=True, nogil=True)
 def _is_concave(ends, links, marked, costs):
-    """Return whether a link of only one of two paths is steepest where it is empty, as BPR is with
-    a power below 1.
+    """Return whether a link of only one of two paths, ``path`` and ``base`` of ``_shift``, has a
+    concave cost, which is steepest where the link is empty: BPR with a power below 1.
 
-    ``ends``: where the links of the path begin and end in ``links``, and those of its base.
-    ``marked``: an array over the links, and a stamp, which the links of the base alone have in it;
-    links of both paths have the next number.
+    ``ends``: where the links of the path begin and end in ``links``, and where those of its base
+    do. ``marked``: an array over the links of the network, and a stamp. Links of the base alone
+    have the stamp in that array, and links of both paths have the next number.
     """
     begin, end, base_begin, base_end = ends
     mark, stamp = marked
@@ -211,10 +231,13 @@ def _is_concave(ends, links, marked, costs):
 
 @njit(cache=True, nogil=True)
 def _difference_after(moved, ends, links, marked, loads, costs, k):
-    """Return how much more a path costs than its base once ``moved`` vehicles have moved to the
-    base.
+    """Return the cost of a path minus that of its base (the path that flow is shifted to) once
+    ``moved`` vehicles of class ``k`` have moved from the path to the base. Links of both paths do
+    not count: their flows do not change.
 
-    ``ends`` and ``marked`` are those of ``_is_concave``, and k is the class of the vehicles.
+    ``ends``: where the links of the path begin and end in ``links``, and where those of its base
+    do. ``marked``: an array over the links of the network, and a stamp. Links of the base alone
+    have the stamp in that array, and links of both paths have the next number.
     """
     begin, end, base_begin, base_end = ends
     mark, stamp = marked
@@ -235,14 +258,15 @@ def _difference_after(moved, ends, links, marked, loads, costs, k):
 
 @njit(cache=True, nogil=True)
 def _equalized(moved, ends, links, marked, loads, costs, k):
-    """Return how many of the ``moved`` vehicles to shift, so that the path then costs as much as
-    its base, or still more. It is found by halving.
+    """Return how many of the ``moved`` vehicles to shift so that afterwards the path costs as much
+    as its base, or still more. The number is found by halving an interval.
 
-    Where costs are concave, a link that loses flow gets steeper: a step by the slopes before goes
-    too far, and the next one as far back. With a power near 0, a link that gains its first flow is
-    so steep that the part may be as small as 1e-200. So halving ends where no number lies between
-    its bounds.
+    Where costs are concave, a link that loses flow gets steeper. A step by the slopes before it
+    goes too far, and the next step goes back as far. With a power near 0, a link that gains its
+    first flow is so steep that the number may be as small as 1e-200. So halving ends only where no
+    float64 lies between its bounds. The other arguments are those of ``_difference_after``.
     """
+    # The path still costs as much or more after ``low`` vehicles, and less after ``high``.
     low = 0.0
     high = moved
     while True:
@@ -250,21 +274,28 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
             low = moved
         else:
             high = moved
-        if high > 2.0 * low:  # halve exponents first
+        # While the bounds differ by powers of two, halve the exponents, else it would take hundreds
+        # of steps to reach 1e-200.
+        if high > 2.0 * low:
             moved = np.sqrt(max(low, _MIN_SHIFT)) * np.sqrt(high)
         else:
             moved = low + 0.5 * (high - low)
-        if not low < moved < high:  # also where costs are not numbers
+        if not low < moved < high:  # no float64 is between; also true of NaN
             return low
 
 
 @njit(cache=True, nogil=True)
 def _shift(path, base, k, paths, loads, costs, marked):
-    """Shift flow from a path to another one, its base, until both cost the same or none is left.
+    """Shift flow of class ``k`` from a path to another one of the pair, its base, until both cost
+    about the same or no flow is left. Update ``loads`` at once.
 
-    ``marked``: an array over the links, and the stamp of this call. A link with the stamp is of the
-    base alone, and one with the next number is of both paths. Smaller numbers are of earlier calls.
-    Returns the excess before it: the flow times the difference of the costs.
+    ``path`` and ``base`` are positions in ``paths``. ``marked``: an array over the links of the
+    network, and the stamp of this call. A link that has the stamp in the array belongs to the base
+    alone, and one that has the next number to both paths. Smaller numbers are of earlier calls, so
+    that nothing must be cleared.
+
+    Return the excess before the shift: the flow of the path times the difference of the costs, 0
+    if the path is not more expensive than the base.
     """
     mark, stamp = marked
     links = paths.links
@@ -321,11 +352,15 @@ def _shift(path, base, k, paths, loads, costs, marked):
 
 @njit(cache=True, nogil=True)
 def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
-    """Shift flow to the cheapest known path of each pair, one pair after another; forget paths
-    without flow.
+    """Shift flow to the cheapest known path of each pair of some groups, one pair after another.
+    Forget paths without flow: take them out of the list of their pair.
 
-    Returns the excess that was met (flow times the difference to the cheapest path, times the units
-    of a vehicle), and the next stamp of ``mark``.
+    ``loads`` follows each shift at once, so that the next pair sees the new costs. ``costs`` are
+    the ``CostArrays`` of all links. ``mark`` int64 of shape (n_links,) and ``stamp`` serve
+    ``_shift`` to mark the links of two paths.
+
+    Return the excess that was met before the shifts (the sum over the paths of the flow, times its
+    difference in cost to the cheapest path, times the units of a vehicle), and the next stamp.
     """
     excess = 0.0
     for group in groups:
@@ -333,9 +368,9 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
         weight = loads.per_vehicle[k]
         for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
             path = paths.head[pair]
-            if path == NO_PATH or paths.next[path] == NO_PATH:
+            if path == NO_PATH or paths.next[path] == NO_PATH:  # fewer than two paths
                 continue
-            # The cheapest path of the pair.
+            # Find the cheapest path of the pair, ``base``.
             base = path
             least = np.inf
             while path != NO_PATH:
@@ -348,7 +383,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
                     base = path
                 path = paths.next[path]
             # Shift flow to it from each other path, and take empty ones out of the list.
-            before = np.int32(NO_PATH)
+            before = np.int32(NO_PATH)  # the path before this one in the list
             path = paths.head[pair]
             while path != NO_PATH:
                 after = paths.next[path]
@@ -370,15 +405,17 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
 
 @njit(cache=True, nogil=True)
 def _keep_volume(pair, volume, paths):
-    """Let the path with the largest flow have what the others of the pair leave of its volume.
+    """Set the flow of the path of a pair that has most flow to the volume of the pair less the
+    flows of its other paths.
 
-    Each shift rounds the flows of both paths, so that their sum drifts from the volume.
+    Each shift rounds the flows of two paths. Without this the sum of the flows of the pair would
+    drift away from its volume. The pair must have a path.
     """
     largest = paths.head[pair]
     others = 0.0  # the sum of the flows of all paths but the largest so far
     path = paths.next[largest]
     while path != NO_PATH:
-        less = path
+        less = path  # the smaller one of this path and the largest so far
         if paths.flow[path] > paths.flow[largest]:
             less = largest
             largest = path
@@ -389,10 +426,12 @@ def _keep_volume(pair, volume, paths):
 
 @njit(cache=True, nogil=True)
 def add_up(demand, paths, class_flow, rest):
-    """Add up the flows of the links from those of the paths, per class, in the order of the pairs.
+    """Write to ``class_flow`` (n_classes, n_links) the flow of each class on each link, added up
+    over the paths in the order of the pairs.
 
-    ``class_flow`` and ``rest`` are of shape (n_classes, n_links). What each addition rounds away is
-    added up, too, so that the sums are right to two units in the last place.
+    The flow of one path per pair is corrected before, so that the flows of the pair add up to its
+    volume. ``rest``, of the same shape, is scratch: it collects what each addition rounds away,
+    which is added at the end, so that the sums are right to two units in the last place.
     """
     class_flow[:] = 0.0
     rest[:] = 0.0
@@ -421,7 +460,9 @@ def add_up(demand, paths, class_flow, rest):
 
 @njit(cache=True, nogil=True)
 def count_live(paths):
-    """Return how many paths are in the lists of their pairs, and how many links these have."""
+    """Return the number of paths in the lists of the pairs, and the number of their links.
+    Forgotten paths, which are in no list, do not count.
+    """
     n_paths = 0
     n_links = 0
     for pair in range(paths.head.size):
@@ -435,14 +476,17 @@ def count_live(paths):
 
 @njit(cache=True, nogil=True)
 def copy_live(paths, compact):
-    """Copy the paths in the lists of their pairs into arrays without gaps, in the order of the
-    pairs.
+    """Copy the paths in the lists of the pairs to ``compact``, in the order of the pairs. Forgotten
+    paths, which are in no list, are left out, so that its arrays have no gaps.
+
+    ``compact`` has arrays of the sizes that ``count_live`` returns.
     """
     n_paths = 0
     n_links = 0
     for pair in range(paths.head.size):
         path = paths.head[pair]
-        last = np.int32(NO_PATH)  # the copy of the path before, which the next one is appended to
+        # the copy of the path before this one in the list, ``NO_PATH`` at the head
+        last = np.int32(NO_PATH)
         compact.head[pair] = NO_PATH
         while path != NO_PATH:
             if last == NO_PATH:
@@ -464,10 +508,10 @@ def copy_live(paths, compact):
 
 @njit(cache=True, nogil=True)
 def flows_using(is_selected, demand, paths, class_flow, pair_volume):
-    """Add up the flows of the paths that use one of some links: per class and link, and per pair.
+    """Add up the flows of the paths that use a selected link, per class and link, and per pair.
 
-    ``is_selected`` (n_links,) bool. ``class_flow`` (n_classes, n_links) and ``pair_volume``
-    (n_pairs,) are 0 before.
+    ``is_selected`` (n_links,) bool: True for a selected link. The outputs ``class_flow``
+    (n_classes, n_links) and ``pair_volume`` (n_pairs,), in vehicles, are 0 before.
     """
     for group in range(demand.origin.size):
         k = demand.user_class[group]
@@ -488,8 +532,11 @@ def flows_using(is_selected, demand, paths, class_flow, pair_volume):
 
 @njit(cache=True, nogil=True)
 def find_wrong_pair(demand, links, paths, tolerance):
-    """Return the first pair whose paths do not lead from its origin to its destination, or do not
-    carry its volume, or ``NO_PATH``. All positions must be within the arrays.
+    """Return the first pair whose paths do not lead from its origin to its destination, lead
+    through a closed vertex, or do not carry its volume; ``NO_PATH`` if there is none.
+
+    The sum of the flows of a pair may differ from its volume by ``tolerance`` times the volume. All
+    positions in ``paths`` must be within its arrays.
     """
     for group in range(demand.origin.size):
         origin = demand.origin[group]
@@ -508,10 +555,11 @@ def find_wrong_pair(demand, links, paths, tolerance):
                     v = links.heads[link]
                 if v != demand.destination[pair] or not paths.flow[path] >= 0.0:
                     return pair
-                if n_seen > paths.flow.size:  # a list that leads back into itself
+                if n_seen > paths.flow.size:  # a list that leads back into itself, without an end
                     return pair
                 total += paths.flow[path]
                 path = paths.next[path]
+            # Written so that NaN fails, too.
             if not abs(total - demand.volume[pair]) <= tolerance * demand.volume[pair]:
                 return pair
     return NO_PATH

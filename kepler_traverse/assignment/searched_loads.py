@@ -13,13 +13,28 @@ from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
 
 @njit(cache=True, nogil=True)
 def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scratch):
-    """Put the volumes of some blocks of groups on their trees.
+    """Find the shortest path tree of each group (a class and an origin), and put the volumes of its
+    pairs on the links of their paths.
 
-    ``blocks`` are the first group of each block (n_blocks + 1,), and the tree of each group
-    (n_groups, n_vertices). ``results`` are the distance of each pair, and the flows per block,
-    class and link; then, of the paths alone that use a selected link, the same flows and the volume
-    of each pair. Each block has flows of its own, so that their sum does not depend on the threads.
-    ``is_selected`` (n_links,) bool; of size 0 if no link is selected.
+    Each block of groups has flows of its own, so that their sum does not depend on the threads.
+
+    Parameters
+    ----------
+    next_item, n_items : int64 array, int
+        The counter from which threads take blocks, and the number of blocks.
+    blocks : tuple of arrays
+        The first group of each block, and the number of groups, of shape (n_blocks + 1,); and the
+        tree of each group, int32 of shape (n_groups, n_vertices), which its search begins with and
+        overwrites.
+    searches : Searches
+    is_selected : bool array of shape (n_links,)
+        True for a selected link; of size 0 if no link is selected.
+    results : tuple of four float64 arrays, output
+        The distance of each pair, (n_pairs,); the flow, (n_blocks, n_classes, n_links); and, of the
+        paths that use a selected link alone, the same flow, and the volume of each pair,
+        (n_pairs,). The last two are of size 0 if no link is selected, else 0 before.
+    scratch : Scratch
+        The memory of this thread.
     """
     first_group, trees = blocks
     demand, links, cost = searches
@@ -34,7 +49,7 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
             origin = np.int64(demand.origin[group])
             k = demand.user_class[group]
             tree = trees[group]
-            own = cost[k]
+            own = cost[k]  # costs for this class
             begin = demand.first_pair[group]
             end = demand.first_pair[group + 1]
             ends = demand.destination[begin:end]
@@ -45,7 +60,8 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
                 if is_reached[pair - begin]:
                     scratch.carried[demand.destination[pair]] += demand.volume[pair]
             load_tree(origin, tree, links, scratch, flow[block, k])
-            # Once more, those whose path uses a selected link.
+            # Once more, for the volumes of paths that use a selected link; ``scratch.uses`` is 1
+            # for the ends of such paths, else 0.
             if is_selected.size:
                 mark_users(origin, tree, is_selected, links, scratch)
                 for pair in range(begin, end):
@@ -60,8 +76,10 @@ def sum_along(next_item, n_items, searches, values, results, working):
     """Find the distance of each pair, and the sums of some values of the links along its canonical
     path, added from the origin on; NaN where there is no path.
 
-    ``values`` has shape (number of values, n_links). ``results`` are the distances (n_pairs,) and
-    the sums (number of values, n_pairs), ``working`` a tree and the scratch of the thread.
+    ``searches`` is a ``Searches``, and ``values`` has shape (number of values, n_links).
+    ``results``, written, are the distances (n_pairs,) and the sums (number of values, n_pairs).
+    ``working`` is the memory of this thread: a tree (n_vertices,) and a ``Scratch``. ``next_item``:
+    the counter from which threads take groups 0 to ``n_items`` - 1.
     """
     demand, links, cost = searches
     distance, sums = results
@@ -79,7 +97,8 @@ def sum_along(next_item, n_items, searches, values, results, working):
         near = distance[begin:end]
         is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
         for pair in range(begin, end):
-            # The links of the path, from the destination back to the origin.
+            # List the links of the path from the destination back to the origin, in the memory of
+            # the heap, and then add from the origin on.
             v = np.int64(demand.destination[pair])
             length = 0
             while is_reached[pair - begin] and v != origin:
@@ -95,10 +114,12 @@ def sum_along(next_item, n_items, searches, values, results, working):
 
 @njit(cache=True, nogil=True)
 def _find_paths(origin, ends, distance, tree, costs, links, scratch):
-    """Find the shortest paths to some vertices, ``ends``, at the costs of one class.
+    """Find the shortest paths from ``origin`` to some vertices, ``ends``, at the costs of one
+    class, (n_links,).
 
-    ``tree`` becomes one whose paths to these are the canonical ones, and their distances are
-    written. Return a bool per vertex of ``ends``: whether it is reached.
+    ``tree`` (n_vertices,), any tree from the origin, becomes one of shortest paths, whose paths to
+    ``ends`` are the canonical ones. ``distance`` receives the distance of each of ``ends``. Return
+    a bool per vertex of ``ends``: whether it is reached.
     """
     find_tree(origin, tree, costs, links, scratch)
     for i in range(ends.size):

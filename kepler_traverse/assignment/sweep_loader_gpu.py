@@ -18,11 +18,11 @@ from .swept_loads_gpu import CarriedOnGpu, GroundOnGpu, Sweeps
 
 
 class _Selected(NamedTuple):
-    """What uses selected links; CuPy arrays.
+    """The paths of one class that use a selected link; CuPy arrays.
 
-    ``marks`` (2 * n_arcs,) uint8: 1 for each side of an arc that stands for a selected link.
-    ``volume`` (n_pairs,) float64: that of each pair whose path uses one, else 0. ``carried``: what
-    these volumes put on the arcs.
+    ``marks`` (2 * n_arcs,) uint8: 1 for each side (an arc in one direction) that stands for a
+    selected link. ``volume`` (n_pairs,) float64: the volume of each pair whose path uses one, else
+    0. ``carried``: these volumes on the arcs.
     """
 
     marks: Any
@@ -31,12 +31,14 @@ class _Selected(NamedTuple):
 
 
 class SweepLoaderOnGpu(HierarchyLoader):
-    """The loader of the current GPU.
+    """All-or-nothing flows by sweeps over a hierarchy on the current GPU.
 
-    ``_is_wrong`` (1,) int32: kernels set it where a proof fails. ``_arcs``: the weights of the
-    hierarchy. ``_searches``: the parts above origins and destinations. ``_demand``: ``first_pair``
-    and ``volume``. ``_costs_there`` (n_links,) and ``_near_there`` (n_pairs,) int64: costs of the
-    class at work, and distances of pairs. All are on the GPU.
+    All attributes of this class are on the GPU. ``_is_wrong`` (1,) int32: kernels set it to other
+    than 0 where a proof fails. ``_arcs``: the arcs of the hierarchy with their weights.
+    ``_searches``: the parts of the hierarchy above origins and destinations. ``_demand``: the
+    arrays ``first_pair`` and ``volume`` of ``Demand``. ``_costs_there`` (n_links,) int64 and
+    ``_near_there`` (n_pairs,) int64: the costs of the class at work as whole numbers, and the
+    distances of the pairs; copies of ``_costs`` and ``_near``.
     """
 
     device = "cuda"
@@ -55,7 +57,9 @@ class SweepLoaderOnGpu(HierarchyLoader):
     def __init__(
         self, problem: Problem, ground: Ground, levels: np.ndarray, is_selected: np.ndarray | None
     ) -> None:
-        """Copy the hierarchy to the GPU; ``levels`` are those of its ranks."""
+        """Copy the hierarchy to the GPU. ``levels`` (n_ranks,): the level of each rank, as
+        ``find_levels`` returns it.
+        """
         super().__init__(problem, ground, is_selected)
         topology = ground.customizable.topology
         self._is_wrong = cp.zeros(1, np.int32)
@@ -67,27 +71,37 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._near_there = cp.empty(self._near.size, np.int64)
 
     def _new_memory(self, n: int, kind: type) -> np.ndarray:
-        """Allocate memory that the GPU reads and writes without a copy in between."""
+        """Return an array of ``n`` numbers of a type in pinned memory of the host, not set: the GPU
+        copies from and to it without a buffer in between.
+        """
         n_bytes = n * np.dtype(kind).itemsize
         return np.frombuffer(cp.cuda.alloc_pinned_memory(n_bytes), kind, n)
 
     @cached_property
     def _all_ranks(self) -> GroundOnGpu:
-        """The ground for proofs, whose searches reach all vertices."""
+        """The ground for proofs by the links, whose part ``fall`` has all vertices. It shares
+        ``rise`` with ``_searches``.
+        """
         return GroundOnGpu(self._ground.with_all_ranks(), self._searches.rise)
 
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
-        """Tails and heads of the links as numbers of the hierarchy, CuPy."""
+        """Tails and heads of the links as ranks of the hierarchy, int32 (n_links,), CuPy."""
         return cp.asarray(self._ground.tails), cp.asarray(self._ground.heads)
 
     def _load_class(self, k: int, costs: np.ndarray, result: Loaded) -> None:
-        """Write the flows of a class, as the loader of a CPU does, some groups at a time."""
+        """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
+        ``_near``.
+
+        There are three steps: weights of the arcs from ``costs`` (n_links,), volumes on the arcs,
+        and these volumes handed to the links. Groups are searched some at a time, as many as fit
+        the memory. CertificateError if the result of a step is not proved.
+        """
         sweeps = self._sweeps(costs, self._searches)
         self._arcs.prove(self._costs_there)
         carried = self._new_carried(k)
         selected = self._new_selected(k)
-        begin = int(self._first_group[k])
+        begin = int(self._first_group[k])  # groups of ``CarriedOnGpu`` are counted from here
         for first, last in self._batches(k, self._searches):
             lines = sweeps.search(first, last, self._near_there)
             sweeps.carry(first, lines)
@@ -106,12 +120,14 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._take_distances(k)
 
     def _new_carried(self, k: int) -> CarriedOnGpu:
+        """Return arrays for the volumes of class ``k`` on the arcs, all 0."""
         return CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
 
     def _new_selected(self, k: int) -> _Selected | None:
-        """Return what uses selected links, with no volume yet; None if no link is selected.
+        """Return the marks of arcs that stand for selected links, and arrays for the volumes of
+        class ``k`` over them, all 0; None if no link is selected.
 
-        The marks follow from the weights, which must be those of the class.
+        The weights of the hierarchy must be those of the class, since the marks follow from them.
         """
         if self._is_selected is None:
             return None
@@ -123,6 +139,9 @@ class SweepLoaderOnGpu(HierarchyLoader):
         )
 
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
+        """Write the distances of the pairs of class ``k`` to ``_near``; CertificateError if the
+        links do not prove the distances of all vertices from each origin.
+        """
         sweeps = self._sweeps(costs, self._all_ranks)
         for first, last in self._batches(k, self._all_ranks):
             lines = sweeps.search(first, last, self._near_there, carries=False)
@@ -131,13 +150,15 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._take_distances(k)
 
     def _take_distances(self, k: int) -> None:
-        """Copy the distances of the pairs of a class from the GPU."""
+        """Copy the distances of the pairs of class ``k`` from the GPU to ``_near``."""
         pairs = self._pairs(k)
-        if pairs.stop > pairs.start:
+        if pairs.stop > pairs.start:  # a class may have no pair
             self._near_there[pairs].get(out=self._near[pairs])
 
     def _sweeps(self, costs: np.ndarray, ground: GroundOnGpu) -> Sweeps:
-        """Customize the hierarchy, and return sweeps with the weights of both parts."""
+        """Set the weights of the hierarchy from ``costs`` (n_links,) int64, and return the searches
+        over both parts of ``ground`` at these weights.
+        """
         self._costs_there.set(costs)
         self._is_wrong.fill(0)
         self._arcs.customize(self._costs_there)
@@ -148,8 +169,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         return Sweeps(ground, self._demand, weights, self._is_wrong)
 
     def _batches(self, k: int, ground: GroundOnGpu) -> Iterator[tuple[int, int]]:
-        """Yield the groups of a class, as many at a time as fit the memory: the first group, and
-        the one after the last.
+        """Yield ranges of the groups of class ``k``, each as large as fits the memory of the GPU:
+        the first group, and the one after the last.
         """
         begin = int(self._first_group[k])
         end = int(self._first_group[k + 1])

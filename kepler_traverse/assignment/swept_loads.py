@@ -22,35 +22,42 @@ from ..hierarchy.sweep import DOUBLINGS, LANES, aligned_lines
 from .link_costs import BLOCK
 from .path_flows import Demand
 
-KIND = np.dtype(np.int64)
+KIND = np.dtype(np.int64)  # of distances
+# Groups of a block: as many as there are int64 numbers in a cache line. Each has a lane, a column
+# of the arrays of ``SweepScratch``.
 WIDTH = LANES[KIND]
-_NOTHING = np.int64(UNREACHED)
-_SIDE_BY_SIDE = DOUBLINGS[KIND]
+_NOTHING = np.int64(UNREACHED)  # the distance where there is no path
+_SIDE_BY_SIDE = DOUBLINGS[KIND]  # tells ``simd_sums`` at compile time how many lanes a line has
+# In results of ``compare_line``: the bits of lanes whose distances an arc explains exactly. The
+# bits above are of lanes in which the arc would lower a distance.
 _ALL = (1 << WIDTH) - 1
 NO_ARC = -1
 
 
 class Ground(NamedTuple):
-    """What the searches of all groups of trips share.
+    """The parts of a hierarchy that the searches of all groups of trips need.
 
-    ``rise`` and ``fall`` are the parts of the hierarchy above the origins and above the
-    destinations. A number is the position of a vertex in one of them. ``meets`` (n_rise,) int32:
-    for each number of ``rise``, that of the same vertex in ``fall``, or -1 if it is not there.
-    ``start`` (n_groups,) int32: the list of each group. ``list_offsets`` (n_lists + 1,) int64 and
-    ``lists`` int32: each list has the numbers of ``rise`` above an origin, ascending, the origin
-    first. ``end`` (n_pairs,) int32: the number in ``fall`` of each destination.
+    A group is a class and an origin. A number is the position of a vertex in one of the two parts;
+    numbers ascend from the bottom of the hierarchy to its top.
     """
 
-    rise: Part
-    fall: Part
+    rise: Part  # the vertices above the origins, origins included
+    fall: Part  # the vertices above the destinations, destinations included
+    # int32 (n_rise,): the number in ``fall`` of the vertex with each number of ``rise``; -1 if it
+    # is not in ``fall``
     meets: np.ndarray
-    start: np.ndarray
+    start: np.ndarray  # int32 (n_groups,): which list of ``lists`` belongs to the origin
+    # list_offsets, lists: int64 (n_lists + 1,) and int32: one list per origin, with the numbers of
+    # ``rise`` above it in ascending order, so that the origin itself is the first
     list_offsets: np.ndarray
     lists: np.ndarray
-    end: np.ndarray
+    end: np.ndarray  # int32 (n_pairs,): the number in ``fall`` of each destination
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sides of the arcs of both parts that the searches follow: upward and downward."""
+        """Return the sides (arcs in one direction, ``2 * arc + UP`` or ``+ DOWN``) of the whole
+        hierarchy that the searches follow: those upward of ``rise``, and those downward of
+        ``fall``.
+        """
         return 2 * self.rise.arcs + UP, 2 * self.fall.arcs + DOWN
 
 
@@ -68,11 +75,11 @@ class Trips(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of one class.
+    """The weights of the arcs of both parts at the costs of one class.
 
-    ``rise`` and ``fall`` int64: those of the arcs of both parts, upward and downward.
-    ``rise_marks`` and ``fall_marks`` uint8: 1 for an arc that stands for a selected link, else 0;
-    of size 0 if no link is selected.
+    ``rise`` and ``fall`` int64, by the arcs of the part: weights upward and downward.
+    ``rise_marks`` and ``fall_marks`` uint8, likewise: 1 if the links that the arc stands for
+    include a selected one, else 0; of size 0 if no link is selected.
     """
 
     rise: np.ndarray
@@ -82,7 +89,8 @@ class Weights(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """The volumes that the origins put on the arcs, float64, with a row per share of the origins.
+    """The volumes on the arcs, float64, with a row per share of the blocks, so that each share is
+    added up by one thread in a fixed order.
 
     ``rise`` (n_shares, arcs of the part above the origins): upward. ``fall`` (n_shares, arcs of
     the part above the destinations): downward.
@@ -93,29 +101,39 @@ class Carried(NamedTuple):
 
 
 class SweepScratch(NamedTuple):
-    """What one thread needs. A lane, from 0 to ``WIDTH`` - 1, is a group of the block at work."""
+    """The working memory of one thread for a block of groups.
 
-    lines: np.ndarray  # int64 (n_fall, WIDTH): distances
-    # float64 (n_fall, WIDTH): volumes that are not passed on; all 0 between blocks
+    A lane, from 0 to ``WIDTH`` - 1, is a group of the block at work. ``n_rise`` and ``n_fall`` are
+    the sizes of the two parts of ``Ground``; rows are numbers of a part.
+    """
+
+    lines: np.ndarray  # int64 (n_fall, WIDTH): distances from the origin of each lane
+    # float64 (n_fall, WIDTH): the volume at each number that is not passed on towards the origin
+    # yet; all 0 between blocks
     waiting: np.ndarray
-    # uint8 (n_fall,): bits of lanes whose search upward explains the distance
+    # uint8 (n_fall,): bit i is set if the path of lane i to this number leads upward only, so that
+    # its distance is that of the search upward; all 0 between blocks
     from_below: np.ndarray
-    # int32 (n_fall, WIDTH): the arc that carries the volume, or ``NO_ARC``; this and ``uses`` have
-    # no row if no link is selected
+    # int32 (n_fall, WIDTH): the last arc of the path, an arc of ``fall``; ``NO_ARC`` if nothing was
+    # carried over it; no rows if no link is selected
     parents: np.ndarray
-    uses: np.ndarray  # uint8 (n_fall, WIDTH): whether the path uses a selected link
-    tentative: np.ndarray  # int64 (n_rise,): all UNREACHED between searches
-    entry: np.ndarray  # int32 (n_rise,): the last arc of each path upward
-    climb: np.ndarray  # float64 (n_rise,): volumes; all 0 between origins
-    climb_uses: np.ndarray  # uint8 (n_rise,): whether the path upward uses a selected link
-    far: np.ndarray  # int64 (WIDTH, longest list): distances upward
-    # int32 (WIDTH, longest list): the last arc of the path upward to each of the list
-    via: np.ndarray
+    # uint8 (n_fall, WIDTH): 1 if the path uses a selected link; no rows if no link is selected
+    uses: np.ndarray
+    tentative: np.ndarray  # int64 (n_rise,): distances of a search upward; else all UNREACHED
+    entry: np.ndarray  # int32 (n_rise,): the last arc of each path upward, an arc of ``rise``
+    climb: np.ndarray  # float64 (n_rise,): volumes that paths upward carry; all 0 between origins
+    climb_uses: np.ndarray  # uint8 (n_rise,): 1 if the path upward uses a selected link
+    # int64 (WIDTH, longest list): per lane, distances upward of the numbers in the list of its
+    # origin, in their order
+    far: np.ndarray
+    via: np.ndarray  # int32 (WIDTH, longest list): likewise the last arc of each path upward
 
 
 def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
-    """Allocate the scratch of one thread; ``keeps_parents``: whether links are selected, whose
-    volumes go over the same arcs once more.
+    """Allocate the scratch of one thread.
+
+    ``keeps_parents``: whether links are selected. Volumes of paths over selected links go over the
+    same arcs a second time, so these arcs are kept.
     """
     n_fall = ground.fall.ranks.size
     n_rise = ground.rise.ranks.size
@@ -138,11 +156,24 @@ def new_scratch(ground: Ground, keeps_parents: bool) -> SweepScratch:
 
 @njit(cache=True, nogil=True)
 def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
-    """Put the volumes of some shares of the trips of one class on the arcs.
+    """Find the distances of the trips of one class, and put their volumes on the arcs of their
+    paths.
 
-    ``results``: the distance of each pair; what is carried; a bool per share, whether its distances
-    are proved; the volume of each pair whose path uses a selected link, of size 0 if no link is
-    selected; and what these volumes carry.
+    Parameters
+    ----------
+    next_item, n_items : int64 array, int
+        The counter from which threads take shares of the trips, and the number of shares.
+    trips : Trips
+        The groups of the class in blocks, and the first block of each share.
+    ground : Ground
+    weights : Weights
+    results : tuple, output
+        The distance of each pair, int64 of shape (n_pairs,); the volumes on the arcs, ``Carried``;
+        a bool per share: whether its distances are proved; the volume of each pair whose path uses
+        a selected link, float64 of shape (n_pairs,), or of size 0 if no link is selected; and the
+        volumes of these paths on the arcs, ``Carried``.
+    scratch : SweepScratch
+        The memory of this thread.
     """
     demand = trips.demand
     distance, carried, is_proved, selected_volume, selected_carried = results
@@ -172,7 +203,7 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
                 _carry_down(
                     group - first, ground.start[group], ground, carried.rise[share], scratch
                 )
-            # Once more, those whose path uses a selected link.
+            # Once more, for the volumes whose path uses a selected link.
             if selected_volume.size:
                 _mark_paths(first, last, ground, weights, scratch)
                 for group in range(first, last):
@@ -196,10 +227,12 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
 
 @njit(cache=True, nogil=True)
 def add_up_shares(next_item, n_items, rows, sides, loads):
-    """Write to ``loads`` what each arc of a part carries, added over the shares in their order.
+    """Write to ``loads`` the volume on each arc of a part, added over the shares in their order.
 
-    ``rows`` (n_shares, n_part_arcs). ``sides`` (n_part_arcs,): where in ``loads`` the arc is, with
-    its direction. An item of work is ``BLOCK`` arcs.
+    ``rows`` (n_shares, n_part_arcs): the volumes per share. ``sides`` (n_part_arcs,): the position
+    of each arc in ``loads`` (2 * n_arcs,), which has both directions of all arcs of the hierarchy.
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1 of ``BLOCK``
+    arcs.
     """
     while True:
         block = atomic_add(next_item, 0, 1)
@@ -216,8 +249,23 @@ def add_up_shares(next_item, n_items, rows, sides, loads):
 def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratch):
     """Find the distances of all pairs of a class, and prove them by the links alone.
 
-    ``hierarchy`` are the ground, whose ``fall`` has all ranks, and its weights. An item of work is
-    one block. ``links``: the numbers of the ends of each link, and its cost.
+    The distances of all vertices from an origin are right if that of the origin is 0, and no link
+    makes a vertex nearer.
+
+    Parameters
+    ----------
+    next_item, n_items : int64 array, int
+        The counter from which threads take blocks of ``WIDTH`` groups, and their number.
+    trips : Trips
+    hierarchy : tuple of Ground, Weights
+        ``fall`` of the ground must have all vertices.
+    links : tuple of arrays of shape (n_links,)
+        The numbers in ``fall`` of the tail and of the head of each link, and its cost, int64.
+    results : tuple, output
+        The distance of each pair, int64 of shape (n_pairs,), and a bool per block: whether its
+        distances are proved.
+    scratch : SweepScratch
+        The memory of this thread.
     """
     demand = trips.demand
     ground, weights = hierarchy
@@ -235,8 +283,7 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
         _fall(ground.fall, weights.fall, scratch.lines)
         is_right = True
         for group in range(first, last):
-            # The origin, the first of its list, is in ``fall``, which has all ranks. Its distance 0
-            # and that no link makes a vertex nearer prove all distances.
+            # The origin is the first of its list, and is in ``fall``, which has all vertices.
             origin = ground.meets[ground.lists[ground.list_offsets[ground.start[group]]]]
             is_right &= scratch.lines[origin, group - first] == 0
             for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
@@ -245,16 +292,17 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
             found = compare_line(
                 scratch.lines, heads[link], tails[link], costs[link], _SIDE_BY_SIDE
             )
-            is_right &= found <= _ALL  # bits above are of distances that the link makes nearer
+            is_right &= found <= _ALL  # a bit above is of a lane whose distance the link lowers
         is_proved[block] = is_right
 
 
 @njit(cache=True, nogil=True)
 def _rise(lane, start, ground, weights, scratch):
-    """Search upward from an origin, and write the distances to the lines; return whether they are
-    proved.
+    """Search upward from an origin, and write the distances to ``scratch.far`` and, for vertices
+    that are also in ``ground.fall``, to ``scratch.lines``. Return whether they are proved: the
+    origin has distance 0, and no arc upward makes a vertex nearer.
 
-    ``lane`` is that of the group in its block, and ``start`` the list of numbers above its origin.
+    ``lane`` is the column of the group in the lines, and ``start`` the list of its origin.
     """
     offsets = ground.rise.offsets
     heads = ground.rise.heads
@@ -273,7 +321,7 @@ def _rise(lane, start, ground, weights, scratch):
             if far + lengths[arc] < tentative[heads[arc]]:
                 tentative[heads[arc]] = far + lengths[arc]
                 entry[heads[arc]] = arc
-    # No arc makes a vertex nearer.
+    # Prove that no arc makes a vertex nearer.
     is_right = tentative[numbers[0]] == 0
     for v in numbers:
         far = tentative[v]
@@ -286,7 +334,7 @@ def _rise(lane, start, ground, weights, scratch):
         scratch.via[lane, i] = entry[v]
         if ground.meets[v] >= 0:
             scratch.lines[ground.meets[v], lane] = tentative[v]
-    # As the next search expects it: this is less work than to clear the whole array.
+    # Clear ``tentative`` for the next search, only where it was written: the whole array is long.
     for v in numbers:
         tentative[v] = _NOTHING
     return is_right
@@ -294,17 +342,25 @@ def _rise(lane, start, ground, weights, scratch):
 
 @njit(cache=True, nogil=True)
 def _fall(fall, lengths, lines):
-    """Lower the lines of all numbers, from the top on."""
+    """Sweep downward: lower the distances in ``lines`` of each number by its arcs from above, from
+    the top of the hierarchy on.
+
+    ``fall`` is the part above the destinations, ``lengths`` the weights of its arcs downward.
+    ``lines`` hold the distances of the searches upward, ``_NOTHING`` elsewhere.
+    """
     edges = Edges(fall.offsets, fall.heads, lengths)
-    is_set = np.uint8(1)  # each line holds distances already, those of the search upward
+    is_set = np.uint8(1)  # so that ``lower_line`` takes what the line holds into account
     for v in range(fall.offsets.size - 2, -1, -1):
         lower_line(lines, v, is_set, edges, _NOTHING, _SIDE_BY_SIDE)
 
 
 @njit(cache=True, nogil=True)
 def _join(lane, start, ground, scratch):
-    """Set the bit of the lane in ``from_below`` of each number whose distance is that of the search
-    upward. Return whether no distance is larger than that of this search.
+    """Set the bit of the lane in ``scratch.from_below`` for each number of ``fall`` whose final
+    distance is the one that the search upward found.
+
+    Return whether no final distance is larger than the one of that search, which is part of the
+    proof. ``lane`` is the column of the group, and ``start`` the list of its origin.
     """
     begin = ground.list_offsets[start]
     is_right = True
@@ -319,11 +375,15 @@ def _join(lane, start, ground, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_back(fall, lengths, flow, scratch):
-    """Pass volumes on from the lowest number upward, each by the first arc that explains the
-    distance, and add them to ``flow`` (n_part_arcs,).
+    """Pass the volumes in ``scratch.waiting`` on towards the origins, over the arcs of ``fall`` in
+    reverse, and add them to ``flow`` (n_part_arcs,).
 
-    Return whether the distances are proved, and each volume is passed on. Volumes stay where the
-    search upward explains the distance.
+    Numbers are visited from the lowest upward. Each passes its volume to the head of its first arc
+    that explains the distance: the distance of the head and the weight add up to it. A volume stays
+    where the search upward explains the distance; ``_carry_down`` takes it from there.
+
+    Return whether the distances are proved (no arc makes a number nearer) and each volume was
+    passed on. ``lengths`` are the weights of the arcs downward.
     """
     offsets = fall.offsets
     heads = fall.heads
@@ -340,8 +400,8 @@ def _carry_back(fall, lengths, flow, scratch):
         lanes &= ~np.uint64(scratch.from_below[v])
         if keeps_parents:
             scratch.parents[v] = NO_ARC
-        # ``found``: the lanes whose distance the arc explains; beyond ``_ALL`` if it makes one
-        # nearer.
+        # ``found``: bits of the lanes whose distance the arc explains; beyond ``_ALL`` if the arc
+        # makes this number nearer in a lane, which the proof forbids.
         for arc in range(offsets[v], offsets[v + 1]):
             u = heads[arc]
             found = compare_line(lines, v, u, lengths[arc], _SIDE_BY_SIDE)
@@ -357,14 +417,17 @@ def _carry_back(fall, lengths, flow, scratch):
                         flow[arc] += volume
                         if keeps_parents:
                             scratch.parents[v, lane] = arc
-        is_right &= lanes == 0
+        is_right &= lanes == 0  # no volume is left without an arc
     return is_right
 
 
 @njit(cache=True, nogil=True)
 def _carry_down(lane, start, ground, flow, scratch):
-    """Pass the volumes that wait where paths of the search upward end back to the origin, and add
-    them to ``flow`` of the arcs upward. The list is gone through from the highest number on.
+    """Pass the volumes that wait at the ends of paths upward down to the origin of a group, and add
+    them to ``flow`` (arcs of ``rise``).
+
+    ``lane`` is the column of the group, and ``start`` the list of its origin. The list is read from
+    its highest number on, so that each number has received all volumes when it passes them on.
     """
     begin = ground.list_offsets[start]
     climb = scratch.climb
@@ -376,7 +439,7 @@ def _carry_down(lane, start, ground, flow, scratch):
         if at >= 0 and (scratch.from_below[at] >> lane) & 1:
             volume += scratch.waiting[at, lane]
             scratch.waiting[at, lane] = 0.0
-        if volume != 0.0 and i > 0:
+        if volume != 0.0 and i > 0:  # the origin, i = 0, passes nothing on
             arc = scratch.via[lane, i]
             flow[arc] += volume
             climb[ground.rise.tails[arc]] += volume
@@ -384,10 +447,11 @@ def _carry_down(lane, start, ground, flow, scratch):
 
 @njit(cache=True, nogil=True)
 def _mark_paths(first, last, ground, weights, scratch):
-    """Set ``scratch.uses`` of all numbers that a path of ``_carry_back`` leads through: 1 if the
-    path from the origin to there uses a selected link, else 0.
+    """Set ``scratch.uses`` of all numbers of ``fall`` that a path of ``_carry_back`` leads through:
+    1 if the path from the origin to there uses a selected link, else 0.
 
-    ``first`` and ``last`` are the first group of the block, and the one after its last.
+    ``first`` and ``last`` are the first group of the block, and the one after its last. It reads
+    the arcs that ``_rise`` wrote to ``scratch.via`` and ``_carry_back`` to ``scratch.parents``.
     """
     uses = scratch.uses
     above = scratch.climb_uses
@@ -405,7 +469,7 @@ def _mark_paths(first, last, ground, weights, scratch):
             at = ground.meets[v]
             if at >= 0 and (scratch.from_below[at] >> lane) & 1:
                 uses[at, lane] = above[v]
-    # Downward from there.
+    # Downward from there, the highest number first: a path reaches a number from a higher one.
     for v in range(uses.shape[0] - 1, -1, -1):
         for lane in range(WIDTH):
             arc = scratch.parents[v, lane]
@@ -415,7 +479,9 @@ def _mark_paths(first, last, ground, weights, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_again(fall, flow, scratch):
-    """Pass volumes on by the arcs that ``_carry_back`` has written to ``parents``."""
+    """Pass other volumes in ``scratch.waiting`` on over the same arcs of ``fall``, which
+    ``_carry_back`` has written to ``scratch.parents``, and add them to ``flow`` (n_part_arcs,).
+    """
     waiting = scratch.waiting
     for v in range(waiting.shape[0]):
         for lane in range(WIDTH):

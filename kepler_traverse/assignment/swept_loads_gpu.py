@@ -1,9 +1,10 @@
-"""All-or-nothing flows over a customizable hierarchy on a GPU; see swept_loads.cu, and
-``swept_loads`` for the CPU.
+"""All-or-nothing flows over a customizable hierarchy on a GPU; see swept_loads.cu for the kernels,
+and ``swept_loads`` for the CPU.
 
-All origins of a class are lanes of lines, or as many at a time as fit the memory. Volumes are added
-up in the order of the CPU: at a vertex those from below in ascending order, on an arc those of the
-origins in their order, by shares.
+A group is a class and an origin, with its pairs. A lane is a group that is searched at a time: a
+column of the arrays of ``Lines``. All groups of a class are lanes at once, or as many as fit the
+memory. Volumes are added up in the order of the CPU: at a vertex those from below in ascending
+order, on an arc those of the origins in their order, by shares of the groups.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from ..hierarchy.customizable import DOWN, UNREACHED, UP
 from ..hierarchy.customizable_gpu import PartOnGpu, run, run_together
 from .swept_loads import NO_ARC, WIDTH, Ground
 
-_BLOCK = 256
-_MAX_BYTES = 1 << 33  # of the lines of the lanes that are loaded at a time
-# Bytes per number: a distance, an arc and a volume, and whether the path uses a selected link.
+_BLOCK = 256  # threads of a block of the GPU
+_MAX_BYTES = 1 << 33  # of the arrays of ``Lines``, for the lanes that are searched at a time
+# Bytes per lane and number: a distance, an arc and a volume, and whether the path uses a selected
+# link.
 _PER_LANE = 8 + 4 + 8 + 1
 _entry = make_entries(Path(__file__).parent / "kernels" / "swept_loads.cu", _BLOCK)
 _RISE = _entry("swept_rise_warp", item_threads=WARP)
@@ -44,15 +46,22 @@ ENTRIES = (
 
 
 class GroundOnGpu:
-    """What the searches of all groups of trips share, on the current GPU; see ``Ground``.
+    """The parts of a hierarchy that the searches of all groups need, copied to the current GPU.
 
-    Beside its fields there are ``from_rise`` (n_fall,) int32: for each number of ``fall``, that of
-    the same vertex in ``rise``, or -1; and ``origins`` (n_groups,): the number in ``fall`` of the
-    origin of each group, which is of use if ``fall`` has all ranks.
+    It has the fields of ``swept_loads.Ground`` by the same names: the parts ``rise`` above the
+    origins and ``fall`` above the destinations, and CuPy arrays that connect them. A number is the
+    position of a vertex in a part. There are two more arrays:
+
+    - ``from_rise`` (n_fall,) int32: for each number of ``fall``, that of the same vertex in
+      ``rise``, or -1 if it is not there.
+    - ``origins`` (n_groups,) int32: the number in ``fall`` of the origin of each group. It is of
+      use only if ``fall`` has all vertices; else it may be -1.
     """
 
     def __init__(self, ground: Ground, rise: PartOnGpu | None = None) -> None:
-        """``rise``: that of another ground with the same origins, which is then not copied again."""
+        """Copy ``ground`` to the GPU. ``rise``: the part above the same origins if it is on the GPU
+        already, so that it is not copied again.
+        """
         self.rise = rise or PartOnGpu(ground.rise)
         self.fall = PartOnGpu(ground.fall)
         self.meets = cp.asarray(ground.meets)
@@ -83,10 +92,10 @@ def _whole_warps(n_lanes: int) -> int:
 
 
 class Sweeps:
-    """Sweeps for the groups of one class, at the weights of this class.
+    """Searches for the groups of one class, at the weights of this class.
 
-    Groups are numbered over all classes: a range of them, of which the first has lane 0, is
-    searched and carried at a time.
+    Groups are numbered over all classes. A range of them is searched at a time, and its volumes are
+    carried to the arcs; the first group of the range has lane 0.
     """
 
     def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
@@ -100,11 +109,14 @@ class Sweeps:
         self._is_wrong = is_wrong
 
     def search(self, first: int, last: int, distances: Any, carries: bool = True) -> Lines:
-        """Write the distances of the pairs of the groups from ``first`` up to ``last``, without it.
+        """Find the distances of the pairs of the groups ``first`` to ``last - 1``, and write them
+        to ``distances`` (n_pairs,) int64, CuPy.
 
-        Return the lines of these groups; with ``carries`` they have the volumes that ``carry``
-        takes.
+        Return the ``Lines`` of these groups. With ``carries``, the volume of each pair waits in
+        them at its destination, for ``carry``.
         """
+        # Three kernels: searches upward from the origins, a sweep downward, and the distances and
+        # volumes of the pairs.
         ground = self._ground
         lines = Lines(ground, last - first, carries)
         run(
@@ -140,7 +152,7 @@ class Sweeps:
         return lines
 
     def _of_fall(self, lines: Lines) -> dict[str, Any]:
-        """Return the arguments of kernels that go over the part above the destinations."""
+        """Return the arguments, by name, of kernels over the part above the destinations."""
         ground = self._ground
         return {
             "offsets": ground.fall.offsets,
@@ -152,7 +164,11 @@ class Sweeps:
         }
 
     def carry(self, first: int, lines: Lines) -> None:
-        """Carry what waits at the destinations to the origins, and prove the distances."""
+        """Prove the distances of the lanes in ``lines``, find the arcs that explain them, and carry
+        the volumes that wait at the destinations over these arcs to the origins.
+
+        ``first`` is the group of lane 0.
+        """
         fall = self._ground.fall
         run(
             _PARENTS,
@@ -166,10 +182,12 @@ class Sweeps:
         self._pass_on(first, lines)
 
     def carry_selected(self, first: int, lines: Lines, marks: Any, selected: Any) -> None:
-        """After ``carry``, carry again what uses a selected link, and write that of each pair.
+        """Carry the volumes of those paths alone that use a selected link, after ``carry``, which
+        has found the arcs of the paths. The volumes of all paths in ``lines`` are overwritten.
 
-        ``marks`` (2 * n_arcs,) uint8: 1 for each side of an arc that stands for such a link.
-        ``selected`` (n_pairs,) float64 is written: the volume of each pair that uses one.
+        ``first`` is the group of lane 0. ``marks`` (2 * n_arcs,) uint8: 1 for each side (an arc in
+        one direction) that stands for a selected link. ``selected`` (n_pairs,) float64 is written:
+        the volume of each pair whose path uses such a link, else 0.
         """
         uses = self._find_uses(first, lines, marks)
         lines.clear_volumes()
@@ -190,11 +208,13 @@ class Sweeps:
         self._pass_on(first, lines)
 
     def _find_uses(self, first: int, lines: Lines, marks: Any) -> Any:
-        """Return 1 for each number of ``fall`` and lane whose path uses a selected link, else 0:
-        uint8 of the shape of ``lines.distance``.
+        """Return, for each number of ``fall`` and each lane, 1 if its path uses a selected link,
+        else 0: uint8 of the shape of ``lines.distance``.
+
+        ``first`` is the group of lane 0, and ``marks`` is that of ``carry_selected``.
         """
         ground = self._ground
-        above = cp.zeros(lines.far.shape, np.uint8)
+        above = cp.zeros(lines.far.shape, np.uint8)  # the same for the numbers of ``rise``
         run(
             _MARK_RISE,
             lines.n_lanes,
@@ -221,8 +241,11 @@ class Sweeps:
         return uses
 
     def _pass_on(self, first: int, lines: Lines) -> None:
-        """Carry what waits at the destinations along the arcs that explain the distances: up to the
-        numbers that the search upward explains, and from there back to the origins.
+        """Carry the volumes that wait at the destinations over the arcs that explain the distances.
+
+        The first kernel carries them up the part ``fall``, to the numbers whose distances the
+        search upward explains. The second one carries them from there down to the origins. The
+        volumes stay in ``lines``, for ``CarriedOnGpu.add``.
         """
         ground = self._ground
         fall = ground.fall
@@ -250,8 +273,12 @@ class Sweeps:
         )
 
     def check_links(self, first: int, lines: Lines, links: tuple[Any, Any, Any]) -> None:
-        """Prove distances of all ranks by the links. ``links`` are their tails and heads, which are
-        ranks, and their costs, CuPy arrays of shape (n_links,).
+        """Set ``is_wrong`` unless the links prove the distances of all vertices: that of the origin
+        is 0, and no link makes a vertex nearer.
+
+        The part ``fall`` must have all vertices. ``first`` is the group of lane 0. ``links`` are
+        the tails and the heads of the links, which are ranks of the hierarchy, and their costs,
+        CuPy arrays of shape (n_links,).
         """
         tails, heads, costs = links
         run(
@@ -270,13 +297,26 @@ class Sweeps:
 
 
 class Lines:
-    """Distances of some lanes, with the arcs and the volumes of their paths if these carry volumes.
+    """Distances from the origins of some lanes, with the arcs and volumes of their paths if these
+    carry volumes.
 
-    Lanes are padded to ``pitch``, whole warps. Arrays have a row per number of a part and a column
-    per lane. Of ``rise``: ``far`` int64, distances upward; ``entries`` int32, the last arc of each
-    path upward; ``climb`` float64, volumes. Of ``fall``: ``distance`` int64; ``parents`` int32, the
-    arc that explains the distance; ``waiting`` float64, volumes. ``climb`` and ``parents`` are not
-    there, and ``waiting`` is None, if nothing is carried.
+    CuPy arrays have a row per number of a part and a column per lane. There are ``pitch`` columns,
+    ``n_lanes`` rounded up to whole warps.
+
+    Attributes
+    ----------
+    far : int64, by the numbers of ``rise``
+        Distances of the search upward; ``UNREACHED`` where there is none.
+    entries : int32, by the numbers of ``rise``
+        The last arc of each path upward, or ``NO_ARC``.
+    climb : float64, by the numbers of ``rise``
+        Volumes that paths upward carry. Missing if nothing is carried.
+    distance : int64, by the numbers of ``fall``
+        The distances.
+    parents : int32, by the numbers of ``fall``
+        The arc that explains the distance. Missing if nothing is carried.
+    waiting : float64, by the numbers of ``fall``
+        Volumes on their way to the origin. None if nothing is carried.
     """
 
     def __init__(self, ground: GroundOnGpu, n_lanes: int, carries: bool) -> None:
@@ -300,7 +340,9 @@ class Lines:
         self.waiting.fill(0.0)
 
     def lists(self, first: int) -> dict[str, Any]:
-        """Return the lists of numbers above the origins of the groups from ``first`` on."""
+        """Return the arguments, by name, of kernels that read the lists of numbers above the
+        origins of these lanes; ``first`` is the group of lane 0.
+        """
         ground = self._ground
         return {
             "n_lanes": np.int64(self.n_lanes),
@@ -312,16 +354,20 @@ class Lines:
 
 
 class CarriedOnGpu:
-    """What the arcs carry of one class: ``rise`` upward, ``fall`` downward, by shares of the
-    groups.
+    """The volumes of one class on the arcs of both parts: ``rise`` upward, ``fall`` downward.
 
-    ``_shares`` int32: the share of each group of the class. ``_sums`` has two float64 arrays over
-    the arcs of each part: the sum of the share at work, and that of the shares before it. So
-    volumes are added in the order of the CPU, which adds up each share apart.
+    The CPU adds up each share of the groups in an array of its own, and then adds the shares. To
+    get the same bits, this object has two sums per arc: that of the share at work, and that of all
+    shares before it.
+
+    ``_shares`` int32, NumPy: the share of each group of the class. ``_sums``: for ``rise`` and
+    ``fall``, the two sums, float64 arrays over the arcs of the part.
     """
 
     def __init__(self, ground: GroundOnGpu, first_block: np.ndarray) -> None:
-        """``first_block``: the first block of each share of the groups, and one more."""
+        """``first_block``: the first block (of ``WIDTH`` groups) of each share, and the number of
+        blocks.
+        """
         self._ground = ground
         # The share of each block, and then of each of its groups; the last block may have fewer.
         blocks = np.repeat(np.arange(first_block.size - 1), np.diff(first_block))
@@ -332,12 +378,16 @@ class CarriedOnGpu:
         ]
 
     def add(self, first: int, lines: Lines) -> None:
-        """Add what some lanes carry. ``first``: the position of the group of the first lane among
-        the groups of the class. Lanes come in the order of their groups.
+        """Add the volumes that the lanes of ``lines`` carry.
+
+        ``first`` is the position of the group of lane 0 among the groups of the class. Calls must
+        be in the order of the groups.
         """
         ground = self._ground
         shares = cp.asarray(self._shares[first : first + lines.n_lanes])
         before = self._shares[max(first - 1, 0)]  # the share whose sum is still open
+        # Per part: for each arc the number that a path enters by it, for each number the arc by
+        # which its path enters it, and the volume that the path carries.
         choices = (
             (ground.rise.heads, lines.entries, lines.climb),
             (ground.fall.tails, lines.parents, lines.waiting),
@@ -359,9 +409,11 @@ class CarriedOnGpu:
             )
 
     def volumes(self) -> list[tuple[Any, int, Any]]:
-        """Return the arcs of both parts, their direction, and what they carry.
+        """Return for both parts the arcs of the hierarchy, their direction (``UP`` or ``DOWN``),
+        and the volume on each, float64.
 
-        The sum of the last share is added before, so no lanes can be added after it.
+        The open sum of the last share is added to the others, so that ``add`` must not be called
+        any more.
         """
         ground = self._ground
         found = []

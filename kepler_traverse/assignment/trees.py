@@ -22,9 +22,10 @@ import numpy as np
 
 from ..cpu.compiled import njit
 
-NO_LINK = -1
-_UNSEEN = -1
-_BEGIN = -2  # where a search among equal distances begins
+NO_LINK = -1  # in a tree: the origin, and a vertex that is not reached
+# in ``Scratch.first_step``, in place of a link:
+_UNSEEN = -1  # a vertex that the search among equal distances has not met
+_BEGIN = -2  # the vertex at which that search begins
 
 
 class Links(NamedTuple):
@@ -46,21 +47,30 @@ class Links(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread needs: arrays over the vertices, and a heap.
+    """The working memory of one thread: arrays of shape (n_vertices,), and a binary heap.
 
-    The heap is a binary one over ``keys`` and ``entries``: distances, and vertices at them.
+    The heap is ``keys``, distances, and ``entries``, the vertices at these distances. Both have
+    shape (n_vertices + n_links + 1,).
     """
 
-    distance: np.ndarray  # float64
-    onward: np.ndarray  # float64: the distance from which paths go on; infinite where they may not
+    distance: np.ndarray  # float64: the distance of each vertex from the origin; infinite: none
+    # float64: the distance of each vertex as the start of further links; infinite where no path may
+    # go on, at closed vertices and those that are not reached
+    onward: np.ndarray
     stack: np.ndarray  # int32: vertices on the way up a tree, or those queued by a search
-    first_step: np.ndarray  # int32: in a search among equal distances; all _UNSEEN before and after
-    is_chosen: np.ndarray  # uint8: whether the link of a vertex was chosen for this origin
+    # int32: in a search among equal distances, the link by which it left its start on the way to
+    # each vertex; all _UNSEEN before and after
+    first_step: np.ndarray
+    is_chosen: np.ndarray  # uint8: 1 if the canonical link to a vertex was chosen for this origin
     keys: np.ndarray  # float64, of the heap
     entries: np.ndarray  # int32, of the heap
-    carried: np.ndarray  # float64: the volume that each vertex passes on; all 0 before and after
-    waits: np.ndarray  # int32: children that have yet to pass on; all 0 before and after
-    uses: np.ndarray  # uint8: whether the path to each vertex uses a selected link
+    # float64: the volume that each vertex has yet to pass on towards the origin; all 0 before and
+    # after
+    carried: np.ndarray
+    # int32: number of children in the tree that have yet to pass on their volume; all 0 before and
+    # after
+    waits: np.ndarray
+    uses: np.ndarray  # uint8: 1 if the path to each vertex uses a selected link, else 0
 
 
 def new_scratch(n_vertices: int, n_links: int) -> Scratch:
@@ -81,7 +91,11 @@ def new_scratch(n_vertices: int, n_links: int) -> Scratch:
 
 @njit(cache=True, nogil=True)
 def _push(keys, entries, size, key, entry):
-    """Insert an entry into the binary heap, the smallest key first; return its new size."""
+    """Insert an entry into the binary heap, whose smallest key is at position 0. Return the new
+    size of the heap.
+
+    ``keys`` and ``entries`` are its arrays, of which the first ``size`` elements are in use.
+    """
     position = size
     while position > 0:
         above = (position - 1) >> 1
@@ -99,7 +113,8 @@ def _push(keys, entries, size, key, entry):
 def _pop(keys, entries, size):
     """Remove the entry with the smallest key from the heap; return its new size.
 
-    The last entry takes its place, and sinks below smaller ones.
+    The last entry takes the first place, and sinks below entries with smaller keys. The caller has
+    read ``keys[0]`` and ``entries[0]`` before.
     """
     size -= 1
     key = keys[size]
@@ -123,10 +138,12 @@ def _pop(keys, entries, size):
 
 @njit(cache=True, nogil=True)
 def _measure(origin, tree, costs, links, scratch):
-    """Set ``scratch.distance`` along a tree, and ``scratch.onward``, from which paths go on.
+    """Set ``scratch.distance`` to the lengths of the paths in a tree at new costs, and
+    ``scratch.onward`` to match.
 
-    A vertex without a link is not reached: its distance is infinite. ``onward`` of a closed vertex
-    is infinite, unless it is the origin.
+    ``tree`` (n_vertices,) has the link to each vertex. A vertex without a link is not reached: its
+    distance is infinite. ``onward`` of a closed vertex is infinite, unless it is the origin, since
+    paths may begin there.
     """
     distance = scratch.distance
     onward = scratch.onward
@@ -134,7 +151,8 @@ def _measure(origin, tree, costs, links, scratch):
     distance[:] = -1.0  # not known yet
     distance[origin] = 0.0
     for first in range(distance.size):
-        # Up the tree to a vertex whose distance is known, and down again.
+        # Go up the tree to a vertex whose distance is known, and down again. So each vertex is
+        # visited once, however deep the tree is, without recursion.
         v = np.int64(first)
         depth = 0
         while distance[v] < 0:
@@ -158,16 +176,18 @@ def _measure(origin, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _check(tree, costs, links, scratch):
-    """Put the vertices that a link makes nearer into the heap, with this link.
+    """Compare the distances with all links. A vertex that a link makes nearer takes this link and
+    distance, and is put into the heap, which is empty before.
 
-    Returns the size of the heap: 0 if the distances are certified.
+    Returns the size of the heap. 0 certifies the distances: no link makes a vertex nearer.
     """
     distance = scratch.distance
     onward = scratch.onward
     size = 0
     begin = links.in_offsets[0]
     for v in range(distance.size):
-        # The link by which the vertex is nearest, if it is nearer than before.
+        # The link by which the vertex is nearest, if it is nearer than before. Links are sorted by
+        # their heads, so those to v begin where those to v - 1 end.
         end = links.in_offsets[v + 1]
         before = distance[v]
         best = before
@@ -189,8 +209,10 @@ def _check(tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _settle(size, tree, costs, links, scratch):
-    """Lower the distances of what lies beyond the vertices in the heap, as Dijkstra's algorithm
-    does, until the heap is empty. ``size`` is that of the heap.
+    """Lower the distances of the vertices beyond those in the heap, as Dijkstra's algorithm does,
+    until the heap is empty.
+
+    ``size`` is the number of entries of the heap. ``tree`` receives the links that lower distances.
     """
     distance = scratch.distance
     onward = scratch.onward
@@ -200,7 +222,8 @@ def _settle(size, tree, costs, links, scratch):
         key = keys[0]
         v = np.int64(entries[0])
         size = _pop(keys, entries, size)
-        if key != onward[v]:  # lowered since, or closed
+        # The entry is outdated if the distance was lowered since; a closed vertex leads nowhere.
+        if key != onward[v]:
             continue
         for i in range(links.out_offsets[v], links.out_offsets[v + 1]):
             e = links.out_links[i]
@@ -216,18 +239,23 @@ def _settle(size, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def find_tree(origin, tree, costs, links, scratch):
-    """Make a tree one of shortest paths at these costs; its distances are in the scratch.
+    """Make a tree one of shortest paths at these costs.
 
     Parameters
     ----------
     origin : int
+        Number of the vertex where paths begin.
     tree : int32 array of shape (n_vertices,)
-        The link to each vertex of any tree from this origin, or ``NO_LINK``; overwritten.
+        The link to each vertex of any tree from this origin, or ``NO_LINK``. It is overwritten by a
+        shortest path tree. The nearer it is to one, the less time the search takes.
     costs : float64 array of shape (n_links,)
         At least 0, in the order of ``links``.
     links : Links
     scratch : Scratch
+        ``distance`` and ``onward`` receive the distances at these costs.
     """
+    # Lowering distances may leave the check of another link to fail, so both are repeated. The
+    # check that finds nothing is the certificate.
     _measure(origin, tree, costs, links, scratch)
     size = _check(tree, costs, links, scratch)
     while size > 0:
@@ -237,10 +265,12 @@ def find_tree(origin, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
-    """Return the first link that explains the distance of a vertex and comes from a nearer one, or
-    ``NO_LINK``.
+    """Return the first link to vertex ``v`` that comes from a nearer vertex and explains the
+    distance of ``v``: the distance of its tail and its cost add up to it. Return ``NO_LINK`` if
+    there is none.
 
-    It takes arrays, since a call with tuples of many takes longer than the loop.
+    The arguments are fields of ``Links`` and ``Scratch``: to pass the whole tuples would take
+    longer than the loop.
     """
     distance_of_v = distance[v]
     for e in range(in_offsets[v], in_offsets[v + 1]):
@@ -253,11 +283,18 @@ def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
 
 @njit(cache=True, nogil=True)
 def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
-    """Make the paths to some vertices the canonical ones, in a tree of ``find_tree``.
+    """Replace the paths to some vertices, in a tree of ``find_tree``, by the canonical ones.
 
-    ``is_wanted``: one per vertex of ``vertices``, not 0 for those that count, which are all
-    reached. ``tree`` (n_vertices,) int32 has the link to each vertex, and gets the canonical links
-    of the paths. Distances are those that ``find_tree`` has left in the scratch.
+    The canonical path depends on the distances alone, and not on the tree that a search began with:
+    its last link is the first in the order of ``links`` that explains the distance and comes from a
+    nearer vertex. If all links that explain it come from vertices at the same distance, as links of
+    cost 0 do, it is the one with which the way back over the fewest such links begins that leads to
+    a vertex with a nearer one.
+
+    ``vertices`` are the ends of the paths. ``is_wanted`` has one number per element of
+    ``vertices``, which is not 0 for those that count; these must be reached. ``tree`` (n_vertices,)
+    int32 has the link to each vertex, and receives the canonical links along the paths. ``scratch``
+    holds the distances of ``find_tree``.
     """
     in_offsets = links.in_offsets
     tails = links.tails
@@ -271,15 +308,17 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
     for i in range(vertices.size):
         if not is_wanted[i]:
             continue
-        # From the vertex toward the origin, as far as no link is chosen yet.
+        # From the vertex towards the origin, up to a vertex whose link is chosen already.
         v = np.int64(vertices[i])
         while not is_chosen[v]:
             is_chosen[v] = 1
             chosen = np.int64(_link_from_nearer(v, in_offsets, tails, costs, distance, onward))
 
-            # Else breadth first over links between vertices at this distance. The queue is in the
-            # order of the first steps, so that the first one with an end has the step that counts.
-            # ``first_step`` of a vertex is the link into v by which the search went to it.
+            # If there is none, search breadth first and backward over links between vertices at
+            # this distance, until a vertex has a link from a nearer one, or is the origin.
+            # ``first_step`` of a vertex is the link into v by which the search went to it. The
+            # queue is in the order of these links, so the first vertex found has the link that
+            # counts.
             distance_of_v = distance[v]
             n_done = 0
             n_queued = 0
@@ -311,10 +350,10 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def load_tree(origin, tree, links, scratch, flow):
-    """Add what the vertices of a tree carry to the links of their paths from the origin.
+    """Add the volume of each vertex of a tree to all links of its path from the origin.
 
-    ``scratch.carried`` has the volume of each vertex, and becomes 0. ``flow`` (n_links,) is that of
-    one class, to which the volumes are added.
+    ``scratch.carried`` (n_vertices,) has the volume that ends at each vertex, and becomes 0.
+    ``flow`` (n_links,) is that of one class, to which the volumes are added.
     """
     carried = scratch.carried
     waits = scratch.waits
@@ -335,7 +374,7 @@ def load_tree(origin, tree, links, scratch, flow):
                 carried[v] = 0.0
             waits[u] -= 1
             v = u
-    # Both are 0 for the next origin.
+    # All 0 for the next origin. What the origin has received is at its destination.
     waits[:] = 0
     carried[origin] = 0.0
 

@@ -15,27 +15,31 @@ from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction, half_depth
 from .estimate import round_seconds
 
-_WEIGHTS_AT_ONCE = 1 << 22  # whose copies take bounded memory
+_WEIGHTS_AT_ONCE = 1 << 22  # weights that are looked at together, so that copies of them are small
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
-# Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the
-# rest: the time of a round is proportional to them. Road networks have at most 8, and lattices 15.
+# The rest is the graph of the vertices that are not contracted yet. A pair is an edge to and an
+# edge from the same vertex of the rest; the time of a round is proportional to their number.
+# Contraction is given up if there are more than this many pairs per vertex of the whole graph. Road
+# networks have at most 8, and lattices 15.
 MAX_PAIRS = 64
-# vertices: a smaller graph may have as many pairs as one of this size; fewer pairs take no time
+# A number of vertices, and of pairs: a smaller graph may have as many pairs as one of this size,
+# since fewer pairs take no noticeable time.
 _SMALL = 1 << 18
-# contraction is given up if the pairs become so many times as many; on graphs where it pays they
-# become fewer
+# Contraction is given up if the pairs become this many times as many as at first. On graphs where
+# it pays they become fewer.
 _GROWTH = 1.5
-# times the depth of a random graph with as many pairs; meshes have 6 times that depth, road
-# networks 13
+# A graph is like a random one if its depth is at most this many times that of a random graph with
+# as many pairs. Meshes have 6 times that depth, road networks 13.
 _NEAR = 2.0
 _TREE = 1.1  # edges per vertex up to which a graph has too few cycles for its depth to matter
 
 
 def why_not(graph: Any, metric: str) -> str | None:
-    """Return why a graph cannot have a hierarchy of a metric, "weights" or "hops"; None if it may
-    have one.
+    """Return the reason, as text for an error, why a graph cannot have a hierarchy of a metric,
+    "weights" or "hops"; None if it may have one.
 
-    It reads the weights at most twice.
+    Only properties of the graph are looked at: whether a hierarchy pays is seen while it is built.
+    The weights are read at most twice.
     """
     if metric == "hops" and graph.device != "cpu":
         return "a hierarchy of hops is used on the CPU; take graph.to('cpu')"
@@ -61,10 +65,10 @@ def why_not(graph: Any, metric: str) -> str | None:
 
 
 def find_unit(weights: np.ndarray) -> float | None:
-    """Return the largest power of two that all float weights are multiples of, None if their sums
-    would round.
+    """Return the largest power of two that all weights (float32 or float64, at least 0) are
+    multiples of; None if their sums would round in the type of the weights.
 
-    Zero is a multiple of any. Without a weight other than zero it is 1.
+    Zero is a multiple of any number. If all weights are zero, the unit is 1.
     """
     unit = np.inf
     heaviest = 0.0
@@ -72,8 +76,8 @@ def find_unit(weights: np.ndarray) -> float | None:
         part = weights[begin : begin + _WEIGHTS_AT_ONCE]
         part = part[part != 0].astype(np.float64)
         if part.size:
-            # The lowest bit of a float that is set is the largest power of two that it is a
-            # multiple of. Its 53 digits, as an integer, show that bit.
+            # The lowest bit that is set in a float is the largest power of two that the float is a
+            # multiple of. As an integer of 53 bits, ``digits & -digits`` is that bit.
             mantissa, exponent = np.frexp(part)
             digits = (mantissa * 2.0**53).astype(np.int64)
             lowest_bit = (digits & -digits).astype(np.float64)
@@ -81,23 +85,24 @@ def find_unit(weights: np.ndarray) -> float | None:
             heaviest = max(heaviest, float(part.max()))
     if not heaviest:
         return 1.0
-    # A unit near the smallest float would not survive a product with a float32.
+    # A tiny unit could become 0 in a product with a float32. The largest weight, in units, must
+    # leave spare bits for sums.
     if unit < 2.0**-100 or heaviest / unit >= EXACT_BELOW[weights.dtype] / 2**_SPARE_BITS:
         return None
     return unit
 
 
 def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
-    """Contract a graph on the threads of the CPU. The result does not depend on their number.
+    """Return the contraction hierarchy of a graph by a metric, "weights" or "hops".
 
-    HierarchyError says why if the graph has no hierarchy of the metric, "weights" or "hops", that
-    pays, or none at all.
+    It is built on the threads of the CPU, and does not depend on their number. HierarchyError says
+    why if the graph can have no such hierarchy, or none that pays.
     """
     reason = why_not(graph, metric)
     if reason:
         raise HierarchyError(f"no hierarchy: {reason}")
 
-    # contraction has many small steps, for which a CPU is the better device
+    # Contraction has many small steps, for which a CPU is the better device.
     graph = graph.to("cpu")
     start_time = time.perf_counter()
     unit = unit_of_lengths(graph, metric)
@@ -117,8 +122,10 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
 
 def unit_of_lengths(graph: Any, metric: str) -> Any:
-    """Return the number that lengths are multiples of, in a graph that may have a hierarchy of the
-    metric.
+    """Return the number that all lengths of edges are multiples of, by a metric, "weights" or
+    "hops": 1 for hops and integers, else a power of two.
+
+    The graph must be one that ``why_not`` accepts.
     """
     if metric == "hops" or graph.integer_weights:
         return 1.0
@@ -126,7 +133,9 @@ def unit_of_lengths(graph: Any, metric: str) -> Any:
 
 
 def edges_in_units(graph: Any, metric: str, unit: float) -> np.ndarray:
-    """Return the length of each stored edge, by a metric, in int64 multiples of the unit."""
+    """Return the length of each stored edge in multiples of ``unit``, int64 of shape (n_edges,): 1
+    by the metric "hops", else the weight.
+    """
     if metric == "hops":
         return np.ones(graph.n_edges, np.int64)
     if unit == 1.0:
@@ -137,9 +146,11 @@ def edges_in_units(graph: Any, metric: str, unit: float) -> np.ndarray:
 
 
 def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: int) -> None:
-    """Raise HierarchyError if contracting the rest would take longer than searches are likely to.
+    """Raise HierarchyError if contracting the vertices that are left is likely to take longer than
+    searches without a hierarchy. It is called before each round.
 
-    ``first_pairs`` are the ``pairs_of_rest`` of the whole graph.
+    ``n_vertices`` is that of the whole graph, and ``first_pairs`` its number of pairs of edges that
+    meet at a vertex, as ``Contraction.pairs_of_rest`` returned it before the first round.
     """
     n_left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
@@ -168,12 +179,13 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
 
 
 def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
-    """Return within how many edges of the vertex with the most neighbors half of the others are; 0
-    if that is more than in a random graph.
+    """Return the number of edges within which half of the vertices are from the vertex with most
+    neighbors; 0 if that is clearly more than in a random graph, so that the graph is not like one.
 
-    ``pairs`` are the ``pairs_of_rest``: their number per edge is how many times as many vertices
-    each level of a random graph has. So its depth is about the logarithm of the vertices by that
-    base.
+    ``pairs`` is the ``pairs_of_rest``. In a random graph, pairs per edge, less 1, is the factor by
+    which each level of a breadth-first search has more vertices than the one before. So its depth
+    is about the logarithm of the number of vertices to that base. Small graphs and those with few
+    cycles are never taken for random ones.
     """
     n = contraction.remaining.size
     edges = contraction.edges_of_rest()

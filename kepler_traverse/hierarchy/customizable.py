@@ -1,9 +1,12 @@
 """A hierarchy for any weights of a graph: its edges are found once, and each set of weights takes one
 pass over its triangles (Dibbelt, Strasser, Wagner 2014).
 
-An arc joins two vertices in both directions. Where two vertices are above a third one, an arc joins
-them. The weight of an arc is the least of its links, and of each way by a vertex below both of its
-ends. So from each vertex to each other one a shortest path leads upward first and then downward.
+Vertices are numbered by ranks, rank 0 at the bottom. Links are the directed edges of the graph. An
+arc joins two ranks in both directions; a side is an arc in one direction, number ``2 * arc + UP``
+or ``2 * arc + DOWN``. Where two vertices have arcs from a third one below them, an arc joins them:
+the three arcs are a triangle. The weight of a side is the least of its links, and of each way by a
+vertex below both of its ends. So from each vertex to each other one a shortest path leads upward
+first and then downward.
 
 What arcs carry is handed down in the same way: to the link that explains the weight, or to both arcs
 of a triangle below. Weights are proved: ``find_shorter`` compares them with each link and triangle,
@@ -22,24 +25,26 @@ from ..cpu.compiled import njit
 from ..cpu.counting_sort import stable_order
 from .elimination import eliminate
 
-NO_LINK = -1
-NO_SIDE = -1
-UNREACHED = 2**61  # twice it fits int64
-MAX_SUM = 2**58  # what the weights of all links may add up to
-UP, DOWN = 0, 1
-_BLOCK = 1 << 14  # links of an item of work
-_SUBTREES = 16  # a share of the ranks has no more of the triangles than one of so many
-_FEW_TRIANGLES = 1 << 16  # which take less time than threads to begin
+NO_LINK = -1  # in ``Arcs.first``: no way; in ``Topology.sides``: a link from a vertex to itself
+NO_SIDE = -1  # in ``Arcs.second``: a link explains the weight, or nothing does
+UNREACHED = 2**61  # the weight where there is no way; a sum of two of them fits int64
+MAX_SUM = 2**58  # the costs of all links may add up to this at most
+UP, DOWN = 0, 1  # the directions of an arc: from its lower rank to the higher one, and back
+_BLOCK = 1 << 14  # links that a thread takes at a time
+_SUBTREES = 16  # a share of the ranks has at most one part in this many of all triangles
+_FEW_TRIANGLES = 1 << 16  # fewer take less time than it takes to wake the threads
 
 
 class Topology(NamedTuple):
     """The arcs between ranks, for all weights.
 
-    ``offsets`` (n + 1,) int64, ``heads`` (n_arcs,) int32: the arcs from each rank to ranks above it,
-    in ascending order; ``tails`` (n_arcs,) int32. ``below_offsets`` (n + 1,) int64, ``below``
-    (n_arcs,) int32: the arcs that lead up to each rank, by their tails. ``sides`` (n_links,) int32:
-    twice the arc of each link, and one more if the link leads downward; ``NO_LINK`` for a loop.
-    ``n_ends`` int: the ranks through which no path leads, which are the first.
+    ``offsets`` (n + 1,) int64, ``heads`` (n_arcs,) int32: the arcs of rank v are those from
+    ``offsets[v]`` up to ``offsets[v + 1]``, and lead to the ranks ``heads`` above it, in ascending
+    order. ``tails`` (n_arcs,) int32: the lower rank of each arc. ``below_offsets`` (n + 1,) int64,
+    ``below`` (n_arcs,) int32: the numbers of the arcs that lead up to each rank, by ascending
+    tails. ``sides`` (n_links,) int32: the side of each link, ``2 * arc + UP`` or ``2 * arc +
+    DOWN``; ``NO_LINK`` for a link from a vertex to itself. ``n_ends`` int: the number of ranks
+    through which no path leads; they are the lowest.
     """
 
     offsets: np.ndarray
@@ -52,21 +57,22 @@ class Topology(NamedTuple):
 
 
 class Customizable(NamedTuple):
-    """A hierarchy for any weights."""
+    """A hierarchy without weights, which fits any weights of its links."""
 
     topology: Topology  # its arcs, between ranks
     rank: np.ndarray  # int32 array of shape (n,): the rank of each vertex; rank 0 is the lowest
-    n_triangles: int
+    n_triangles: int  # pairs of arcs of one rank upward: the work of a set of weights
 
 
 def make_customizable(
     n: int, tails: np.ndarray, heads: np.ndarray, is_end: np.ndarray, most_triangles: int
 ) -> Customizable | None:
-    """Return the hierarchy of links between n vertices; None if it had more than
-    ``most_triangles``.
+    """Return the hierarchy of links between n vertices; None if it would have more than
+    ``most_triangles`` triangles.
 
-    ``tails`` and ``heads`` (n_links,) int: the ends of each link. ``is_end`` (n,) bool: vertices
-    with links in one direction only, so that no path leads through.
+    ``tails`` and ``heads`` (n_links,) int: the vertices that each link leaves and enters.
+    ``is_end`` (n,) bool: True for a vertex with links in one direction only, so that no path leads
+    through it.
     """
     offsets, neighbors = _join_directions(n, tails, heads)
     elimination = eliminate(offsets, neighbors, is_end, most_triangles)
@@ -97,11 +103,14 @@ def make_customizable(
 
 
 def _join_directions(n: int, tails: np.ndarray, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the neighbors of each vertex, in either direction, in ascending order, each once:
-    offsets int64 and neighbors int32.
+    """Return the neighbors of each vertex over links in either direction, in ascending order, each
+    once and without the vertex itself.
+
+    The result is offsets int64 (n + 1,), where the list of each vertex begins, and neighbors int32.
     """
     ends = np.concatenate([tails, heads])
     others = np.concatenate([heads, tails])
+    # Sort by the neighbor, and then stably by the vertex.
     order = stable_order(others, n)[0]
     by_end, offsets = stable_order(ends[order], n)
     neighbors: Any = _drop_repeated(offsets, others[order[by_end]])
@@ -110,14 +119,16 @@ def _join_directions(n: int, tails: np.ndarray, heads: np.ndarray) -> tuple[np.n
 
 @njit(cache=True, nogil=True)
 def _drop_repeated(offsets, neighbors):
-    """Drop loops and repeated neighbors from sorted lists, and return the neighbors that stay.
+    """Drop loops (a vertex that is its own neighbor) and repeated neighbors from sorted lists, and
+    return the neighbors that stay.
 
-    ``offsets`` and ``neighbors`` are changed: the first become those of the new lists.
+    ``offsets`` (n + 1,) become those of the new lists. ``neighbors`` is overwritten, too: what
+    stays moves to its front.
     """
     n_kept = np.int64(0)
-    begin = np.int64(0)
+    begin = np.int64(0)  # of the old list, as ``offsets[v]`` is that of the new one already
     for v in range(offsets.size - 1):
-        last = v
+        last = v  # the last neighbor that was kept
         for i in range(begin, offsets[v + 1]):
             if neighbors[i] != v and neighbors[i] != last:
                 last = neighbors[i]
@@ -130,10 +141,12 @@ def _drop_repeated(offsets, neighbors):
 
 @njit(cache=True, nogil=True)
 def _find_sides(next_item, n_items, ends, offsets, heads, sides):
-    """Write the side of each link, as ``Topology.sides`` has it, per block of ``_BLOCK`` links.
+    """Write to ``sides`` the side of each link, ``2 * arc + UP`` or ``2 * arc + DOWN``, and
+    ``NO_LINK`` for a link from a vertex to itself, per block of ``_BLOCK`` links.
 
-    ``ends`` are the ranks of the tails and of the heads of the links, ``offsets`` and ``heads`` the
-    arcs.
+    ``ends`` are the ranks of the tails and of the heads of the links. ``offsets`` and ``heads`` are
+    the arcs, as in ``Topology``. ``next_item``: the counter from which threads take blocks 0 to
+    ``n_items`` - 1.
     """
     tails_of_links, heads_of_links = ends
     while True:
@@ -146,6 +159,7 @@ def _find_sides(next_item, n_items, ends, offsets, heads, sides):
             if tail == head:
                 sides[link] = NO_LINK
                 continue
+            # The arc of a link is one of its lower rank, whose heads are sorted.
             low = min(tail, head)
             above = heads[offsets[low] : offsets[low + 1]]
             arc = offsets[low] + np.searchsorted(above, max(tail, head))
@@ -153,11 +167,14 @@ def _find_sides(next_item, n_items, ends, offsets, heads, sides):
 
 
 class Arcs(NamedTuple):
-    """The arcs at some costs, each upward and downward: side ``2 * arc + UP`` and ``2 * arc + DOWN``.
+    """The weights of all sides (an arc in one direction, ``2 * arc + UP`` or ``2 * arc + DOWN``) at
+    some costs of the links, and what explains each.
 
     ``weights`` (2 * n_arcs,) int64: ``UNREACHED`` where there is no way. ``first`` and ``second``
-    (2 * n_arcs,) int32 explain them: the link and ``NO_SIDE``, or the two sides of arcs below that are
-    passed one after the other. Of several, the first link counts, then the lowest vertex.
+    (2 * n_arcs,) int32: if a link explains the weight, its number and ``NO_SIDE``; if a way by a
+    lower vertex does, the two sides of lower arcs in the order in which the way passes them; if
+    there is no way, ``NO_LINK`` and ``NO_SIDE``. Where several explain it, a link takes precedence,
+    the one with the smallest number, and then the lowest vertex.
     """
 
     weights: np.ndarray
@@ -166,7 +183,7 @@ class Arcs(NamedTuple):
 
 
 def new_arcs(topology: Topology) -> Arcs:
-    """Allocate the arcs for ``customize``."""
+    """Allocate the arrays that ``customize`` fills."""
     n_sides = 2 * topology.heads.size
     return Arcs(
         np.empty(n_sides, np.int64), np.empty(n_sides, np.int32), np.empty(n_sides, np.int32)
@@ -174,36 +191,46 @@ def new_arcs(topology: Topology) -> Arcs:
 
 
 class Subtrees(NamedTuple):
-    """Shares of the ranks that have neither an arc nor a triangle with each other, and the ranks
-    above them all. Only ends have arcs to other shares: no weight and no volume of another arc
-    follows from these.
+    """Shares of the ranks on which threads can work independently, and the ranks above all shares.
 
-    ``ranks`` (n,) int32, share by share, in ascending order in each. ``first`` int64: where each
-    share begins, then the ranks above, and the end.
+    No arc and no triangle joins two shares. The exception are arcs of ends (ranks through which no
+    path leads): they may lead to other shares, but no weight and no volume of another arc follows
+    from them.
+
+    ``ranks`` (n,) int32: the ranks share by share, ascending within each, and at last the ranks
+    above all shares. ``first`` (n_shares + 2,) int64: where each share begins in ``ranks``, where
+    the ranks above begin, and the end.
     """
 
     ranks: np.ndarray
     first: np.ndarray
 
     def run(self, kernel: Any, topology: Topology, *args: Any) -> None:
-        """Call a kernel for all shares on all threads."""
+        """Call a kernel for all shares, on all threads: ``kernel(next_item, n_items, ranks,
+        first_rank, topology, *args)``, where the ranks of share i are ``ranks[first_rank[i] :
+        first_rank[i + 1]]``.
+        """
         n_shares = self.first.size - 2
         if n_shares:
             threads.run(kernel, n_shares, self.ranks, self.first[:-1], topology, *args)
 
     def run_above(self, kernel: Any, topology: Topology, *args: Any) -> None:
-        """Call a kernel for the ranks above all shares."""
+        """Call a kernel as ``run`` does, for the ranks above all shares as one share, on the
+        calling thread.
+        """
         threads.run_alone(kernel, 1, self.ranks, self.first[-2:], topology, *args)
 
 
 def find_subtrees(topology: Topology) -> Subtrees:
-    """Return shares of the ranks: those below one rank, of which each has a small part of the
-    triangles.
+    """Return independent shares of the ranks. Each is a rank with all ranks below it that has a
+    small part of the triangles; the other ranks are above all shares.
+
+    Where there are few triangles there is no share, since threads would not pay.
     """
     work = _count_triangles(topology)
     total = int(work.sum())
     if total < _FEW_TRIANGLES:
-        largest = -1
+        largest = -1  # no rank has so few triangles, so all are above the shares
     else:
         largest = total // _SUBTREES
     share, n_shares = _mark_subtrees(topology.offsets, topology.heads, work, largest)
@@ -212,26 +239,33 @@ def find_subtrees(topology: Topology) -> Subtrees:
 
 
 def _count_triangles(topology: Topology) -> np.ndarray:
-    """Return of how many triangles each rank is the one in the middle."""
+    """Return an upper bound of the triangles of which each rank is the middle one, int64 of shape
+    (n,): the sum, over the arcs to it from below, of the arcs upward of their tails.
+    """
     n_above = np.diff(topology.offsets)[topology.tails[topology.below]]
+    # A sum over the arcs below each rank is a difference of two cumulative sums.
     added = np.concatenate([[0], np.cumsum(n_above)])
     return np.diff(added[topology.below_offsets])
 
 
 @njit(cache=True, nogil=True)
 def _mark_subtrees(offsets, heads, work, largest):
-    """Return the share of each rank and the number of shares. That number is also the share of the
-    ranks above all others.
+    """Return the share of each rank, int64 of shape (n,), and the number of shares. Ranks above all
+    shares have that number as their share.
 
-    ``work`` are the triangles of each rank, and a share has at most ``largest`` of them. The lowest
-    rank above a rank has all others above the rank above itself, unless the rank is an end. So what
-    lies below one rank is a subtree.
+    ``work`` (n,) are the triangles of each rank, and a share has at most ``largest`` of them. All
+    neighbors above a rank, but for the lowest one, are also neighbors above that one, unless the
+    rank is an end. So the ranks are a tree in which the parent of a rank is the lowest rank above
+    it, and a share is a subtree.
     """
+    # the triangles of the subtree below each rank, itself included
     below = work.copy()
     n_ranks = work.size
     for x in range(n_ranks):
         if offsets[x] < offsets[x + 1]:
             below[heads[offsets[x]]] += below[x]
+    # From the top: a rank whose subtree is small is of the share of its parent, or, where the
+    # parent has none, begins a new one.
     share = np.full(n_ranks, -1, np.int64)
     n_shares = 0
     for x in range(n_ranks - 1, -1, -1):
@@ -249,9 +283,12 @@ def _mark_subtrees(offsets, heads, work, largest):
 
 
 def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: Arcs) -> None:
-    """Set the arcs to those of the costs of the links, int64, which are at least 0, and all together
-    at most ``MAX_SUM``.
+    """Set the weights of ``arcs``, and what explains them, from the costs of the links.
+
+    ``costs`` (n_links,) int64 are at least 0, and add up to at most ``MAX_SUM``; ``UNREACHED``
+    leaves a link out.
     """
+    # Weights of lower arcs must be final first: the shares, and then the ranks above them.
     _set_links(costs, topology, arcs)
     subtrees.run(_lower_arcs, topology, arcs)
     subtrees.run_above(_lower_arcs, topology, arcs)
@@ -259,8 +296,8 @@ def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: A
 
 @njit(cache=True, nogil=True)
 def _set_links(costs, topology, arcs):
-    """Set each side of the arcs to its cheapest link, of which the first counts; without one, it is
-    unreached.
+    """Set the weight of each side to the cost of its cheapest link, the first one of several. A
+    side without a link is ``UNREACHED``.
     """
     weights = arcs.weights
     first = arcs.first
@@ -276,9 +313,11 @@ def _set_links(costs, topology, arcs):
 
 @njit(cache=True, nogil=True)
 def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
-    """Lower the arcs of each share of the ranks to the ways by lower vertices.
+    """Lower the weights of the arcs of each share of the ranks to the shortest ways by lower ranks,
+    and note the two sides of each such way.
 
     The ranks of share i are ``ranks[first_rank[i] : first_rank[i + 1]]``, in ascending order.
+    ``next_item``: the counter from which threads take shares 0 to ``n_items`` - 1.
     """
     offsets = topology.offsets
     heads = topology.heads
@@ -307,6 +346,9 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
                     continue
                 up = weights[low + UP]
                 down = weights[low + DOWN]
+                # Later arcs of ``bottom`` lead above ``middle``. ``side`` is the arc from
+                # ``middle`` to there: ``ahead`` is the way up from ``middle``, ``back`` the way
+                # down to it.
                 for other in range((low >> 1) + 1, offsets[bottom + 1]):
                     high = 2 * other
                     side = 2 * np.int64(arc_to[heads[other]])
@@ -324,12 +366,13 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
 
 @njit(cache=True, nogil=True)
 def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_shorter):
-    """Set ``is_shorter``, bool, of each share of the ranks: True if a link or a triangle is shorter
-    than the weight of its arc. If none is, no way between two vertices is shorter than the least
-    one up and down.
+    """Set ``is_shorter`` (n_items,) bool of each share of the ranks: True if a link or a way by a
+    lower rank (a triangle) is shorter than the weight of its side.
 
-    ``first_rank`` (n_items + 1,) int64: the first rank of each share, and the end. The first share
-    also has all links.
+    If none is, the weights are proved: no way between two vertices is shorter than the shortest one
+    that leads up first and then down. ``first_rank`` (n_items + 1,) int64: the first rank of each
+    share, and the end. The first share also checks all links. ``next_item``: the counter from which
+    threads take shares 0 to ``n_items`` - 1.
     """
     offsets = topology.offsets
     heads = topology.heads
@@ -345,7 +388,7 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
                     smallest_difference = min(
                         smallest_difference, costs[link] - weights[topology.sides[link]]
                     )
-        # the triangles, as in ``customize``
+        # The triangles, as in ``_lower_arcs``.
         for middle in range(first_rank[share], first_rank[share + 1]):
             for arc in range(offsets[middle], offsets[middle + 1]):
                 arc_to[heads[arc]] = arc
@@ -368,7 +411,9 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
 
 
 def equal_shares(topology: Topology, n_shares: int) -> np.ndarray:
-    """Return the first rank of each share and one more, such that each has as many triangles, nearly."""
+    """Return the first rank of each of ``n_shares`` ranges of ranks with about as many triangles
+    each, and the number of ranks: int64 of shape (n_shares + 1,).
+    """
     added = np.concatenate([[0], np.cumsum(_count_triangles(topology))])
     first = np.searchsorted(added, np.arange(n_shares) * added[-1] / n_shares)
     return np.concatenate([first, [topology.offsets.size - 1]]).astype(np.int64)
@@ -382,10 +427,28 @@ def hand_down(
     loads: np.ndarray,
     flow: np.ndarray,
 ) -> bool:
-    """Add what the arcs carry to the links. Return whether all of it is, over links that cost as much.
+    """Add the volumes on the sides to the links that the sides stand for.
 
-    ``loads`` (2 * n_arcs,) float64: what each side carries; overwritten. ``flow`` (n_links,)
-    float64. Sides descend: those that explain a side come before it in the arrays.
+    A side passes its volume to the link that explains its weight, or to both sides of lower arcs
+    that do, which pass it on in turn.
+
+    Parameters
+    ----------
+    costs : int64 array of shape (n_links,)
+    topology : Topology
+    subtrees : Subtrees
+    arcs : Arcs
+        As ``customize`` has set them at these costs.
+    loads : float64 array of shape (2 * n_arcs,)
+        The volume on each side; overwritten.
+    flow : float64 array of shape (n_links,)
+        The volumes are added to it.
+
+    Returns
+    -------
+    bool
+        Whether all volumes reached links, and the costs of these add up to the weights of the
+        sides.
     """
     # The ranks above all shares come first, as what they carry is handed down to the shares. Of
     # several volumes on an arc, those of higher ranks are added first, and none is of another
@@ -399,11 +462,15 @@ def hand_down(
 
 @njit(cache=True, nogil=True)
 def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, are_right):
-    """Hand down what the arcs of each share of the ranks carry, from the highest rank on.
+    """Hand down the volumes on the arcs of each share of the ranks, from the highest rank on.
 
-    ``handed`` are the costs, loads and flow of ``hand_down``. ``are_right``, bool, receives per
-    share whether all that it carried was handed down, over links and arcs that cost as much.
+    ``handed`` are the arguments ``costs``, ``loads`` and ``flow`` of ``hand_down``. ``are_right``
+    (n_items,) bool receives per share whether all of its volumes were handed down, over links and
+    arcs that cost as much. The ranks of share i are ``ranks[first_rank[i] : first_rank[i + 1]]``.
+    ``next_item``: the counter from which threads take shares 0 to ``n_items`` - 1.
     """
+    # Sides are visited from the last to the first. The sides that explain one come before it in the
+    # arrays, so each side has received all volumes when it is visited.
     costs, loads, flow = handed
     weights = arcs.weights
     while True:
@@ -419,7 +486,7 @@ def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, ar
                     continue
                 first = arcs.first[side]
                 second = arcs.second[side]
-                if second != NO_SIDE:  # both are below
+                if second != NO_SIDE:  # two sides of lower arcs explain it, else a link
                     loads[first] += load
                     loads[second] += load
                     is_right &= weights[first] + weights[second] == weights[side]
@@ -433,12 +500,12 @@ def _hand_down(next_item, n_items, ranks, first_rank, topology, arcs, handed, ar
 
 @njit(cache=True, nogil=True)
 def mark_sides(arcs, is_marked, marks):
-    """Set ``marks``, uint8 of shape (2 * n_arcs,), of each side that ``hand_down`` would hand down
-    to a link that is marked.
+    """Set ``marks`` (2 * n_arcs,) uint8 of each side: 1 if the links that it stands for, those that
+    ``hand_down`` would add its volume to, include a marked one, else 0.
 
-    ``is_marked`` has shape (n_links,). Sides ascend: those that explain a side come before it in
-    the arrays.
+    ``is_marked`` (n_links,) bool: True for a marked link.
     """
+    # Sides ascend: those that explain a side come before it in the arrays.
     for side in range(marks.size):
         first = arcs.first[side]
         second = arcs.second[side]
@@ -449,11 +516,13 @@ def mark_sides(arcs, is_marked, marks):
 
 
 class Part(NamedTuple):
-    """The ranks above some others, which are included, and their arcs upward.
+    """Some ranks of a hierarchy, all ranks that arcs upward from them lead to, and the arcs between
+    them.
 
-    ``ranks`` (n_part,) int32, in ascending order. Their numbers are 0 to n_part - 1: ``offsets``
-    (n_part + 1,) int64, ``heads`` and ``tails`` (n,) int32 are the arcs between numbers. ``arcs``
-    (n,) int32: which arcs of the hierarchy these are.
+    ``ranks`` (n_part,) int32: the ranks in ascending order. The number of a rank is its position
+    there. ``offsets`` (n_part + 1,) int64, ``heads`` and ``tails`` (n_part_arcs,) int32: the arcs
+    from each number to numbers above it, and the lower number of each arc. ``arcs`` (n_part_arcs,)
+    int32: the number of each of these arcs in the whole hierarchy.
     """
 
     ranks: np.ndarray
@@ -463,12 +532,14 @@ class Part(NamedTuple):
     arcs: np.ndarray
 
     def numbers_at(self, ranks: np.ndarray) -> np.ndarray:
-        """Return the numbers of ranks that the part has, int32."""
+        """Return the number in the part of each of ``ranks``, int32. All must be in the part."""
         return np.searchsorted(self.ranks, ranks).astype(np.int32)
 
 
 def part_above(topology: Topology, ranks: np.ndarray) -> Part:
-    """Return the part above some ranks, these included."""
+    """Return the part of a hierarchy above some ranks, these included; ``ranks`` may be in any
+    order and repeat.
+    """
     is_above = np.zeros(topology.offsets.size - 1, np.bool_)
     is_above[ranks] = True
     _mark_above(topology.offsets, topology.heads, is_above)
@@ -487,7 +558,10 @@ def part_above(topology: Topology, ranks: np.ndarray) -> Part:
 
 @njit(cache=True, nogil=True)
 def _mark_above(offsets, heads, is_above):
-    """Mark the heads of the arcs of all marked ranks. Ranks ascend, as heads are above."""
+    """Mark in ``is_above`` (n,) bool all ranks that arcs upward from marked ranks lead to.
+
+    One pass in ascending order is enough, since an arc leads to a higher rank.
+    """
     for x in range(is_above.size):
         if is_above[x]:
             for arc in range(offsets[x], offsets[x + 1]):
@@ -495,8 +569,11 @@ def _mark_above(offsets, heads, is_above):
 
 
 def lists_above(part: Part, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers above each of some numbers of a part, itself first, in ascending order: int64
-    offsets and int32 numbers.
+    """Return for each of ``starts``, which are numbers of ``part``, the list of the numbers above
+    it, in ascending order, itself first.
+
+    The result is where each list begins, and the end, int64 of shape (n_starts + 1,); and the
+    lists, one after the other, int32.
     """
     list_offsets = np.zeros(starts.size + 1, np.int64)
     numbers: Any = _lists_above(part.offsets, part.heads, starts, list_offsets)
@@ -505,9 +582,13 @@ def lists_above(part: Part, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 @njit(cache=True, nogil=True)
 def _lists_above(offsets, heads, starts, list_offsets):
-    """Write ``list_offsets``, and return the numbers above each of ``starts``; see ``lists_above``."""
+    """Return the lists of ``lists_above``, one after the other, and write where each begins to
+    ``list_offsets`` (n_starts + 1,).
+
+    ``offsets`` and ``heads`` are the arcs of the part.
+    """
     n = offsets.size - 1
-    numbers = np.empty(1024, np.int32)
+    numbers = np.empty(1024, np.int32)  # the lists so far; it grows
     is_seen = np.zeros(n, np.bool_)
     size = np.int64(0)
     for i_start in range(starts.size):
@@ -517,6 +598,7 @@ def _lists_above(offsets, heads, starts, list_offsets):
             larger = np.empty(2 * numbers.size + n, np.int32)
             larger[:size] = numbers[:size]
             numbers = larger
+        # Search along arcs upward; the list is also the queue.
         numbers[size] = starts[i_start]
         is_seen[starts[i_start]] = True
         size += 1

@@ -11,23 +11,32 @@ from .._arrays import make_offsets, positions_in_groups
 from .contraction import Contraction, Lists
 from .sweep import UNREACHED, depth_first, longest_upward, positions_above
 
-MAX_SUM = 2**61  # sums of hierarchies stop there
+MAX_SUM = 2**61  # a hierarchy on which a sum of weights may reach this is refused
 
 
 class Edges(NamedTuple):
-    """Edges between positions in compressed sparse rows."""
+    """Edges of a hierarchy in one direction, between positions (0 is the top), in compressed sparse
+    rows. Shortcuts are among them.
 
-    offsets: np.ndarray  # int64 array of shape (n + 1,)
-    heads: np.ndarray  # int32 array: positions above
+    The row of a position has the edges that join it to positions above it: those from it in
+    ``Hierarchy.upward``, those to it in ``Hierarchy.downward``.
+    """
+
+    # int64 array of shape (n + 1,): the edges of row p are those from ``offsets[p]`` up to
+    # ``offsets[p + 1]``
+    offsets: np.ndarray
+    heads: np.ndarray  # int32 array: the position above, at the other end of each edge
     weights: np.ndarray  # int32 or int64 array: multiples of the unit of the hierarchy
 
 
 class Restriction(NamedTuple):
-    """The part of a hierarchy that a sweep for some targets needs."""
+    """The part of a hierarchy that a sweep for some targets needs: the positions above a target,
+    targets included, numbered anew by places 0 to n_places - 1 in the same order.
+    """
 
-    # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part
+    # int32 array of shape (n,): the place of each position, -1 if it takes no part
     places: np.ndarray
-    downward: Edges  # between places
+    downward: Edges  # edges downward between places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,15 +77,17 @@ class Hierarchy:
 
     @property
     def n_vertices(self) -> int:
+        """Number of vertices."""
         return int(self.order.size)
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of sums: int32 if it holds all, else int64."""
+        """Type of weights and of their sums: int32 if it holds all sums, else int64."""
         return self.upward.weights.dtype
 
     @property
     def is_symmetric(self) -> bool:
+        """Whether the graph is undirected, so that both directions have the same edges."""
         return self.upward is self.downward
 
     @property
@@ -93,9 +104,10 @@ class Hierarchy:
         return replace(self, upward=self.downward, downward=self.upward)
 
     def restrict(self, targets: np.ndarray) -> Restriction:
-        """Return the part that a sweep for some vertices needs.
+        """Return the part that a sweep needs to find the distances of some vertices: all positions
+        above them, themselves included.
 
-        ``targets`` are their numbers in int64.
+        ``targets`` are their vertex numbers, int64 of shape (k,).
         """
         positions = positions_above(
             self.position[targets], self.downward.offsets, self.downward.heads
@@ -105,7 +117,7 @@ class Hierarchy:
         offsets, edges = concatenate_rows(
             self.downward.offsets[positions], np.diff(self.downward.offsets)[positions]
         )
-        # all heads have a place: what is above a position of the part is in the part
+        # All heads have a place, since what is above a position of the part is in the part.
         heads = places[self.downward.heads[edges]]
         return Restriction(places, Edges(offsets, heads, self.downward.weights[edges]))
 
@@ -121,11 +133,17 @@ class Hierarchy:
 
 
 def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hierarchy | None:
-    """Return the hierarchy of a finished contraction, or None if its sums reach ``MAX_SUM``."""
+    """Return the hierarchy of a finished contraction, or None if sums of weights may reach
+    ``MAX_SUM``.
+
+    ``unit`` is the number that its weights are multiples of, and ``seconds`` the time that
+    contraction took.
+    """
     edges_ahead = _edges(contraction.ahead)
     edges_back = _edges(contraction.back)
 
-    # Positions: each vertex after all that are above it, and soon after one of them.
+    # Number the vertices by positions: each after all that are above it, and soon after one of
+    # them, so that positions that a sweep reads together are near in memory.
     n = edges_ahead.offsets.size - 1
     order = np.empty(n, np.int32)
     position = np.full(n, -1, np.int32)
@@ -140,11 +158,12 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
         downward = upward
     else:
         downward = renumbered(edges_back, order, position)
+    # A shortest path leads upward and then downward, so it is at most the sum of both maxima.
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= MAX_SUM:
         return None
 
-    # Sums of 32 bits where these hold all.
+    # Take 32 bits where they hold all sums: a sweep then handles twice as many sources at a time.
     if longest < UNREACHED[np.dtype(np.int32)]:
         upward = upward._replace(weights=upward.weights.astype(np.int32))
         if contraction.is_symmetric:
@@ -165,30 +184,34 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
 
 
 def concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets of rows that are put one after the other, and the old places of their
-    entries.
+    """Return how to put rows of an array one after the other: where each row then begins, int64 of
+    shape (n + 1,), and for each new entry its position in the old array.
 
-    ``begins`` and ``sizes`` are the old ranges of the rows, of shape (n,).
+    ``begins`` and ``sizes`` (n,) are where each row begins in the old array, and its length.
     """
     return make_offsets(sizes), np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
 def _edges(lists: Lists) -> Edges:
-    """Return the lists of a contraction as edges, whose heads are vertices."""
+    """Return the adjacency lists of a finished contraction as edges: a row per vertex, and heads
+    that are vertex numbers.
+    """
     offsets, entries = concatenate_rows(lists.begin, lists.size)
     return Edges(offsets, lists.head[entries], lists.weight[entries])
 
 
 def renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
     """Return edges in other numbers: row ``order[i]`` becomes row i, and head v becomes
-    ``position[v]``.
+    ``position[v]``. ``order`` and ``position``, of shape (n,), are inverse permutations.
     """
     offsets, entries = concatenate_rows(edges.offsets[order], np.diff(edges.offsets)[order])
     return Edges(offsets, position[edges.heads[entries]], edges.weights[entries])
 
 
 def _join_directions(ahead: Edges, back: Edges) -> Edges:
-    """Return each vertex's neighbors above, whatever the direction of the edge, without weights."""
+    """Return the neighbors above each vertex over edges in either direction, without weights: rows
+    of ``ahead`` followed by those of ``back``. A neighbor may occur twice.
+    """
     sizes_ahead = np.diff(ahead.offsets)
     sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets

@@ -12,8 +12,12 @@ Two shortcuts to a vertex from two vertices above it differ before the nearer of
 all that they pass lies lower. So their order is that of the shortcuts alone, and rows are sorted
 by it once.
 
-Weights must be above 0, as the canonical predecessor is nearer to the source. That from a closed
-vertex to itself is on no other path.
+Weights must be above 0, as the canonical predecessor is nearer to the source. The one exception is
+the edge of length 0 that a graph stores for a closed vertex (one that paths do not lead through),
+between the two vertices that stand for it: it is on no other path.
+
+An entry is an edge or a shortcut of the hierarchy, by its position in the arrays of its direction.
+Positions of vertices are numbered from the top, 0.
 """
 
 from __future__ import annotations
@@ -28,61 +32,66 @@ from .arrays import Edges, Hierarchy, hierarchy_from
 from .build import MAX_PAIRS, edges_in_units
 from .contraction import Contraction
 
-_NO_PARTS = -2  # in ``left``: nothing is known of the path yet
-EDGE = -1  # in ``left``: an edge of the graph
-# Contraction is given up where pairs of edges that meet become so many times as many. On
-# USA-road-NY they become 1.0 times as many with weights and 1.4 with hops, on a lattice of 60 x 60
-# vertices, where all ways tie, 780 times.
+_NO_PARTS = -2  # in ``Entries.left``: it is not known yet what the entry stands for
+EDGE = -1  # in ``Entries.left``: the entry is an edge of the graph
+# Contraction is given up if the pairs of an edge to and an edge from the same vertex become this
+# many times as many. On USA-road-NY they become 1.0 times as many with weights and 1.4 with hops,
+# on a lattice of 60 x 60 vertices, where all ways tie, 780 times.
 _GROWTH = 2.0
-_FEW_PAIRS = 1 << 20  # take a fraction of a second
+_FEW_PAIRS = 1 << 20  # so many pairs are always allowed: they take a fraction of a second
 
 
 class Entries(NamedTuple):
-    """The edges and shortcuts in one direction, with what each stands for. An entry is one of them,
-    by its position in the arrays.
+    """The edges and shortcuts of a hierarchy in one direction, with what each stands for. An entry
+    is one of them, by its position in the arrays after ``offsets``.
     """
 
-    # offsets, heads, weights: as in ``arrays.Edges``
+    # offsets, heads, weights: as in ``arrays.Edges``: the entries of the row of each position, the
+    # position above at their other end, and their weights
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    # left: int32 array. Of a shortcut that passes v: the entry downward of the edge to v. ``EDGE``
-    # for an edge of the graph, _NO_PARTS while nothing is known
+    # int32 array. A shortcut that passes v stands for two entries, one down to v and one up from v.
+    # This is the entry downward. It is ``EDGE`` for an edge of the graph, and ``_NO_PARTS`` while
+    # it is not known what the entry stands for
     left: np.ndarray
-    # right: int32 array. Of a shortcut that passes v: the entry upward of the edge from v. Of an
-    # edge of the graph: its position in the reversed graph
+    # int32 array. For a shortcut that passes v, the entry upward from v. For an edge of the graph,
+    # its position among the edges of the reversed graph
     right: np.ndarray
 
 
 class Canonical(NamedTuple):
-    """What compiled code reads of the hierarchy."""
+    """The arrays of a hierarchy of canonical paths, for compiled code."""
 
-    up: Entries
-    down: Entries  # those of each position in the order of the paths, seen from their end
-    up_tail: np.ndarray  # int32 array: the position from which an edge leads upward
+    up: Entries  # row of a position: the entries from it to positions above
+    # row of a position: the entries to it from positions above, the one with the first path first
+    # (paths are compared from their end on)
+    down: Entries
+    up_tail: np.ndarray  # int32 array: the lower position of each entry of ``up``, its row
     order: np.ndarray  # int32 array of shape (n,): the vertex at each position, 0 is the top
 
 
 class CanonicalHierarchy(NamedTuple):
-    """A hierarchy, and what its entries stand for."""
+    """A hierarchy whose shortcuts stand for canonical paths."""
 
     hierarchy: Hierarchy
-    paths: Canonical
+    paths: Canonical  # its edges and shortcuts again, with the path that each stands for
 
 
 def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHierarchy | None:
-    """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy by the
-    same metric.
+    """Return the hierarchy of canonical paths of a graph in host memory.
 
-    None if an edge has a length of 0 that is not the way from a closed vertex to itself, or if it
-    would have many more edges than that hierarchy, because of ties or of hubs.
+    ``known`` is the hierarchy of the graph by the same metric, "weights" or "hops": its order of
+    vertices is taken. Return None if an edge has length 0, other than the one stored for each
+    closed vertex, or if the hierarchy would have many more edges than ``known``, because of ties or
+    of hubs.
     """
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
     n_closed = 0
     if graph.closed is not None:
         n_closed = graph.closed.shape[1]
-    # each closed vertex has one edge of length 0, to itself
+    # The edges of length 0 that are allowed: one per closed vertex.
     if np.count_nonzero(lengths == 0) > n_closed:
         return None
 
@@ -125,32 +134,36 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
 
 
 def _stack_size(hierarchy: Hierarchy) -> int:
-    """Return how many entries a stack of ``is_before`` holds at most: two more per level, as an
-    entry is taken apart at a vertex of a lower level.
+    """Return the number of entries that fit any stack of ``is_before``.
+
+    An entry is replaced by its two parts, which pass a vertex of a lower level. So a stack grows by
+    at most two entries per level.
     """
     return 2 * hierarchy.levels + 4
 
 
 def new_stacks(canonical: CanonicalHierarchy) -> np.ndarray:
-    """Return the scratch with which a thread compares paths."""
+    """Return the memory in which a thread compares two paths: two stacks for ``is_before``."""
     return np.empty((2, _stack_size(canonical.hierarchy)), np.int64)
 
 
 def _new_entries(edges: Edges) -> Entries:
-    """Return entries of which it is not known yet what they stand for."""
+    """Return edges of a hierarchy as entries whose parts are not known yet."""
     left, right = np.full((2, edges.heads.size), _NO_PARTS, np.int32)
     return Entries(*edges, left, right)
 
 
 def _with_sorted_rows(paths: Canonical, by_path: np.ndarray) -> Canonical:
-    """Return the hierarchy with entry ``by_path[i]`` downward as entry i, and references to entries
-    changed likewise.
+    """Return the hierarchy with its entries downward in another order: entry ``by_path[i]`` becomes
+    entry i. References to them, in ``left`` of both directions, are renumbered.
+
+    ``by_path`` int32 permutes entries within their rows only.
     """
     new_entry = np.empty_like(by_path)
     new_entry[by_path] = np.arange(by_path.size, dtype=np.int32)
 
     def renumber(left: np.ndarray) -> np.ndarray:
-        """Return ``left`` by the new numbers; what is negative is no entry."""
+        """Return ``left`` with the new numbers of entries; negative numbers are no entries."""
         return np.where(left >= 0, new_entry[left], left)
 
     down = paths.down
@@ -167,12 +180,24 @@ def _with_sorted_rows(paths: Canonical, by_path: np.ndarray) -> Canonical:
 
 @njit(cache=True, nogil=True)
 def is_before(a, size_a, b, size_b, parent, source, paths):
-    """Return whether one path comes before another one of the same length and end.
+    """Return whether path a comes before path b, which has the same length and end.
 
-    A path is a stack of entries with the last one on top: 2 e for the entry e upward, 2 e + 1
-    downward. ``a`` and ``b``, int64, hold the stacks; they are changed. ``size_a`` and ``size_b``
-    are the entries on them. Where a stack is empty, the path goes on with the entry that led to the
-    vertex, ``parent[vertex]``, up to the source; it ends there if ``parent`` is None.
+    Paths are compared from their end on: at the first vertex whose predecessors differ, the path
+    with the smaller predecessor comes first. Equal paths are not before each other.
+
+    Parameters
+    ----------
+    a, b : int64 arrays
+        A stack of entries per path, the last entry of the path on top: 2 e for entry e upward,
+        2 e + 1 for entry e downward. They are overwritten.
+    size_a, size_b : int
+        Number of entries on each stack.
+    parent : int32 array of shape (n,) or None
+        Where a stack is empty, the path goes on backward with the entry upward ``parent[p]`` that
+        leads to the position p reached so far, until the source. None: the path ends there.
+    source : int
+        Position where paths begin; of no meaning without ``parent``.
+    paths : Canonical
     """
     up = paths.up
     down = paths.down
@@ -193,13 +218,15 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
                     b[0] = 2 * np.int64(parent[met])
                     size_b = 1
 
-        # Compare the last entries of both paths. Bit 0 tells downward from upward.
+        # Compare the last entries of both paths. Bit 0 is 1 for an entry downward. ``tail`` is the
+        # position that the entry leaves, and ``left`` is negative for an edge of the graph.
         entry_a = a[size_a - 1]
         entry_b = b[size_b - 1]
         tail_a = np.int64(down.heads[entry_a >> 1] if entry_a & 1 else up_tail[entry_a >> 1])
         tail_b = np.int64(down.heads[entry_b >> 1] if entry_b & 1 else up_tail[entry_b >> 1])
         left_a = np.int64(down.left[entry_a >> 1] if entry_a & 1 else up.left[entry_a >> 1])
         left_b = np.int64(down.left[entry_b >> 1] if entry_b & 1 else up.left[entry_b >> 1])
+        # Same entries, or two edges of the graph: go on before them, or decide.
         if entry_a == entry_b or (left_a < 0 and left_b < 0):
             if tail_a != tail_b:  # two edges of the graph to one vertex: the smaller predecessor
                 return order[tail_a] < order[tail_b]
@@ -210,7 +237,8 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 
         right_a = np.int64(down.right[entry_a >> 1] if entry_a & 1 else up.right[entry_a >> 1])
         right_b = np.int64(down.right[entry_b >> 1] if entry_b & 1 else up.right[entry_b >> 1])
-        # the one that passes the higher vertex is taken apart, so that equal parts meet
+        # Replace a shortcut by its two parts: of two shortcuts the one that passes the higher
+        # vertex (the smaller position), so that parts that both paths share become entries of both.
         if left_b < 0 or (left_a >= 0 and up_tail[right_a] <= up_tail[right_b]):
             a[size_a - 1] = 2 * left_a + 1
             a[size_a] = 2 * right_a
@@ -223,11 +251,13 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 
 @njit(cache=True, nogil=True)
 def _find_edges(offsets, sources, lengths, position, place, paths):
-    """Mark the entries that are edges of the graph, with their positions in the reversed graph.
+    """Set ``left`` and ``right`` of the entries that are edges of the graph: ``EDGE``, and their
+    positions in the reversed graph.
 
-    ``offsets``, ``sources`` and ``lengths`` are its edges: those that lead to each vertex, with
-    their tails. ``place``, int32 of shape (n,), is -1 before and after: meanwhile it has the entry
-    downward from each position to the head.
+    ``offsets``, ``sources`` and ``lengths`` are the reversed graph: for each vertex the edges that
+    lead to it, with their tails and lengths. ``position`` (n,) is that of each vertex. ``place``,
+    int32 of shape (n,), is scratch, -1 before and after: meanwhile it has the entry downward from
+    each position to the current head. An entry lighter than the edge is a shortcut.
     """
     up = paths.up
     down = paths.down
@@ -238,7 +268,7 @@ def _find_edges(offsets, sources, lengths, position, place, paths):
             place[down.heads[k]] = k
         for e in range(offsets[head], offsets[head + 1]):
             p = position[sources[e]]
-            if p > q:
+            if p > q:  # the tail is below the head: an entry upward
                 for k in range(up.offsets[p], up.offsets[p + 1]):
                     if up.heads[k] == q and up.weights[k] == lengths[e]:
                         up.left[k] = EDGE
@@ -254,10 +284,11 @@ def _find_edges(offsets, sources, lengths, position, place, paths):
 
 @njit(cache=True, nogil=True)
 def _stand_for_if_first(k, parity, entries, i, j, stacks, paths):
-    """Let entry ``k`` stand for the path over the entries ``i``, downward, and ``j``, upward, if
-    that comes before the path that it stands for.
+    """Let shortcut ``k`` stand for the path over entry ``i`` downward and entry ``j`` upward, if it
+    stands for nothing yet, or if this path comes before the one that it stands for.
 
-    ``entries`` has the entry: those upward with ``parity`` 0, those downward with 1.
+    ``entries`` are those of the direction of ``k``: upward with ``parity`` 0, downward with 1.
+    ``stacks`` is scratch of ``is_before``.
     """
     if entries.left[k] != _NO_PARTS:
         stacks[0, 0] = 2 * i + 1
@@ -271,10 +302,13 @@ def _stand_for_if_first(k, parity, entries, i, j, stacks, paths):
 
 @njit(cache=True, nogil=True)
 def _find_parts(place, stacks, paths):
-    """Find the first of the shortest paths for which each shortcut can stand.
+    """Set ``left`` and ``right`` of all shortcuts: of the shortest paths that each can stand for,
+    the one that comes first.
 
-    When a vertex is visited, the entries of its rows are final, as their paths pass lower vertices.
-    ``place``, int32 of shape (n,), is -1 before and after.
+    Vertices are visited from the lowest one upward. Each joins its entries from above and to above
+    into the shortcuts that pass it. Its own entries are final by then, as their paths pass lower
+    vertices. ``place``, int32 of shape (n,), is scratch, -1 before and after: the entry of one row
+    to each position. ``stacks`` is scratch of ``is_before``.
     """
     up = paths.up
     down = paths.down
@@ -309,7 +343,11 @@ def _find_parts(place, stacks, paths):
 
 @njit(cache=True, nogil=True)
 def _sort_rows(by_path, stacks, paths):
-    """Sort the entries of each row downward by their paths, by insertion, as rows are short."""
+    """Sort ``by_path``, which has the numbers of the entries downward, within each row: the entry
+    whose path comes first is first.
+
+    Rows are short, so it sorts by insertion. ``stacks`` is scratch of ``is_before``.
+    """
     offsets = paths.down.offsets
     for v in range(offsets.size - 1):
         for i in range(offsets[v] + 1, offsets[v + 1]):
@@ -327,10 +365,11 @@ def _sort_rows(by_path, stacks, paths):
 
 @njit(cache=True, nogil=True)
 def sum_entries(column, up_sums, down_sums, paths):
-    """Add up a column of the edges of the reversed graph along what each entry stands for.
+    """Add up a column along the path that each entry stands for.
 
-    ``column`` is int64; ``up_sums`` and ``down_sums``, int64, receive a sum per entry. Lower
-    vertices come first, as shortcuts pass them.
+    ``column``, int64, has a value per edge of the reversed graph. ``up_sums`` and ``down_sums``,
+    int64, receive the sum of each entry upward and downward. Lower vertices come first, since the
+    parts of a shortcut are entries of the lower vertex that it passes.
     """
     up = paths.up
     down = paths.down

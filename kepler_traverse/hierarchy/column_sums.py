@@ -1,8 +1,11 @@
 """Sums of a column of the edges along the canonical paths from many sources, by sweeps over the
 hierarchy that keeps these paths.
 
-A sweep is that of ``sweep``, with a line of sums beside each line of distances. Where an edge from
-above ties with what the search upward has found, both paths are compared.
+A sweep is that of the module ``sweep``: a search upward from each source, and then one pass
+downward over all positions of the hierarchy (0 is the top). Here each position has a line of sums
+beside its line of distances, with a lane (an element) per source. Where an edge from above is as
+short as the path upward that the search has found, both paths are compared, since only one is
+canonical.
 """
 
 from __future__ import annotations
@@ -27,75 +30,100 @@ from .sweep import (
 )
 
 _INT32_END = 2**31 - 1
-# of one thread: the sums and parents of 16 sources, and the sums of one
+# Bytes per vertex that one thread needs: sums and parents of 16 sources, and the sums of one search
+# upward.
 BYTES_PER_VERTEX = 16 * (8 + 4) + 8
 
 
 class Swept(NamedTuple):
-    """The part of a hierarchy above some targets. A place is the number of a position in the part."""
+    """The part of a hierarchy above some targets, targets included. Its positions are numbered anew
+    by places, in the same order.
+    """
 
     # int32 array of shape (n,): the place of each position, -1 if it takes no part
     places: np.ndarray
     positions: np.ndarray  # int32 array of shape (n_places,): the position of each place
-    # offsets, heads, weights: the edges downward between places, as in ``Edges``
+    # offsets, heads, weights: the edges to each place from places above it, as in ``arrays.Edges``
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    entries: np.ndarray  # which entry downward of the whole hierarchy each of these edges is
+    # integer array of shape (n_edges,): the number of each of these edges among the edges downward
+    # of the whole hierarchy
+    entries: np.ndarray
 
 
 class AddedUp(NamedTuple):
-    """What the edges and shortcuts of a hierarchy add to the sum of a column; int32 arrays if no
-    sum exceeds that, else int64.
+    """The sums of one column along what each edge or shortcut of a hierarchy stands for; int32
+    arrays if that holds the sums of all paths, else int64.
     """
 
-    up: np.ndarray  # of each entry upward
-    down: np.ndarray  # of each edge downward between places
+    up: np.ndarray  # by the edges upward of the whole hierarchy
+    down: np.ndarray  # by the edges of ``Swept``
 
 
 class SumArrays(NamedTuple):
-    """The memory of one thread for a sweep from some sources, a lane per source."""
+    """The memory of one thread for a sweep from some sources. Source i has lane i.
 
-    lines: np.ndarray  # of shape (places, lanes), output: distances
-    sums: np.ndarray  # of shape (places, lanes), output: the sum of the column along each path
-    is_set: np.ndarray  # uint8 array of shape (places,): all 0, before and after
-    tentative: np.ndarray  # integer array of shape (n,): all unreached, before and after
+    "Scratch" has no meaning between calls. n is the number of vertices.
+    """
+
+    lines: np.ndarray  # integers of shape (places, lanes), output: distances
+    sums: np.ndarray  # integers of shape (places, lanes), output: the sum of the column per path
+    # uint8 array of shape (places,): 1 for a line that a search upward has written; all 0 before
+    # and after
+    is_set: np.ndarray
+    # integers of shape (n,), by position: distances of a search upward; all unreached before and
+    # after
+    tentative: np.ndarray
     # heap, reached: int32 arrays of shape (n,): scratch of a search upward
     heap: np.ndarray
     reached: np.ndarray
     total: np.ndarray  # int64 array of shape (n,), scratch: sums along the paths upward
-    # int32 array of shape (lanes, n), scratch: the entry upward that led to each position that a
-    # search reached; -1 for the source
+    # int32 array of shape (lanes, n), scratch: the edge upward by which the path of a search enters
+    # each position that it reached; -1 for the source
     parent: np.ndarray
-    held: np.ndarray  # array of shape (lanes,), scratch: a line as the searches upward have set it
+    # integers of shape (lanes,), scratch: the distances of one line as the searches upward have set
+    # them, before edges from above lower them
+    held: np.ndarray
     stacks: np.ndarray  # int64 array of shape (2, entries), scratch of ``is_before``
 
 
 class ColumnSums:
-    """Columns that are added up along canonical paths.
+    """Columns of the edges, prepared for sums along canonical paths.
 
-    ``columns`` are int64 arrays of the edges of the reversed graph. No sum along a path without a
-    circle may exceed int64.
+    ``columns`` are int64 arrays with a value per edge of the reversed graph. No sum along a path
+    without a circle may exceed int64.
+
+    Attributes
+    ----------
+    canonical : CanonicalHierarchy
+        The hierarchy, and the path that each of its edges and shortcuts stands for.
+    entry_sums : list of tuple of int64 arrays
+        Per column: the sum along what each edge upward stands for, and each edge downward.
+    dtype : numpy.dtype
+        Type that holds the sum along any path: int32 or int64.
     """
 
     def __init__(self, canonical: CanonicalHierarchy, columns: Sequence[np.ndarray]):
         self.canonical = canonical
-        # per column, what each entry upward and each entry downward adds, int64
         self.entry_sums = []
-        self.dtype: np.dtype = np.dtype(np.int32)  # of the sums
+        self.dtype: np.dtype = np.dtype(np.int32)
         paths = canonical.paths
         for column in columns:
             up, down = (np.empty(row.heads.size, np.int64) for row in (paths.up, paths.down))
             sum_entries(column, up, down, paths)
             self.entry_sums.append((up, down))
             largest = max(int(np.abs(sums).max(initial=0)) for sums in (up, down))
-            # a path has two entries per level at most
+            # A path has at most one edge upward and one downward per level.
             if largest * 2 * canonical.hierarchy.levels >= _INT32_END:
                 self.dtype = np.dtype(np.int64)
 
 
 class SumSweeps:
-    """Sweeps for sums of columns, with the memory that they need; any thread may ask for them."""
+    """Sweeps for sums of columns, with the memory that they need. Any thread may call them.
+
+    ``_free`` holds at most one ``_Part``, that of the last call, for the next call to use again.
+    """
 
     def __init__(self, columns: ColumnSums):
         self._columns = columns
@@ -103,18 +131,29 @@ class SumSweeps:
 
     @property
     def hierarchy(self) -> Hierarchy:
+        """The hierarchy that is swept."""
         return self._columns.canonical.hierarchy
 
     def at_targets(self, sources: np.ndarray, lists: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return distances at the targets of each source, and sums of each column along the paths
-        to them.
+        """Return distances at the targets of each source, and sums of each column along the
+        canonical paths to them.
 
-        ``lists`` are ``TargetLists``. Distances are in units of the hierarchy, of shape
-        (n_targets,); ``UNREACHED`` where there is no path, and the sums are then of no meaning.
-        Sums are int64 of shape (n_targets, n_columns).
+        Parameters
+        ----------
+        sources : integer array of shape (k,)
+            Vertex numbers.
+        lists : TargetLists
+            The targets of each source, vertex numbers.
+
+        Returns
+        -------
+        distance : array of shape (n_targets,), of ``hierarchy.dtype``
+            In units of the hierarchy; ``UNREACHED`` where there is no path.
+        totals : int64 array of shape (n_targets, n_columns)
+            Of no meaning where there is no path.
         """
-        # The part of the last call fits if its targets begin with these. A call in another thread
-        # may have taken it.
+        # The part of the last call can be used again if its targets begin with these. There is none
+        # if a call in another thread is using it.
         try:
             part = self._free.pop()
         except IndexError:
@@ -127,18 +166,19 @@ class SumSweeps:
         totals = np.empty((size, len(self._columns.entry_sums)), np.int64)
         for column in range(totals.shape[1]):
             part.sweep(column, sources, lists, distance, totals[:, column])
-        self._free = [part]  # one part at most is kept for the next call
+        self._free = [part]  # keep one part at most, as parts are large
         return distance, totals
 
 
 class _Part:
-    """The part of a hierarchy above some vertices, and what each thread needs to sweep it.
+    """The part of a hierarchy above some vertices, and the memory in which each thread sweeps it.
 
     - ``vertices``: int64 vertex numbers, as the caller gave them.
-    - ``_targets``: the place of each of these vertices in the part.
-    - ``_added``: per column, what each edge of the part adds to its sum.
-    - ``_dtype``: type of the sums.
-    - ``_arrays``: per thread its memory, None until the thread sweeps.
+    - ``_swept``: the part, whose positions are numbered anew by places.
+    - ``_targets``: int32, the place of each of ``vertices`` in the part.
+    - ``_added``: an ``AddedUp`` per column: what each edge adds to a sum.
+    - ``_dtype``: type of the sums, int32 or int64.
+    - ``_arrays``: the ``SumArrays`` of each thread, None until the thread first sweeps.
     """
 
     def __init__(self, columns: ColumnSums, vertices: np.ndarray):
@@ -164,9 +204,11 @@ class _Part:
     ) -> None:
         """Write the distances and the sums of a column at the targets of each source.
 
-        ``column`` is its number. ``lists`` are ``TargetLists``; ``distance`` and ``total``, int64,
-        have one entry per target of them.
+        ``column`` is the number of the column. ``sources`` (k,) are vertex numbers, and ``lists``
+        the ``TargetLists`` with the targets of each. The outputs ``distance`` and ``total`` (int64)
+        have one entry per target.
         """
+        # Sources are swept together in lines of as many as there are lanes, a line per item.
         canonical = self._canonical
         dtype = distance.dtype
         lanes = LANES[dtype]
@@ -175,7 +217,7 @@ class _Part:
         added_up = self._added[column]
 
         def sweep_line(i: int, thread: int) -> None:
-            """Sweep from the sources of the i-th line."""
+            """Sweep from the sources of the i-th line, in the memory of a thread."""
             arrays = self._arrays[thread] or _new_arrays(canonical, self._swept, self._dtype)
             self._arrays[thread] = arrays
             first = i * lanes
@@ -188,7 +230,9 @@ class _Part:
 
 
 def _part_above(canonical: CanonicalHierarchy, targets: np.ndarray) -> Swept:
-    """Return the part of a hierarchy above some targets, given by their numbers."""
+    """Return the part of a hierarchy above some targets, which are vertex numbers in ascending
+    order.
+    """
     position = canonical.hierarchy.position
     down = canonical.paths.down
     positions = positions_above(position[targets].astype(np.int64), down.offsets, down.heads)
@@ -201,7 +245,9 @@ def _part_above(canonical: CanonicalHierarchy, targets: np.ndarray) -> Swept:
 
 
 def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, sum_dtype: np.dtype) -> SumArrays:
-    """Allocate the memory of one thread for sweeps over ``swept``."""
+    """Allocate the memory of one thread for sweeps over the part ``swept``, with sums of the type
+    ``sum_dtype``.
+    """
     dtype = canonical.hierarchy.dtype
     n = canonical.hierarchy.n_vertices
     n_places = swept.offsets.size - 1
@@ -222,11 +268,24 @@ def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, sum_dtype: np.dtype
 
 @njit(cache=True, nogil=True)
 def _find_parents(source, count, parent, paths, up_sums, arrays):
-    """Find the entries that lead to what a search upward has reached, and the sums along them.
+    """Find the canonical path upward to each position that a search has reached, and the sum of a
+    column along it.
 
-    The positions reached are the first ``count`` of ``arrays.reached``. ``parent``, int32 of shape
-    (n,), receives the entry upward that leads to each, -1 for the source. If several tie, it is the
-    one whose path comes first. ``arrays.total`` receives the sum along each path.
+    Parameters
+    ----------
+    source : int
+        Position where the search began.
+    count : int
+        The positions that it reached are the first ``count`` of ``arrays.reached``, lower ones
+        first.
+    parent : int32 array of shape (n,), output
+        The edge upward by which the path enters each of these positions; -1 for the source. If
+        several edges are equally short, it is the one whose path comes first by ``is_before``.
+    paths : Canonical
+    up_sums : integer array
+        What each edge upward adds to the sum.
+    arrays : SumArrays
+        ``tentative`` has the distances of the search; ``total`` receives the sums.
     """
     up = paths.up
     tentative = arrays.tentative
@@ -235,7 +294,8 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
     for i in range(count):
         parent[reached[i]] = -1
 
-    for i in range(count):  # each after all from which an entry leads to it
+    # A position comes after all from which an edge leads to it, so its parent is final.
+    for i in range(count):
         p = reached[i]
         total[p] = 0
         if p != source:
@@ -244,6 +304,7 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
             q = up.heads[e]
             if tentative[p] + up.weights[e] != tentative[q]:
                 continue
+            # Of two edges that tie, compare the paths that end with them (2 e is edge e upward).
             if parent[q] >= 0:
                 arrays.stacks[0, 0] = 2 * e
                 arrays.stacks[1, 0] = 2 * np.int64(parent[q])
@@ -255,39 +316,49 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
 
 @njit(cache=True, nogil=True)
 def _settle_ties(place, ties, sources, paths, added, swept, arrays):
-    """Where an entry from above ties with the path upward to a position, take the sums of the one
-    that comes first.
+    """In lanes where an edge from above is as short as the path upward to a position, decide which
+    of both paths is canonical, and set the sum of the lane to that of this path.
 
-    ``ties`` has a bit per lane, set if an entry from above is as short as what ``arrays.held`` has
-    of the search. ``added`` are the sums of the entries downward.
+    ``place`` is the position's number in the part. ``ties`` has a bit per lane, set if an edge from
+    above is as short as the distance in ``arrays.held`` that the search upward found. ``sources``
+    are positions, one per lane. ``added`` is what each edge of ``swept`` adds to the sum.
     """
     lines = arrays.lines
     stacks = arrays.stacks
     p = swept.positions[place]
     for lane in range(sources.size):
         distance = lines[place, lane]
+        # If the final distance is smaller than that of the search, its path plays no role.
         is_tied = (ties >> np.uint64(lane)) & np.uint64(1)
         if not is_tied or arrays.held[lane] != distance:
             continue
         for e in range(swept.offsets[place], swept.offsets[place + 1]):
             if lines[swept.heads[e], lane] + swept.weights[e] != distance:
                 continue
+            # On stacks of ``is_before``: 2 e + 1 is edge e downward, 2 e is edge e upward.
             stacks[0, 0] = 2 * swept.entries[e] + 1
             stacks[1, 0] = 2 * np.int64(arrays.parent[lane, p])
             if is_before(stacks[0], 1, stacks[1], 1, arrays.parent[lane], sources[lane], paths):
                 arrays.sums[place, lane] = arrays.sums[swept.heads[e], lane] + added[e]
-            break  # entries are in the order of their paths: those that follow come later
+            break  # edges to a place are in the order of their paths: those that follow come later
 
 
 @njit(cache=True, nogil=True)
 def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
-    """Write the distances from several positions, and the sums along the paths, to the lines."""
+    """Write the distances from several positions to ``arrays.lines``, and the sums of a column
+    along the canonical paths to ``arrays.sums``.
+
+    ``sources`` are at most as many positions as there are lanes. ``added`` is an ``AddedUp``,
+    ``unreached`` the number that stands for no path, and ``doublings`` what ``simd_sums`` takes.
+    """
     lines = arrays.lines
     sums = arrays.sums
     is_set = arrays.is_set
     tentative = arrays.tentative
     reached = arrays.reached
 
+    # Search upward from each source. Where a position has a place in the part, write its distance
+    # and sum to the lane of the source. Clear ``tentative`` for the next search.
     for lane in range(sources.size):
         n_reached = search_upward(
             sources[lane], paths.up, paths.down, tentative, arrays.heap, reached, unreached
@@ -304,6 +375,7 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
                 sums[place, lane] = arrays.total[p]
             tentative[p] = unreached
 
+    # From the top to the bottom, lower each line by the edges from above, and take their sums.
     both = LinesWithSums(lines, sums, arrays.held)
     edges = EdgesWithSums(swept.offsets, swept.heads, swept.weights, added.down)
     for place in range(is_set.size):
@@ -315,8 +387,11 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
 
 @njit(cache=True, nogil=True)
 def _write_targets(lines, sums, offsets, targets, distance, total):
-    """Write the distance and the sum that lines hold at each target: of the source in lane i at
-    ``targets[offsets[i] : offsets[i + 1]]``, which are places.
+    """Copy distances and sums at the targets from the lines to ``distance`` and ``total``, which
+    have an entry per target.
+
+    The targets of the source in lane i are ``targets[offsets[i] : offsets[i + 1]]``, which are
+    places.
     """
     for lane in range(offsets.size - 1):
         for i in range(offsets[lane], offsets[lane + 1]):

@@ -29,18 +29,20 @@ MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and r
 # vertices that a thread takes at a time; fewer where there are few, since the last ones take long
 _CHUNK = 64
 _LONG_LIST = 64  # entries from which on insertion would take long to sort a list
+# In ``via``: an edge of the graph; in ``seen``: no round; in ``half_depth``: not reached.
 _NONE = -1
-_DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # in ``Workspaces.marks``
+_DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # the last index of ``Workspace.marks``
 # neighbors from which on a vertex waits for others to be contracted, whatever its priority
 _HUB = 1000
 # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
 _SCANNED = 40
-# Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is
-# contracted. In the dense last part, superfluous shortcuts cost more than searches.
+# Vertices that a witness search settles (makes final) at most: when a priority is estimated, and
+# when a vertex is contracted. The second pair counts once at most ``_CORE`` vertices are left: in
+# this dense last part, superfluous shortcuts cost more than searches.
 _CORE = 20_000
 _SETTLED = (30, 60)
 _SETTLED_IN_CORE = (200, 500)
-_HEAP = 4096  # entries of the heap of a witness search, which is cut short where they are full
+_HEAP = 4096  # capacity of the heap of a witness search; what does not fit is not searched from
 # What a level counts in a priority; PHAST has 5. With 3, USA-road-d.NY has 2 % fewer shortcuts and
 # 5 % fewer hubs per vertex in its labels, with as many levels.
 _PER_LEVEL = 3
@@ -89,17 +91,19 @@ class Shortcuts(NamedTuple):
 
 
 class Lists:
-    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow.
+    """Adjacency lists that change: one range of a pool of entries per vertex, with capacity to
+    grow.
 
-    The arrays are those of ``ListArrays``. ``used`` is the number of entries of the pool up to the
-    end of the last range.
+    The attributes are the arrays of ``ListArrays``, and ``used``, the number of entries of the pool
+    up to the end of the last range. ``offsets``, ``targets`` and ``weights`` are the first edges,
+    in compressed sparse rows.
     """
 
     def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
         self.begin = offsets[:-1].astype(np.int64)
         self.size = np.diff(offsets).astype(np.int32)
         self.capacity = self.size.copy()
-        # Lists that outgrow their range move to the end of the pool, where this is for.
+        # Spare entries at the end of the pool, where lists move that outgrow their range.
         spare = offsets[-1] // 2 + 1024
         self.head = np.concatenate([targets.astype(np.int32), np.empty(spare, np.int32)])
         self.weight = np.concatenate([weights.astype(np.int64), np.empty(spare, np.int64)])
@@ -109,10 +113,14 @@ class Lists:
         _sort_all(self.begin, self.size, self.head, self.weight)
 
     def arrays(self) -> ListArrays:
+        """Return the arrays for compiled code; they are not copied."""
         return ListArrays(*(getattr(self, name) for name in ListArrays._fields))
 
     def reserve(self, vertices: np.ndarray, added: np.ndarray) -> None:
-        """Move the lists of ``vertices`` that lack capacity for ``added`` more entries each."""
+        """Ensure that the list of each vertex of ``vertices`` has capacity for as many more entries
+        as ``added`` (an integer array of the same shape) says. Lists without it move to the end of
+        the pool.
+        """
         needed = self.size[vertices] + added
         needs_more = needed > self.capacity[vertices]
         moved_lists = vertices[needs_more]
@@ -121,6 +129,7 @@ class Lists:
 
         capacities = (needed[needs_more] * 3 // 2 + 4).astype(np.int64)  # so that few move again
         total = int(capacities.sum())
+        # Enlarge the pool if they do not fit, by half at least, so that it is seldom copied.
         if self.used + total > self.head.size:
             n_more = max(total, self.head.size // 2)
             for name in ("head", "weight", "via", "hops"):
@@ -136,7 +145,9 @@ class Lists:
 
 @njit(cache=True, nogil=True)
 def _move(vertices, begins, capacities, lists):
-    """Move the list of each vertex to where ``begins`` says, with its new capacity."""
+    """Move the list of each vertex of ``vertices`` within the pool: it begins at ``begins`` then,
+    and has the capacity that ``capacities`` says. Both are arrays of the shape of ``vertices``.
+    """
     begin = lists.begin
     size = lists.size
     capacity = lists.capacity
@@ -159,7 +170,9 @@ def _move(vertices, begins, capacities, lists):
 
 @njit(cache=True, nogil=True)
 def _sort_all(begin, size, head, weight):
-    """Sort each list by weight. Only heads and weights of its entries differ yet."""
+    """Sort each list by weight, stably. Only ``head`` and ``weight`` are moved: before contraction,
+    all entries have the same ``via`` and ``hops``.
+    """
     for v in range(begin.size):
         if size[v] > _LONG_LIST:  # a hub, of which the loop below would take quadratic time
             list_range = slice(begin[v], begin[v] + size[v])
@@ -183,7 +196,9 @@ def _sort_all(begin, size, head, weight):
 
 
 class Workspace(NamedTuple):
-    """What threads need for their witness searches; a row per thread, or the row of one."""
+    """The memory of witness searches. Arrays have a row per thread; in a thread's own ``Workspace``
+    they are that row, without the first axis.
+    """
 
     # int64 array of shape (threads, n, 4): per vertex, in one cache line: its tentative distance
     # (_DISTANCE), and the number of the search that wrote it (_STAMP); how long a witness to it may
@@ -197,36 +212,41 @@ class Workspace(NamedTuple):
 
 
 class Inherited(NamedTuple):
-    """What vertices inherit from contracted neighbors; int32 arrays of shape (n,)."""
+    """What contracted neighbors change of a vertex; int32 arrays of shape (n,)."""
 
-    level: np.ndarray  # more than the level of each contracted neighbor
-    contracted: np.ndarray  # how many of them there are
-    seen: np.ndarray  # the last round that listed the vertex
+    level: np.ndarray  # 0, or one more than the highest level of a contracted neighbor
+    contracted: np.ndarray  # number of contracted neighbors
+    seen: np.ndarray  # the last round in which a neighbor of the vertex was contracted, or -1
 
 
 class Reach(NamedTuple):
-    """When a witness search ends."""
+    """The bounds of a witness search from one vertex: when it ends, and what counts as a witness.
 
-    longest: int  # no path is longer
-    slack: int  # no witness ends with an edge from a vertex that is farther
-    wanted: int  # goals that are still without a witness
-    margin: int  # by how much a witness must be shorter than the shortcut
+    A goal is a neighbor for which a witness is sought: a path that makes a shortcut superfluous.
+    """
+
+    longest: int  # the length of the longest shortcut; longer paths are no witnesses
+    # No witness comes to its goal from a vertex farther than this from the start: with its last
+    # edge it would be too long. So vertices beyond it are not searched from.
+    slack: int
+    wanted: int  # number of goals without a witness so far
+    margin: int  # how much shorter than the shortcut a witness must be: 0, or 1 where ties are kept
 
 
 class Items(NamedTuple):
-    """The vertices that threads share."""
+    """The vertices that threads work on, in chunks."""
 
-    vertices: np.ndarray  # int32 array
-    chunk: int  # how many of them a thread takes at a time
+    vertices: np.ndarray  # int32 array of vertex numbers
+    chunk: int  # number of vertices that a thread takes at a time
 
 
 class Search(NamedTuple):
-    """What the witness searches of all threads have in common."""
+    """The arguments that the witness searches of all threads have in common."""
 
     # uint8 array of shape (n,): 1 for a vertex that no witness may pass: those of the round. The
     # vertex that is contracted is left out in any case.
     chosen: np.ndarray
-    most: int  # vertices that a search settles at most
+    most: int  # number of vertices that a search settles (makes final) at most
     # Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is
     # then joined once.
     is_symmetric: bool
@@ -234,13 +254,18 @@ class Search(NamedTuple):
     ahead: ListArrays
     back: ListArrays
     works: Workspace
-    next_row: np.ndarray  # int64 array of shape (1,): the row of the next thread that asks for one
-    margin: int  # as in ``Reach``
+    # int64 array of shape (1,), a counter: the row of ``works`` for the next thread that begins
+    next_row: np.ndarray
+    margin: int  # how much shorter than the shortcut a witness must be: 0, or 1 where ties are kept
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _push(heap, size, key, value):
-    """Add an entry to a binary heap, int64 of shape (capacity, 2). Return the new size."""
+    """Add an entry to a binary heap, and return its new size.
+
+    ``heap`` is int64 of shape (capacity, 2): keys and values, the smallest key first. ``size``
+    entries are in use.
+    """
     i = size
     while i > 0:
         parent = (i - 1) >> 1
@@ -256,7 +281,11 @@ def _push(heap, size, key, value):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _pop(heap, size):
-    """Remove the smallest entry, which the caller has read. Return the new size."""
+    """Remove the entry with the smallest key from a binary heap, and return its new size.
+
+    The caller has read the entry at ``heap[0]`` before. The last entry takes its place, and sinks
+    below entries with smaller keys.
+    """
     size -= 1
     key = heap[size, 0]
     value = heap[size, 1]
@@ -279,14 +308,25 @@ def _pop(heap, size):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _find_witnesses(source, avoided, search, reach, work, now):
-    """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
-    witnessed goals lose their mark.
+    """Search for witnesses, paths from ``source`` that make shortcuts superfluous, until each goal
+    has one or the search has settled as many vertices as it may. Goals with a witness lose their
+    mark.
 
-    ``search`` is a ``Search``, ``reach`` a ``Reach``, and ``work`` the row of a ``Workspace`` that
-    this thread has. ``avoided`` is the vertex that is contracted, and ``now`` the number of this
-    search in ``Workspace.marks``, which the caller has set for the goals. A tentative distance is
-    enough: it is the length of a path. Lists are sorted by weight, so that the first edge that is
-    too long ends a scan.
+    It is Dijkstra's search, cut short. A goal need not be settled: its tentative distance is
+    already the length of a path.
+
+    Parameters
+    ----------
+    source : int
+    avoided : int
+        The vertex that is contracted; no witness may pass it.
+    search : Search
+    reach : Reach
+    work : Workspace
+        The memory of this thread. ``marks[w, _GOAL]`` is ``now`` for each goal w, and
+        ``marks[w, _LIMIT]`` the length of its shortcut.
+    now : int
+        The number of this search. Marks with other numbers are of earlier ones.
     """
     chosen = search.chosen
     begin = search.ahead.begin
@@ -316,7 +356,7 @@ def _find_witnesses(source, avoided, search, reach, work, now):
         if distance > marks[u, _DISTANCE]:  # an entry that a shorter path has replaced
             continue
 
-        # All edges of the source are scanned, else no more than are left.
+        # Scan all edges of the source; of other vertices no more than the search may still scan.
         if n_scans_left <= 0 and u != source:
             return
         if u == source:
@@ -328,7 +368,7 @@ def _find_witnesses(source, avoided, search, reach, work, now):
         for i in range(begin[u], begin[u] + n_scanned):
             v = head[i]
             candidate = distance + weight[i]
-            if candidate > longest:
+            if candidate > longest:  # so are the edges that follow, as lists are sorted by weight
                 break
             if v == avoided or chosen[v]:
                 continue
@@ -336,6 +376,7 @@ def _find_witnesses(source, avoided, search, reach, work, now):
                 continue
             marks[v, _STAMP] = now
             marks[v, _DISTANCE] = candidate
+            # A path to a goal that is short enough is a witness.
             if marks[v, _GOAL] == now and candidate + margin <= marks[v, _LIMIT]:
                 marks[v, _GOAL] = 0
                 wanted -= 1
@@ -347,7 +388,9 @@ def _find_witnesses(source, avoided, search, reach, work, now):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _take_workspace(search):
-    """Return the workspace of a thread, which no other thread has taken."""
+    """Return a row of the workspaces of ``search`` that no other thread has taken, for the calling
+    thread.
+    """
     row = atomic_add(search.next_row, 0, 1)
     works = search.works
     return Workspace(works.marks[row], works.heap[row], works.state[row])
@@ -355,12 +398,26 @@ def _take_workspace(search):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _contract(v, search, work, shortcuts, at, emits):
-    """Find the shortcuts that contracting ``v`` needs. Return the place behind the last of them,
-    and the number of edges of the graph that they stand for. In that number an edge that is joined
-    counts as ``_LONG`` at most.
+    """Find the shortcuts between neighbors of ``v`` that must replace ``v`` if it is contracted.
 
-    If ``emits``, the shortcuts are written to ``shortcuts`` from ``at`` on. Else they are only
-    counted.
+    Parameters
+    ----------
+    v : int
+    search : Search
+    work : Workspace
+        The memory of this thread.
+    shortcuts : Shortcuts
+        With ``emits``, the shortcuts are written to it from position ``at`` on.
+    at : int
+    emits : bool
+        False: the shortcuts are only counted.
+
+    Returns
+    -------
+    int, int
+        The position after the last shortcut, and the number of edges of the graph that the
+        shortcuts stand for. In this number each of the two edges of a shortcut counts as ``_LONG``
+        at most.
     """
     ahead = search.ahead
     back = search.back
@@ -385,7 +442,8 @@ def _contract(v, search, work, shortcuts, at, emits):
         u = head_back[i]
         to_v = weight_back[i]
 
-        # The goals are the neighbors w: a path from u must not be longer than the way by v.
+        # Neighbors u before v, one at a time. The goals of its search are the neighbors w after v:
+        # without a path from u to w that is no longer than the way by v, a shortcut is needed.
         state[0] += 1
         now = state[0]
         wanted = 0
@@ -400,8 +458,8 @@ def _contract(v, search, work, shortcuts, at, emits):
                 marks[w, _GOAL] = now
                 marks[w, _LIMIT] = through
                 longest = max(longest, through)
-                # A witness ends with an edge to w, and not from v: the lightest such edge bounds
-                # how far its last but one vertex may be.
+                # A witness ends with an edge to w that is not from v. The lightest such edge, the
+                # first or second of the list of w, bounds how far the vertex before w may be.
                 lightest = begin_back[w]
                 lightest += head_back[lightest] == v and size_back[w] > 1
                 slack = max(slack, through - weight_back[lightest])
@@ -432,11 +490,13 @@ def _contract(v, search, work, shortcuts, at, emits):
 
 @njit(cache=True, nogil=True)
 def _evaluate(next_item, n_items, items, search, shortcuts, difference):
-    """Write to ``difference`` what contracting each vertex would add: twice the additional edges,
-    and the original edges of the shortcuts.
+    """Write to ``difference``, int64 of shape (n,), a term of the priority of each vertex of
+    ``items``: twice the number of edges that contracting it would add (shortcuts less its own
+    edges), plus the number of original edges that the shortcuts stand for.
 
-    Threads take chunks of ``items`` from the counter ``next_item`` until it reaches ``n_items``,
-    here and below. A hub counts as if its neighbors were all joined, so that it waits.
+    Threads take chunks of ``items`` from the counter ``next_item`` until it reaches ``n_items``. A
+    hub counts as if all its neighbors were joined, so that it waits; no shortcuts of it are
+    searched for. ``shortcuts`` is not written.
     """
     vertices = items.vertices
     chunk = items.chunk
@@ -463,10 +523,10 @@ def _evaluate(next_item, n_items, items, search, shortcuts, difference):
 
 @njit(cache=True, nogil=True)
 def _emit(next_item, n_items, items, search, shortcuts, places, counts):
-    """Write the shortcuts of the vertices of a round to ``shortcuts``, those of the j-th one from
-    ``places[j]`` on, and their number to ``counts[j]``.
+    """Write the shortcuts that contracting the vertices of a round needs to ``shortcuts``: those of
+    the j-th vertex of ``items`` from ``places[j]`` on, and their number to ``counts[j]``.
 
-    ``items`` are the vertices, of which threads take chunks from the counter ``next_item``.
+    Threads take chunks of ``items`` from the counter ``next_item`` until it reaches ``n_items``.
     """
     vertices = items.vertices
     chunk = items.chunk
@@ -482,11 +542,13 @@ def _emit(next_item, n_items, items, search, shortcuts, places, counts):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_before(u, v, priority):
-    """Return whether u is contracted before v; a mixture of bits of the number decides between
-    equals, so that ties spread.
+    """Return whether vertex u is contracted before v: it has the lower priority, or, of equal ones,
+    the lower hash of its number.
     """
     if priority[u] != priority[v]:
         return priority[u] < priority[v]
+    # By their numbers alone, long paths of vertices in order would be contracted one per round. The
+    # product with an odd constant, modulo 2^64, scatters numbers, and no two have the same.
     a = np.uint64(u) * np.uint64(0x9E3779B97F4A7C15)
     b = np.uint64(v) * np.uint64(0x9E3779B97F4A7C15)
     return a < b
@@ -494,7 +556,7 @@ def _is_before(u, v, priority):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_first(v, priority, lists):
-    """Return whether a vertex is contracted before all neighbors in its list."""
+    """Return whether a vertex is contracted before all neighbors in its list of ``lists``."""
     begin = lists.begin
     size = lists.size
     head = lists.head
@@ -507,7 +569,11 @@ def _is_first(v, priority, lists):
 @njit(cache=True, nogil=True)
 def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
     """Set ``marks[j]``, bool: whether the j-th vertex of ``items`` is contracted before all its
-    neighbors. ``back`` is None if it is ``ahead``.
+    neighbors in either direction.
+
+    ``priority`` (n,): vertices with lower ones are contracted first. ``ahead`` and ``back`` are the
+    lists of edges from and to vertices; ``back`` is None for an undirected graph, which has one.
+    Threads take chunks of ``items`` from the counter ``next_item`` until it reaches ``n_items``.
     """
     vertices = items.vertices
     chunk = items.chunk
@@ -524,10 +590,12 @@ def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
 
 @njit(cache=True, nogil=True)
 def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched):
-    """Add the neighbors of contracted vertices to ``touched``, behind its first ``n_touched``, each
-    once per round. Return how many it has then.
+    """Append the neighbors of the vertices of a round, ``vertices``, to the first ``n_touched``
+    elements of ``touched``, each once per round. Return the new number of elements.
 
-    A neighbor inherits a level above that of the vertex, and has one contracted neighbor more.
+    It also updates ``inherited`` (an ``Inherited``): a neighbor is at least one level above the
+    vertex, and has one contracted neighbor more. ``round_number`` is stored in ``inherited.seen``,
+    so that nothing must be cleared between rounds.
     """
     begin = lists.begin
     size = lists.size
@@ -550,11 +618,13 @@ def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched
 
 @njit(cache=True, nogil=True)
 def _update(next_item, n_items, items, chosen, lists, first, added):
-    """Remove contracted neighbors from the lists of vertices, and add shortcuts.
+    """Remove the neighbors that this round contracts from the lists of the vertices of ``items``,
+    and add shortcuts.
 
-    ``items`` are the vertices. ``chosen``, uint8 of shape (n,), is 1 for a vertex that this round
-    contracts. The shortcuts of the j-th vertex are ``first[j]`` to ``first[j + 1] - 1`` of
-    ``added``, which are sorted by tail.
+    ``chosen``, uint8 of shape (n,), is 1 for a vertex that this round contracts. The shortcuts of
+    the j-th vertex are ``first[j]`` to ``first[j + 1] - 1`` of ``added``, a ``Shortcuts`` sorted by
+    tail. The lists have capacity for them. Threads take chunks of ``items`` from the counter
+    ``next_item`` until it reaches ``n_items``.
     """
     touched = items.vertices
     chunk = items.chunk
@@ -592,6 +662,7 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
                 at = start
                 while at < end and head[at] != w:
                     at += 1
+                # ``at`` is ``end`` where no entry leads to w.
                 if at == end or new_weights[k] < weight[at]:
                     head[at] = w
                     weight[at] = new_weights[k]
@@ -624,16 +695,25 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
 
 
 class Contraction:
-    """The state of a contraction of a graph in compressed sparse rows, with integer weights of at
-    least 0.
+    """The state of a contraction of a graph with integer weights of at least 0.
 
-    ``reverse`` has offsets, targets and weights of the reversed graph if it is directed.
-    ``keeps_ties``: no shortest path is lost.
+    Vertices are contracted in rounds: removed, and replaced by shortcuts between their neighbors.
+
+    Parameters
+    ----------
+    offsets, targets, weights : arrays
+        The edges from each vertex in compressed sparse rows.
+    reverse : tuple of offsets, targets, weights, optional
+        The edges of the reversed graph. None: the graph is undirected, and has both directions of
+        each edge.
+    keeps_ties : bool
+        Whether shortcuts that are as long as another path are kept, so that no shortest path is
+        lost. By default only distances are kept.
 
     Attributes
     ----------
     level : int32 array of shape (n,)
-        More than the level of each contracted neighbor.
+        0, or one more than the highest level of a contracted neighbor.
     rounds : list of int32 arrays
         The vertices that each round has contracted.
     remaining : int32 array
@@ -653,6 +733,7 @@ class Contraction:
         keeps_ties: bool = False,
     ):
         n = offsets.size - 1
+        # With ties kept, a witness must be shorter than the shortcut, by 1 at least.
         self._margin = int(keeps_ties)
         self.ahead = Lists(offsets, targets, weights)
         self.is_symmetric = reverse is None
@@ -663,12 +744,14 @@ class Contraction:
         self.level = np.zeros(n, np.int32)
         self.rounds: list[np.ndarray] = []
         self._n = n
-        # of each vertex:
-        self._contracted = np.zeros(n, np.int32)  # its contracted neighbors
-        self._difference = np.zeros(n, np.int64)  # what contracting it adds, see ``_evaluate``
-        self._is_stale = np.ones(n, np.uint8)  # 1: that is out of date
-        self._seen = np.full(n, _NONE, np.int32)  # the last round that listed it, -1 for none
-        self._chosen = np.zeros(n, np.uint8)  # 1: this round contracts it
+        # Of each vertex:
+        self._contracted = np.zeros(n, np.int32)  # number of its contracted neighbors
+        # the term of its priority for the edges that contracting it would add
+        self._difference = np.zeros(n, np.int64)
+        self._is_stale = np.ones(n, np.uint8)  # 1: ``_difference`` is out of date
+        # the last round in which a neighbor was contracted, -1 for none
+        self._seen = np.full(n, _NONE, np.int32)
+        self._chosen = np.zeros(n, np.uint8)  # 1: this round contracts it; all 0 between rounds
         self._none_chosen = np.zeros(n, np.uint8)  # 0 everywhere, for estimates of priorities
         rows = threads.count()
         self._works = Workspace(
@@ -679,15 +762,16 @@ class Contraction:
         self.remaining = np.arange(n, dtype=np.int32)
 
     def run(self, check: Callable[[], object] = lambda: None) -> None:
-        """Contract all vertices, or until ``check()``, which is called before each round, raises an
-        error.
+        """Contract all vertices in rounds. ``check()`` is called before each round; an error that
+        it raises ends the contraction.
         """
         while self.remaining.size:
             check()
             self._run_round()
 
     def run_in_order(self, rank: np.ndarray, most_pairs: float) -> bool:
-        """Contract all vertices in a given order: ``rank``, an int64 array, ascends in it.
+        """Contract all vertices in a given order: those of lower ``rank`` (n,) int64 before their
+        neighbors of higher rank.
 
         Return False, with some vertices left, if ``pairs_of_rest`` exceeds ``most_pairs``.
         """
@@ -698,12 +782,16 @@ class Contraction:
         return True
 
     def edges_of_rest(self) -> int:
-        """Edges between the vertices that are left; in an undirected graph each counts twice."""
+        """Return the number of edges between the vertices that are left; in an undirected graph
+        each counts twice.
+        """
         return int(self.ahead.size[self.remaining].sum())
 
     def pairs_of_rest(self) -> int:
-        """Pairs of an edge to and an edge from the same vertex, of all vertices that are left; few
-        of each hub.
+        """Return the number of pairs of an edge to and an edge from the same vertex, over all
+        vertices that are left. The time of a round is proportional to it.
+
+        Of the edges from a vertex, at most ``_HUB`` count, since hubs wait and are not evaluated.
         """
         n_in, n_out = (
             lists.size[self.remaining].astype(np.int64) for lists in (self.back, self.ahead)
@@ -712,34 +800,38 @@ class Contraction:
 
     @property
     def shortcuts(self) -> int:
-        """Edges of all lists that are not of the graph."""
+        """Number of edges in all lists that are not edges of the graph."""
         directions = (self.ahead,) if self.is_symmetric else (self.ahead, self.back)
         return sum(_count_shortcuts(lists.begin, lists.size, lists.via) for lists in directions)
 
     @property
     def _max_settled(self) -> tuple[int, int]:
-        """Vertices that a witness search settles: to estimate a priority, and to contract."""
+        """The most vertices that a witness search may settle: to estimate a priority, and to
+        contract a vertex.
+        """
         if self.remaining.size > _CORE:
             return _SETTLED
         return _SETTLED_IN_CORE
 
     def _search(self, chosen: np.ndarray, most: int) -> Search:
-        """Return what witness searches have in common that avoid ``chosen`` and settle ``most``
-        vertices.
+        """Return the common arguments of witness searches that pass no vertex of which ``chosen``
+        (n,) uint8 is 1, and settle at most ``most`` vertices.
         """
         lists = self.ahead.arrays(), self.back.arrays()
-        next_row = np.zeros(1, np.int64)
+        next_row = np.zeros(1, np.int64)  # so that the first thread takes row 0 of the workspaces
         return Search(chosen, most, self.is_symmetric, *lists, self._works, next_row, self._margin)
 
     def _evaluate(self, vertices: np.ndarray) -> None:
-        """Find out what contracting each of some vertices would add."""
+        """Bring ``_difference`` of some vertices up to date: what contracting each would add."""
         max_settled, _ = self._max_settled
         search = self._search(self._none_chosen, max_settled)
         threads.run(_evaluate, *_in_chunks(vertices), search, Shortcuts.empty(0), self._difference)
         self._is_stale[vertices] = 0
 
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
-        """Return those of some vertices that come before all their neighbors."""
+        """Return those of ``vertices`` that come before all their neighbors by ``priority`` (n,),
+        the lowest first. No two of them are neighbors.
+        """
         marks = np.empty(vertices.size, np.bool_)
         ahead = self.ahead.arrays()
         back = None if self.is_symmetric else self.back.arrays()
@@ -752,16 +844,17 @@ class Contraction:
         return terms + _PER_LEVEL * self.level[vertices]
 
     def _run_round(self) -> None:
-        """Contract the vertices that come before all their neighbors.
+        """Contract the vertices that come before all their neighbors by priority.
 
-        Only these are evaluated anew where a neighbor was contracted. If none of them remains, the
-        next call goes on with the new priorities.
+        The priority of a vertex changes when a neighbor is contracted. It is computed anew only
+        when the vertex is a candidate, which saves most evaluations. If no candidate comes first by
+        its new priority, nothing is contracted, and the next call takes the new priorities.
         """
-        if not self.rounds:
+        if not self.rounds:  # the first round: all vertices need a priority
             self._evaluate(self.remaining)
         priority = self._priority(slice(None))
         candidates = self._first(self.remaining, priority)
-        # of these, the vertices of which a neighbor was contracted since
+        # those of which a neighbor was contracted since they were evaluated
         stale = candidates[self._is_stale[candidates] == 1]
         if stale.size:
             self._evaluate(stale)
@@ -772,12 +865,14 @@ class Contraction:
         self._contract(candidates)
 
     def _contract(self, vertices: np.ndarray) -> None:
-        """Contract vertices of which no two are neighbors."""
+        """Contract vertices of which no two are neighbors: find their shortcuts, and update the
+        lists of their neighbors. The lists of the vertices themselves stay as they are.
+        """
         chosen = self._chosen
         chosen[vertices] = 1
         added = self._find_shortcuts(vertices)
         touched = self._list_neighbors(vertices)
-        if self.is_symmetric:
+        if self.is_symmetric:  # each shortcut was found once, and is in the lists of both ends
             arrays = zip(added, added.reverse(), strict=True)
             both_ways = Shortcuts(*(np.concatenate(pair) for pair in arrays))
             self._update(self.ahead, touched, both_ways)
@@ -791,8 +886,12 @@ class Contraction:
         chosen[vertices] = 0
 
     def _find_shortcuts(self, vertices: np.ndarray) -> Shortcuts:
-        """Return the shortcuts that contracting some vertices needs, in the order of the vertices."""
-        # Each vertex has places for as many as it has pairs of edges.
+        """Return the shortcuts that contracting some vertices needs, in the order of the vertices.
+
+        ``_chosen`` is 1 for these vertices, so that no witness passes one of them.
+        """
+        # Threads write without knowing the numbers of others: each vertex has places for as many
+        # shortcuts as it has pairs of edges.
         degree = self.ahead.size[vertices].astype(np.int64)
         if self.is_symmetric:
             bound = degree * (degree - 1) // 2
@@ -805,12 +904,15 @@ class Contraction:
         search = self._search(self._chosen, max_settled)
         threads.run(_emit, *_in_chunks(vertices), search, shortcuts, places, counts)
 
-        # Most places stay empty. Close the gaps behind the shortcuts of each vertex.
+        # Most places stay empty. Take the shortcuts without the gaps behind those of each vertex:
+        # ``gaps`` is the number of empty places before each vertex.
         gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
         return shortcuts.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
     def _list_neighbors(self, vertices: np.ndarray) -> np.ndarray:
-        """Return the neighbors of contracted vertices in either direction, ascending."""
+        """Return the neighbors of ``vertices``, which this round contracts, in either direction:
+        int32, ascending, each once. Update their levels and numbers of contracted neighbors.
+        """
         inherited = Inherited(self.level, self._contracted, self._seen)
         number = len(self.rounds)
         touched = np.empty(self.remaining.size, np.int32)
@@ -820,8 +922,13 @@ class Contraction:
         return np.sort(touched[:count])
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:
-        """Remove contracted neighbors from the lists of ``touched``, and add shortcuts."""
-        # Both are sorted by vertex, so that the shortcuts of the j-th vertex are a range of them.
+        """Remove the neighbors that this round contracts from the lists of ``touched``, and add the
+        shortcuts ``added`` to the lists of their tails.
+
+        ``touched`` are vertices in ascending order, and ``lists`` those of one direction.
+        """
+        # Sorted by their tails, the shortcuts of the j-th vertex of ``touched`` are a range: from
+        # ``first[j]`` up to ``first[j + 1]``.
         added = added.at(np.argsort(added.tail, kind="stable"))
         first = np.searchsorted(added.tail, np.concatenate([touched, [self._n]]))
         lists.reserve(touched, np.diff(first))
@@ -830,10 +937,11 @@ class Contraction:
 
 @njit(cache=True, nogil=True)
 def half_depth(begin, size, head, start):
-    """Return within how many edges of ``start`` half of the vertices are that it reaches, and how
-    many it reaches.
+    """Search breadth first from vertex ``start``. Return the depth, in edges, of the vertex in the
+    middle of the order in which vertices are reached, and the number of vertices that are reached.
 
-    ``begin``, ``size`` and ``head`` are those of ``ListArrays``.
+    So half of these are within that depth. ``begin``, ``size`` and ``head`` are those of
+    ``ListArrays``.
     """
     depth = np.full(size.size, _NONE, np.int32)
     queue = np.empty(size.size, np.int32)
@@ -854,7 +962,9 @@ def half_depth(begin, size, head, start):
 
 @njit(cache=True, nogil=True)
 def _count_shortcuts(begin, size, via):
-    """Return how many entries of lists are shortcuts."""
+    """Return the number of entries of lists that are shortcuts; the arguments are arrays of
+    ``ListArrays``.
+    """
     count = 0
     for v in range(begin.size):
         for i in range(begin[v], begin[v] + size[v]):
@@ -863,8 +973,11 @@ def _count_shortcuts(begin, size, via):
 
 
 def _in_chunks(vertices: np.ndarray) -> tuple[int, Items]:
-    """Return the number of chunks that threads share, and the vertices in chunks; there are several
-    chunks per thread.
+    """Return the number of chunks of ``vertices``, and the vertices with the size of a chunk: the
+    arguments ``n_items`` and ``items`` of the kernels above.
+
+    There are at least 8 chunks per thread where there are enough vertices, so that all threads end
+    at about the same time.
     """
     chunk = max(1, min(_CHUNK, vertices.size // (8 * threads.count())))
     return -(-vertices.size // chunk), Items(vertices, chunk)

@@ -16,17 +16,18 @@ from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
-_NONE = -1
-_BLOCK = 1 << 14  # lists of an item of work
+_NONE = -1  # the end of a linked list of vertices
+_BLOCK = 1 << 14  # lists that a thread takes at a time
 
 
 class Elimination(NamedTuple):
-    """The order of the vertices, and the neighbors above each.
+    """The order in which vertices are taken out of a graph, and the neighbors above each: those
+    that it has when it is taken out.
 
-    ``order`` (n,) int32: the vertex of each rank, the first one that goes first. ``offsets`` (n + 1,)
-    int64 and ``heads`` (n_arcs,) int32: the ranks of the neighbors above each rank, in ascending
-    order. ``n_triangles`` int: pairs of neighbors above one vertex, but for those that no path leads
-    through.
+    ``order`` (n,) int32: the vertex of each rank; the vertex of rank 0 goes first. ``offsets``
+    (n + 1,) int64 and ``heads`` (n_arcs,) int32: the ranks above rank v are ``heads[offsets[v] :
+    offsets[v + 1]]``, in ascending order. ``n_triangles`` int: the number of pairs of neighbors
+    above one vertex, over all vertices that paths may lead through.
     """
 
     order: np.ndarray
@@ -38,15 +39,23 @@ class Elimination(NamedTuple):
 def eliminate(
     offsets: np.ndarray, neighbors: np.ndarray, is_end: np.ndarray, most_triangles: int
 ) -> Elimination | None:
-    """Order the vertices of an undirected graph; None if there were more triangles than wanted.
+    """Order the vertices of an undirected graph by elimination: the vertex with the fewest
+    neighbors left is taken out, and its neighbors are joined.
 
     Parameters
     ----------
     offsets, neighbors : int64 array of shape (n + 1,), int32 array
         The neighbors of each vertex in ascending order, each once, itself not among them.
     is_end : bool array of shape (n,)
-        Vertices through which no path leads.
+        True for a vertex through which no path leads. These go first, and their neighbors are not
+        joined.
     most_triangles : int
+        The most triangles (pairs of neighbors above one vertex) that the result may have.
+
+    Returns
+    -------
+    Elimination or None
+        None if there would be more triangles.
     """
     n = offsets.size - 1
     order = np.empty(n, np.int32)
@@ -57,7 +66,7 @@ def eliminate(
     if n_triangles > most_triangles:
         return None
 
-    # From vertices to ranks, which are sorted within the list of each rank.
+    # Replace the vertices in the lists by their ranks, and sort each list.
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n, dtype=np.int32)
     heads = rank[above]
@@ -67,7 +76,11 @@ def eliminate(
 
 @njit(cache=True, nogil=True)
 def _sort_lists(next_item, n_items, offsets, numbers):
-    """Sort the numbers of each list, per block of ``_BLOCK`` lists."""
+    """Sort the numbers of each list, ``numbers[offsets[v] : offsets[v + 1]]``, in place, per block
+    of ``_BLOCK`` lists.
+
+    ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
+    """
     while True:
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
@@ -78,8 +91,8 @@ def _sort_lists(next_item, n_items, offsets, numbers):
 
 @njit(cache=True, nogil=True)
 def _with_space(array, size, needed):
-    """Return an array with space for ``needed`` entries: the one given, or a copy of its first
-    ``size`` entries in a larger one.
+    """Return an array with space for ``needed`` entries: ``array``, or, if that is too small, one
+    at least twice as large with a copy of its first ``size`` entries.
     """
     if needed <= array.size:
         return array
@@ -90,10 +103,11 @@ def _with_space(array, size, needed):
 
 @njit(cache=True, nogil=True)
 def _insert(v, degree, first, following, previous):
-    """Put a vertex in front of those with ``degree`` neighbors.
+    """Put vertex ``v`` at the front of the list of vertices with ``degree`` neighbors.
 
-    ``first``, by degree, and ``following`` and ``previous``, by vertex, link these lists both ways;
-    ``_NONE`` where they end.
+    There is a doubly linked list per degree. ``first`` has the first vertex of each list, by
+    degree; ``following`` and ``previous`` the next vertex and the one before, by vertex. ``_NONE``
+    stands for no vertex.
     """
     head = first[degree]
     following[v] = head
@@ -105,7 +119,11 @@ def _insert(v, degree, first, following, previous):
 
 @njit(cache=True, nogil=True)
 def _remove(v, degree, first, following, previous):
-    """Remove a vertex from those with ``degree`` neighbors; see ``_insert``."""
+    """Remove vertex ``v`` from the list of vertices with ``degree`` neighbors.
+
+    ``first`` has the first vertex of each list, by degree; ``following`` and ``previous`` the next
+    vertex and the one before, by vertex; ``_NONE`` stands for no vertex.
+    """
     before = previous[v]
     after = following[v]
     if before == _NONE:
@@ -118,13 +136,15 @@ def _remove(v, degree, first, following, previous):
 
 @njit(cache=True, nogil=True)
 def _begin_with_ends(offsets, neighbors, is_end, order, above_offsets):
-    """Put the vertices that no path leads through first.
+    """Give the lowest ranks to the vertices that no path leads through (``is_end``), in the order
+    of their numbers: write them to ``order``.
 
-    Return how many they are, and an array with space for more that begins with the neighbors above
-    them: all that are not among those before.
+    The neighbors above such a vertex are all its neighbors of a higher rank, ends or not; where its
+    list ends is written to ``above_offsets``. Return the number of these vertices, and an array
+    that begins with their lists and has space for more.
     """
     n = order.size
-    rank_of = np.full(n, n, np.int32)
+    rank_of = np.full(n, n, np.int32)  # n for all other vertices, which are above these
     n_ordered = 0
     for v in range(n):
         if is_end[v]:
@@ -145,10 +165,11 @@ def _begin_with_ends(offsets, neighbors, is_end, order, above_offsets):
 
 @njit(cache=True, nogil=True)
 def _join(neighbors_of_u, neighbors_of_v, v, u, joined):
-    """Write the neighbors of u after v is gone to ``joined``, in ascending order; return how many
-    they are.
+    """Write to ``joined`` the neighbors that u, a neighbor of v, has after v is taken out and all
+    neighbors of v are joined, in ascending order. Return their number.
 
-    ``neighbors_of_u`` and ``neighbors_of_v``: the neighbors of u and of v, in ascending order.
+    ``neighbors_of_u`` and ``neighbors_of_v``: the neighbors of u and of v, in ascending order. The
+    result is their union without u and v.
     """
     n_joined = 0
     i = 0
@@ -172,16 +193,18 @@ def _join(neighbors_of_u, neighbors_of_v, v, u, joined):
 
 @njit(cache=True, nogil=True)
 def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets):
-    """Write the order and the offsets; return the neighbors above each rank, as vertices, and the
-    number of triangles.
+    """Eliminate all vertices, the one with the fewest neighbors left first.
 
-    It stops once there are more than ``most_triangles``.
+    The outputs ``order`` and ``above_offsets`` are those of ``Elimination``. Return the neighbors
+    above each rank, as vertex numbers, and the number of triangles. It stops early, with the
+    outputs incomplete, once there are more than ``most_triangles`` triangles.
     """
     n = order.size
     n_ordered, above = _begin_with_ends(offsets, neighbors, is_end, order, above_offsets)
     n_above = above_offsets[n_ordered]
 
-    # the neighbors that are left of each vertex: where in ``lists``, how many, and the capacity there
+    # The neighbors that are left of vertex v are ``lists[begin[v] : begin[v] + size[v]]``, with
+    # room for ``capacity[v]`` there.
     begin = np.empty(n, np.int64)
     size = np.zeros(n, np.int64)
     capacity = np.empty(n, np.int64)
@@ -197,7 +220,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
         capacity[v] = size[v]
         n_listed += size[v]
 
-    # vertices with as many neighbors, in lists that are linked both ways
+    # A linked list of the vertices with each number of neighbors; see ``_insert``.
     first = np.full(n + 1, _NONE, np.int32)
     following = np.empty(n, np.int32)
     previous = np.empty(n, np.int32)
@@ -219,7 +242,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
         if n_triangles > most_triangles:
             break
 
-        # All its neighbors are above it.
+        # All neighbors that it has left are above it.
         above = _with_space(above, n_above, n_above + size[v])
         neighbors_of_v = above[n_above : n_above + size[v]]
         neighbors_of_v[:] = lists[begin[v] : begin[v] + size[v]]

@@ -1,8 +1,10 @@
-"""A customizable hierarchy on a GPU; see customizable.cu, and ``customizable`` for the CPU.
+"""A customizable hierarchy on a GPU; see customizable.cu for the kernels, and ``customizable`` for
+the CPU, which explains ranks, arcs, sides and triangles.
 
-The arc that joins the heads of each triangle is looked up once. A set of costs then takes a launch
-over all levels from the bottom, and one over all triangles, which proves the weights and finds what
-explains them. Volumes are handed down by a launch over the levels from the top.
+A triangle is two arcs from one rank, and the arc that joins their heads. This third arc is looked
+up once. A set of costs then takes one launch of a kernel over all levels from the bottom, and one
+over all triangles, which proves the weights and finds the link or triangle that explains each.
+Volumes are handed down by a launch over the levels from the top.
 
 Memory is 4 bytes per triangle and about 70 per arc.
 """
@@ -22,9 +24,10 @@ from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 from .customizable import UNREACHED, Part, Topology
 
-_BLOCK = 256
-# Beyond, barriers between levels take longer than a CPU does.
+_BLOCK = 256  # threads of a block
+# With more levels, the barriers between them take longer than the whole work does on a CPU.
 MAX_LEVELS = 1 << 15
+# The largest numbers stand for none, since kernels take the minimum of all that explain a weight.
 _NO_TRIANGLE = np.iinfo(np.int64).max
 _NO_LINK = np.iinfo(np.int32).max
 _entry = make_entries(Path(__file__).parent / "kernels" / "customizable.cu", _BLOCK)
@@ -41,10 +44,11 @@ ENTRIES = (_JOIN, _SET_LINKS, _PROVE_LINKS, _PROVE, _TAKE, _PUT, _LOWER, _MARK, 
 
 
 class Levels(NamedTuple):
-    """Items in levels, each of which needs those of the levels before.
+    """Numbered items (arcs or vertices) in levels. The work on a level needs the results of the
+    levels before it.
 
-    ``by_level`` (n,) int32, CuPy: the items, level by level. ``offsets`` (n_levels + 1,) int64,
-    CuPy: where each level begins in ``by_level``.
+    ``by_level`` (n,) int32, CuPy: the numbers of the items, level by level. ``offsets``
+    (n_levels + 1,) int64, CuPy: where each level begins in ``by_level``, and the end.
     """
 
     by_level: Any
@@ -60,14 +64,20 @@ class Levels(NamedTuple):
 
     @classmethod
     def of(cls, level: np.ndarray) -> Levels:
-        """Return items by their levels; ``level`` (n,) int, NumPy."""
+        """Return the items 0 to n - 1 by their levels; ``level`` (n,) int, NumPy, has that of each
+        item.
+        """
         by_level, offsets = stable_order(level, int(level.max(initial=-1)) + 1)
         return cls(cp.asarray(by_level.astype(np.int32)), cp.asarray(offsets))
 
 
 @njit(cache=True, nogil=True)
 def find_levels(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return the level of each rank, int32: 0 without an arc from below, else above all of these."""
+    """Return the level of each rank, int32 of shape (n,): 0 if no arc leads to it from below, else
+    1 more than the highest level of a rank from which one does.
+
+    ``offsets`` and ``heads`` are the arcs from each rank to ranks above it.
+    """
     n = offsets.size - 1
     level = np.zeros(n, np.int32)
     for v in range(n):
@@ -77,14 +87,18 @@ def find_levels(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
 
 
 def run(entry: Entry, work_items: int, **arguments: Any) -> None:
-    """Launch a kernel over so many items."""
+    """Launch a kernel with one thread (or warp, as ``entry`` says) per work item. ``arguments`` are
+    those of the kernel, by name.
+    """
     launch(kernel(entry, np.int32), work_items, arguments)
 
 
 def run_together(entry: Entry, **arguments: Any) -> None:
-    """Launch a kernel that has barriers of the grid, with all blocks that are resident at once.
+    """Launch a kernel whose blocks wait for each other at barriers, with as many blocks as the GPU
+    runs at once: a block that waited for one that has not begun would wait forever.
 
-    ``arrived`` of its arguments counts the blocks at a barrier.
+    ``arguments`` are those of the kernel, by name. The counter of the blocks at a barrier,
+    ``arrived``, is added to them.
     """
     compiled = kernel(entry, np.int32)
     arrived = cp.zeros(1, np.uint32)
@@ -97,9 +111,10 @@ class CustomizableOnGpu:
     Attributes
     ----------
     weights : int64 array of shape (2 * n_arcs,), CuPy
-        As ``customizable.Arcs`` has them.
+        The weight of each side (an arc in one direction, ``2 * arc + UP`` or ``2 * arc + DOWN``);
+        ``UNREACHED`` where there is no way.
     is_wrong : int32 array of shape (1,), CuPy
-        Set where a proof fails.
+        Kernels set it to other than 0 where a proof fails. The caller clears it.
 
     The private arrays, all of CuPy: ``_tails``, ``_sides`` and ``_offsets`` are those of
     ``Topology``. ``_first_triangle`` (n_arcs + 1,) int64 has the number of the first triangle of
@@ -110,14 +125,19 @@ class CustomizableOnGpu:
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:
-        """``levels``: the level of each rank, as ``find_levels`` returns it."""
+        """Copy the arcs to the GPU, and find the third arc of each triangle.
+
+        ``levels`` (n_ranks,): the level of each rank, as ``find_levels`` returns it. ``is_wrong``:
+        see the class.
+        """
         self._n_ends = topology.n_ends
         self._tails = cp.asarray(topology.tails)
         self._sides = cp.asarray(topology.sides)
         self._offsets = cp.asarray(topology.offsets)
         self._levels = Levels.of(levels[topology.tails])
 
-        # An arc and each later one of its tail make a triangle, but for those of ends.
+        # An arc and each later arc of its tail make a triangle. Arcs of ends (the lowest ranks,
+        # through which no path leads) make none.
         n_arcs = topology.heads.size
         n_later = topology.offsets[topology.tails + 1] - 1 - np.arange(n_arcs)
         n_later[: topology.offsets[topology.n_ends]] = 0
@@ -139,13 +159,20 @@ class CustomizableOnGpu:
         self._triangles = cp.empty(2 * n_arcs, np.int64)
 
     def customize(self, costs: Any) -> None:
-        """Set the weights to those of costs of the links, int64, CuPy; see ``customizable.customize``."""
+        """Set ``weights`` from the costs of the links, int64 of shape (n_links,), CuPy.
+
+        Costs are at least 0, and add up to at most ``customizable.MAX_SUM``.
+        """
         self.weights.fill(UNREACHED)
         run(_SET_LINKS, costs.size, **self._link_arguments(costs))
         run_together(_LOWER, **self._levels.arguments(), **self._triangle_arguments())
 
     def prove(self, costs: Any) -> None:
-        """Compare the weights with each link and each triangle, and find those that explain them."""
+        """Compare the weights with each link and each triangle, and set ``is_wrong`` if one is
+        shorter than its side. Find the first link or triangle that explains each weight.
+
+        ``costs`` are those that ``customize`` was called with.
+        """
         self._links.fill(_NO_LINK)
         self._triangles.fill(_NO_TRIANGLE)
         n_arcs = self._tails.size
@@ -166,7 +193,7 @@ class CustomizableOnGpu:
         )
 
     def _link_arguments(self, costs: Any) -> dict[str, Any]:
-        """Return what kernels over the links have in common."""
+        """Return the arguments, by name, that all kernels over the links have."""
         return {
             "n_links": np.int64(costs.size),
             "sides": self._sides,
@@ -175,7 +202,7 @@ class CustomizableOnGpu:
         }
 
     def _triangle_arguments(self) -> dict[str, Any]:
-        """Return what kernels over the triangles have in common."""
+        """Return the arguments, by name, that all kernels over the triangles have."""
         return {
             "first_triangle": self._first_triangle,
             "joins": self._joins,
@@ -200,8 +227,11 @@ class CustomizableOnGpu:
         return taken
 
     def mark_sides(self, is_marked: Any) -> Any:
-        """Return which sides ``hand_down`` hands down to a link that is marked, uint8, CuPy, by
-        what ``prove`` has found. ``is_marked`` (n_links,): uint8, CuPy.
+        """Return 1 for each side that stands for a marked link, so that ``hand_down`` would add its
+        volume to one, else 0: uint8 of shape (2 * n_arcs,), CuPy.
+
+        ``is_marked`` (n_links,) uint8, CuPy: not 0 for a marked link. ``prove`` must have been
+        called before, since it finds the links that sides stand for.
         """
         marks = cp.empty(self.weights.size, np.uint8)
         run_together(
@@ -215,10 +245,14 @@ class CustomizableOnGpu:
         return marks
 
     def hand_down(self, costs: Any, volumes: Any) -> Any:
-        """Return what the links carry, float64, CuPy, by what ``prove`` has found.
+        """Return the volume on each link, float64 of shape (n_links,), CuPy, from the volumes on
+        the arcs. Set ``is_wrong`` if a volume reaches no link, or the costs do not add up.
 
-        ``volumes``: tuples of arcs, a direction, and what the arcs carry there.
+        ``costs`` are those of ``prove``, which has found the links that arcs stand for.
+        ``volumes``: tuples of the numbers of some arcs, int32; a direction, ``UP`` or ``DOWN``; and
+        the volume on each of these arcs in this direction, float64.
         """
+        # the volume on each side
         loads = cp.zeros(self.weights.size, np.float64)
         for arcs, way, carried in volumes:
             run(
@@ -252,17 +286,22 @@ class CustomizableOnGpu:
 
 
 class PartOnGpu:
-    """A part of a hierarchy on the current GPU, in levels.
+    """A ``customizable.Part`` on the current GPU: some ranks of a hierarchy, all ranks above them,
+    and the arcs between them. Ranks are numbered anew, in the same order.
 
     Attributes
     ----------
     n_numbers : int
-    arcs, offsets, heads, tails : CuPy
-        As ``customizable.Part`` has them.
+        Number of ranks in the part.
+    offsets, heads, tails : int64, int32 and int32 arrays, CuPy
+        The arcs from each number to numbers above it, and the lower number of each arc.
+    arcs : int32 array, CuPy
+        The number of each of these arcs in the whole hierarchy.
     levels : Levels
-        Of the numbers, from the bottom on.
-    below_offsets, below, below_tails : int64, int32 and int32, CuPy
-        The arcs that lead to each number, and their tails, in ascending order.
+        The numbers by level, from the bottom on.
+    below_offsets, below, below_tails : int64, int32 and int32 arrays, CuPy
+        The arcs of the part that lead to each number from below, and their tails, in ascending
+        order of the tails.
     """
 
     def __init__(self, part: Part) -> None:

@@ -1,10 +1,13 @@
 """Distances and paths to single vertices over a hierarchy, without a sweep: only what lies above
 these vertices is visited.
 
-A source is searched upward. The distance of a vertex then follows from those of the positions above
-it, which are looked up once per source. A path needs the distances of its vertices and of their
-in-neighbors. Hub labels, where there are some, take the place of the hierarchy for paths: each
-distance is a pass over one label.
+A position is the place of a vertex in the order of the hierarchy, 0 at the top. A source is
+searched upward. The distance of a vertex then follows from those of the positions above it, which
+are looked up once per source. A path needs the distances of its vertices and of their in-neighbors.
+
+Hub labels, where there are some, take the place of the hierarchy for paths. The label of a vertex
+is a list of vertices (hubs) with distances, such that each shortest path passes a hub that its ends
+share. So each distance is a pass over one label.
 """
 
 from __future__ import annotations
@@ -19,22 +22,33 @@ from ..errors import CertificateError
 from .arrays import Hierarchy
 from .sweep import UNREACHED, LookupArrays, look_up, search_upward
 
-# a sweep is faster if a source has more targets than one per so many vertices
+# A sweep (distances of all vertices) is faster if a source has more targets than one per this many
+# vertices.
 _VERTICES_PER_TARGET = 500
-BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
+BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of the arrays of one ``Lookup``, with sums of 64 bits
 
 
 class Lookup:
-    """What one thread needs to look up distances and paths; pages that it never touches cost
-    little.
+    """The memory and functions by which one thread looks up distances and paths from one source at
+    a time.
 
-    ``weights`` are those of ``graph.reverse``, None for hops. ``labels`` are hub labels that take
-    the place of the hierarchy, or None.
+    Its arrays have an element per vertex; the system gives memory only to the parts that are used.
 
-    - ``_above``: what lies above the source and the targets, see ``cpu.path_walk.Above``.
+    Parameters
+    ----------
+    graph : Graph
+    hierarchy : Hierarchy
+    weights : array or None
+        Weights of ``graph.reverse``, None for hops.
+    labels : hub labels or None
+        They take the place of the hierarchy. Positions are then the ranks of the labels.
+
+    - ``_above``, a ``cpu.path_walk.Above``: the edges to each position from positions above it, or
+      the labels; and the distances that the search upward from the source found (``tentative``).
     - ``_distance``: of shape (n,), by position: distances from the last source, -1 where not known.
     - ``_laid_out``: the positions or hubs at which ``_above.tentative`` holds something of the last
       source.
+    - ``_source``: vertex number of the last source, -1 at first.
     - ``_level``, ``_queue``, ``_path``, ``_reached``, ``_other``: arrays of shape (n,), scratch.
     """
 
@@ -66,7 +80,9 @@ class Lookup:
         self._source = -1
 
     def start(self, source: int) -> None:
-        """Search upward from a vertex, or lay out its label; what follows is about this source."""
+        """Make a vertex the source of the calls of ``distances`` and ``path`` that follow: search
+        upward from it, or write its label to the array ``_above.tentative``.
+        """
         above = self._above
         hierarchy = self._hierarchy
         # Clear what is known of the last source.
@@ -87,8 +103,8 @@ class Lookup:
             above.tentative[self._laid_out] = distances[begin:end]
 
     def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
-        """Write the distances of some vertices into ``sums``, in units of the hierarchy;
-        ``UNREACHED`` where there is none.
+        """Write the distances of some vertices from the source of ``start`` to ``sums``, in units
+        of the hierarchy; ``UNREACHED`` where there is no path.
         """
         distances_at(targets, self._distance, self._above, sums)
 
@@ -99,15 +115,29 @@ class Lookup:
         lists: tuple[np.ndarray, np.ndarray],
         sums: Any,
     ) -> None:
-        """Write the distances at the targets of each source that no other thread takes. No source
-        was started before.
+        """Write the distances at the targets of those sources that no other thread takes.
+
+        ``start`` must not have been called before: it leaves arrays that this function expects to
+        be clear.
+
+        Parameters
+        ----------
+        next_item : int64 array of shape (1,)
+            The counter from which threads take positions in ``sources``.
+        sources : int64 array of shape (k,)
+            Vertex numbers.
+        lists : tuple of int64 arrays
+            ``TargetLists``: where the targets of each source begin, and the targets.
+        sums : integer array of shape (n_targets,), output
+            Distances in units of the hierarchy; ``UNREACHED`` where there is no path.
         """
         both_ways = self._hierarchy.upward, self._hierarchy.downward
         arrays = LookupArrays(self._above, self._other, self._distance, self._reached)
         look_up(next_item, sources, lists, sums, both_ways, arrays, self._unreached)
 
     def path(self, target: int) -> np.ndarray:
-        """Return the path to a vertex that is reached, along canonical predecessors.
+        """Return the path from the source of ``start`` to a vertex that it reaches, along canonical
+        predecessors: vertex numbers, both ends included.
 
         Raises CertificateError: no edge of the graph explains a distance of the hierarchy.
         """
@@ -121,12 +151,13 @@ class Lookup:
                 f"{self._graph.ids_at([target])[0]}: the hierarchy or its labels are not those of the graph; search in "
                 "graph.derived.without_hierarchy(), or delete the stored graph"
             )
+        # ``walk`` goes from the target back to the source.
         return self._path[:size][::-1].astype(self._graph.targets.dtype)
 
 
 def looks_up(query: Any, n_vertices: int) -> bool:
-    """Return whether the targets of each source are looked up in place of a sweep, by the
-    ``Query``.
+    """Return whether, for a ``Query`` on a graph of ``n_vertices``, the targets of each source are
+    looked up one by one, in place of a sweep that finds the distances of all vertices.
     """
     if not query.has_target_lists:
         return False
@@ -135,7 +166,11 @@ def looks_up(query: Any, n_vertices: int) -> bool:
 
 
 class Lookups:
-    """A ``Lookup`` per thread, made when the thread has its first source."""
+    """A ``Lookup`` per thread, made when the thread has its first source.
+
+    ``_by_thread`` has the ``Lookup`` of each thread number, None before. ``_sum_dtype`` is the type
+    of distances in units, and ``_vertex_dtype`` that of the vertices of paths.
+    """
 
     def __init__(
         self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None, labels: Any = None
@@ -148,11 +183,28 @@ class Lookups:
     def look_up_lists(
         self, sources: np.ndarray, lists: Any, bound: Any, finds_paths: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return distances at the targets of each source, in units, and paths to those that are
-        nearer than ``bound``.
+        """Return distances at the targets of each source, and paths to those that are nearer than
+        ``bound``.
 
-        ``lists`` are ``TargetLists``. Return the distances, integers of shape (n_targets,), and the
-        sizes and vertices of ``results.Routes``; without ``finds_paths`` there are no vertices.
+        Parameters
+        ----------
+        sources : integer array of shape (k,)
+            Vertex numbers.
+        lists : TargetLists
+            The targets of each source, vertex numbers.
+        bound : int
+            In units of the hierarchy. Targets at this distance or beyond have no path.
+        finds_paths : bool
+            False: only distances are looked up.
+
+        Returns
+        -------
+        sums : integer array of shape (n_targets,)
+            Distances in units of the hierarchy; ``UNREACHED`` where there is no path.
+        sizes : int64 array of shape (n_targets,)
+            Number of vertices of each path, 0 without one.
+        vertices : integer array
+            The vertices of all paths, one path after the other.
         """
         source_numbers = np.asarray(sources, np.int64)
         sums = np.empty(lists.vertices.size, self._sum_dtype)
@@ -190,7 +242,8 @@ class Lookups:
                 source_numbers.size,
                 stop=lambda: next_item.fill(source_numbers.size),
             )
-        vertices = [np.empty(0, self._vertex_dtype)]  # so that there is an array without a path
+        # The empty array gives ``concatenate`` something to join where there is no path.
+        vertices = [np.empty(0, self._vertex_dtype)]
         for paths_of_source in paths:
             vertices += paths_of_source
         return sums, sizes, np.concatenate(vertices)

@@ -13,27 +13,36 @@ from .arrays import Edges, Hierarchy, renumbered
 
 
 class EdgesOnGpu(NamedTuple):
-    """Edges in compressed sparse rows, CuPy arrays."""
+    """Edges of a hierarchy in one direction in compressed sparse rows, CuPy arrays.
 
-    offsets: Any  # int64 of shape (n + 1,): where the edges of each row begin
-    heads: Any  # int32: the row above at the other end
+    The row of a vertex (or place, see ``Sweep``) has the edges that join it to those above it.
+    """
+
+    offsets: Any  # int64 of shape (n + 1,): where the edges of each row begin, and the end
+    heads: Any  # int32: the row above at the other end of each edge
     weights: Any  # int32 or int64: multiples of the unit of the hierarchy
 
 
 class Sweep(NamedTuple):
-    """What a sweep needs. A place is the number of a vertex's line."""
+    """The arrays of a sweep, which goes over the levels of a hierarchy from the top to the bottom
+    and lowers the distances of each vertex by its edges from above.
 
-    downward: EdgesOnGpu  # the edges from above, by place
+    A vertex that takes part has a line of distances. A place is the number of its line.
+    """
+
+    downward: EdgesOnGpu  # the edges to each place from places above it
     by_level: Any  # int32 array of shape (n_places,), CuPy: places from the top level to the bottom
-    # int64 array of shape (n_levels + 1,): where each level begins in ``by_level``
+    # int64 array of shape (n_levels + 1,), NumPy: where each level begins in ``by_level``, and the
+    # end
     levels: np.ndarray
     level_offsets: Any  # the same on the GPU
-    # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for those that
-    # take no part. None: the number of the vertex.
+    # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for one that
+    # takes no part. None: all vertices take part, and the place is the vertex number.
     places: Any
 
     @property
     def n_places(self) -> int:
+        """Number of vertices that take part."""
         return int(self.by_level.size)
 
 
@@ -43,9 +52,10 @@ class HierarchyOnGpu:
     Attributes
     ----------
     upward : EdgesOnGpu
-        By vertex number.
+        The edges from each vertex to vertices above it. Rows and heads are vertex numbers, not
+        positions.
     sweep : Sweep
-        For all vertices.
+        Of all vertices.
     """
 
     def __init__(self, hierarchy: Hierarchy):
@@ -62,11 +72,13 @@ class HierarchyOnGpu:
         self.sweep = Sweep(downward, cp.asarray(order[by_level]), levels, cp.asarray(levels), None)
 
     def restrict(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
-        """Return a sweep for some vertices, and their places, int64, NumPy.
+        """Return a sweep that finds the distances of some vertices only, and their places in it,
+        int64 of shape (k,), NumPy.
 
-        ``targets`` are their numbers, int64, NumPy.
+        ``targets`` are their vertex numbers, int64 of shape (k,), NumPy.
         """
         hierarchy = self._hierarchy
+        # ``places`` is by position, that of the result by vertex.
         places, edges = hierarchy.restrict(targets)
         by_level, levels = _levels(edges)
         place_of_vertex = places[hierarchy.position]
@@ -80,6 +92,7 @@ class HierarchyOnGpu:
         return sweep, place_of_vertex[targets].astype(np.int64)
 
 
+# Of each hierarchy that is alive, the copies by the number of the GPU.
 _COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = (
     weakref.WeakKeyDictionary()
 )
@@ -102,13 +115,15 @@ def _on_gpu(edges: Edges) -> EdgesOnGpu:
 
 
 def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of edges from the top level to the bottom, and where each level begins.
+    """Return the rows of ``edges`` by level, from the top level to the bottom, int32, and where
+    each level begins, with the end, int64 of shape (n_levels + 1,).
 
-    Rows lead to rows before them. A row is as high as the rows below it require, so that the levels
-    at the top are small. Within a level rows keep their order, in which neighbors are close.
+    Edges lead from a row to rows above it, which come before it. The height of a row is only as
+    large as the rows below it require, so that the levels at the top are small. Within a level rows
+    keep their order, in which neighbors are close in memory.
     """
     heights = _heights(edges.offsets, edges.heads)
-    n_levels = int(heights.max(initial=-1)) + 1
+    n_levels = int(heights.max(initial=-1)) + 1  # 0 without a row
     level = n_levels - 1 - heights
     by_level = np.argsort(level, kind="stable").astype(np.int32)
     counts = np.bincount(level, minlength=n_levels)
@@ -117,11 +132,12 @@ def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True, nogil=True)
 def _heights(offsets, heads):
-    """Return the height of each row, int32: 0 if no row leads to it, else 1 more than the highest
-    that does.
+    """Return the height of each row, int32 of shape (n,): 0 if no row leads to it, else 1 more than
+    the highest row that does.
     """
     n = offsets.size - 1
     height = np.zeros(n, np.int32)
+    # Heads come before their row, so from the last row on each height is final when it is read.
     for row in range(n - 1, -1, -1):
         for e in range(offsets[row], offsets[row + 1]):
             height[heads[e]] = max(height[heads[e]], height[row] + 1)

@@ -30,19 +30,20 @@ from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 
 FOLDER = "hierarchy"
-FOLDERS = {"weights": FOLDER, "hops": "hierarchy_of_hops"}  # by metric
-_FORMAT = 2
+FOLDERS = {"weights": FOLDER, "hops": "hierarchy_of_hops"}  # within that of the graph, by metric
+_FORMAT = 2  # version of the files; others are refused
 META = "meta.json"
-_MAX_META_BYTES = 2**16
+_MAX_META_BYTES = 2**16  # a larger ``meta.json`` is not read
 
 
 def save_hierarchy(
     hierarchy: Hierarchy, folder: Path, fingerprint: str, metric: str = "weights"
 ) -> None:
-    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and
-    none is replaced.
+    """Write a hierarchy into a folder of its own within ``folder``, that of a stored graph.
 
-    The fingerprint is that of the graph, the metric "weights" or "hops".
+    It appears complete or not at all. One that is there already is kept. ``fingerprint`` is that of
+    the graph, by which ``load_hierarchy`` knows that both belong together. ``metric`` is "weights"
+    or "hops".
     """
     facts = {
         "format": _FORMAT,
@@ -58,10 +59,11 @@ def save_hierarchy(
 
 
 def write_arrays(folder: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-    """Write arrays and facts of them into a folder, for ``read_meta`` and ``read_arrays``; it
-    appears complete or not at all, and none is replaced.
+    """Write arrays, a file for each name, and facts about them into a new folder, for ``read_meta``
+    and ``read_arrays``.
 
-    ``files`` of the facts become the digests of the arrays.
+    The folder appears complete or not at all. If there is one with facts already, it is kept.
+    ``facts`` become ``meta.json``, with the SHA-256 of each file under the key ``files``.
     """
     with partial_folder(folder) as partial:
         for name, array in arrays.items():
@@ -72,22 +74,29 @@ def write_arrays(folder: Path, arrays: dict[str, np.ndarray], facts: dict[str, A
         try:
             partial.rename(folder)
         except OSError:
+            # The folder exists if another process was faster, which is no error: both have the same
+            # arrays. Any other reason is one.
             if not (folder / META).is_file():
                 raise
-            shutil.rmtree(partial)  # another process was faster: all make the same arrays
+            shutil.rmtree(partial)
 
 
 def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
-    """Return whether a stored graph has a hierarchy of a metric."""
+    """Return whether the folder of a stored graph has a hierarchy by a metric, "weights" or "hops".
+    Its files are not checked.
+    """
     return (Path(folder) / FOLDERS[metric] / META).is_file()
 
 
 def load_hierarchy(
     folder: Path, n_vertices: int, fingerprint: str, metric: str = "weights"
 ) -> Hierarchy:
-    """Read the hierarchy of a stored graph; ValueError if it is damaged, or that of another graph.
+    """Read the hierarchy of a stored graph from its folder. ValueError if it is damaged, or that of
+    another graph.
 
-    Its arrays are copy-on-write mappings of the files.
+    ``n_vertices`` and ``fingerprint`` are those of the graph; ``metric`` is "weights" or "hops".
+    Arrays are copy-on-write mappings of the files, so that they take memory only when they are
+    read.
     """
     hierarchy_folder = folder / FOLDERS[metric]
     meta = read_meta(
@@ -126,13 +135,19 @@ def load_hierarchy(
 
 
 def _read_edges(folder: Path, meta: dict[str, Any], direction: str) -> Edges:
-    """Return the edges of a direction, "upward" or "downward", which are not checked."""
+    """Return the edges of a direction, "upward" or "downward", from the files in ``folder``.
+
+    ``meta`` has the digests of the files, which are compared. Whether the edges form a hierarchy is
+    not checked.
+    """
     arrays = read_arrays(folder, meta, [f"{direction}_{part}" for part in Edges._fields])
     return Edges(*arrays.values())
 
 
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
-    """Return the arrays that are stored, by the names of their files."""
+    """Return the arrays of a hierarchy that are stored, by the names of their files. Undirected
+    hierarchies have no arrays downward, since those are the ones upward.
+    """
     directions = {"upward": hierarchy.upward}
     if not hierarchy.is_symmetric:
         directions["downward"] = hierarchy.downward
@@ -143,11 +158,13 @@ def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
 
 
 def read_meta(folder: Path, expected: dict[str, Any], refusal: str) -> dict[str, Any]:
-    """Read what a folder of arrays says of itself.
+    """Return the facts in ``meta.json`` of a folder of arrays, a dictionary.
 
-    ValueError if a value differs from the one in ``expected``; its message begins with ``refusal``.
-    ValueError if the file is damaged.
+    ValueError if the file is damaged, or if a fact differs from the one of the same name in
+    ``expected``, which has the key "format" at least. The message of the latter is ``refusal``
+    and the name of the fact.
     """
+    # The format first, so that a file of another version is refused as such, and not as damaged.
     meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     if not isinstance(meta, dict) or meta.get("format") != expected["format"]:
         raise ValueError(f"{refusal} version")
@@ -160,7 +177,9 @@ def read_meta(folder: Path, expected: dict[str, Any], refusal: str) -> dict[str,
 
 
 def read_arrays(folder: Path, meta: dict[str, Any], names: list[str]) -> dict[str, np.ndarray]:
-    """Map the named arrays of a folder; ValueError if a file differs from its digest in ``meta``."""
+    """Return the named arrays of a folder, mapped copy-on-write. ValueError if a file differs from
+    its SHA-256 in ``meta``, the facts that ``read_meta`` returned.
+    """
     files = {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names}
     fault = differing_file(folder, files)
     if fault:
@@ -169,29 +188,34 @@ def read_arrays(folder: Path, meta: dict[str, Any], names: list[str]) -> dict[st
 
 
 def open_array(path: Path) -> np.ndarray:
-    """Map a .npy file copy-on-write, as a plain array: Numba would compile again for read-only
-    arrays and subclasses.
+    """Return the array of a .npy file, mapped copy-on-write, as a plain array. ValueError if the
+    path is no regular file.
+
+    Numba compiles functions once more for read-only arrays, and for subclasses such as
+    ``numpy.memmap``.
     """
     refuse_irregular(path)
     return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
 def inverse_order(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
-    """Return the position of each vertex, or None if the order does not have each vertex once."""
+    """Return the position of each vertex in ``order``, int32 of shape (n_vertices,); None unless
+    ``order`` is an int32 array with each vertex exactly once.
+    """
     if order.dtype != np.int32 or order.shape != (n_vertices,):
         return None
     if n_vertices and (order.min() < 0 or order.max() >= n_vertices):
         return None
     position = np.full(n_vertices, -1, np.int32)
     position[order] = np.arange(n_vertices, dtype=np.int32)
-    if (position < 0).any():  # so another vertex is twice in the order
+    if (position < 0).any():  # a vertex is missing, so another one is twice in the order
         return None
     return position
 
 
 def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
-    """Return whether the edges of one direction have wrong types, shapes or offsets, or lead to
-    where no edge of a hierarchy leads.
+    """Return whether the edges of one direction cannot be those of a hierarchy: wrong types, shapes
+    or offsets, a head that is not above its row, or a negative weight.
     """
     dtypes = Edges([np.int64], [np.int32], [np.int32, np.int64])  # type: ignore[arg-type]
     for array, allowed in zip(edges, dtypes, strict=True):
@@ -199,6 +223,7 @@ def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
             return True
     if edges.offsets.size != n_vertices + 1 or edges.heads.size != edges.weights.size:
         return True
+    # Offsets ascend from 0 to the number of edges.
     if (
         edges.offsets[0] != 0
         or edges.offsets[-1] != edges.heads.size
@@ -210,7 +235,9 @@ def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _leads_upward(offsets, heads, weights):
-    """Return whether each edge leads to a position above, and no weight is negative."""
+    """Return whether each edge in the row of a position p has its head above p (a smaller number,
+    at least 0), and no weight is negative.
+    """
     for p in range(offsets.size - 1):
         for e in range(offsets[p], offsets[p + 1]):
             if not 0 <= heads[e] < p or weights[e] < 0:

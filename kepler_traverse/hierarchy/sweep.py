@@ -2,9 +2,10 @@
 several sources.
 
 Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST). Positions are in topological order, the top of
-the hierarchy first. A source is searched upward only, which reaches some hundred vertices of a road
-network. Then each position, in order, takes the minimum over its edges from above. Edges are read
-once for ``LANES`` sources, whose distances lie side by side.
+the hierarchy first: position 0 has no edge to a position above it. A source is searched upward
+only, which reaches some hundred vertices of a road network. Then each position, in order, takes the
+minimum over its edges from above. Edges are read once for ``LANES`` sources: the distances of a
+position from all of them are a line, one cache line of memory, with a lane (an element) per source.
 
 A sweep for targets visits only the positions that lie above a target (RPHAST).
 
@@ -22,52 +23,71 @@ from ..cpu.compiled import njit
 from ..cpu.path_walk import Above, distances_at
 from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 
-LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
+# By the type of distances: integers of a 64-byte cache line.
+LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}
+# A tuple whose length is the binary logarithm of the lanes. Compiled code of ``simd_sums`` learns
+# the number of lanes from its type.
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
+# The distance that stands for no path. Twice it fits the type, so that sums need no check.
 UNREACHED: dict[np.dtype, Any] = {
     np.dtype(np.int32): np.int32(2**30),
     np.dtype(np.int64): np.int64(2**62),
 }
-_PREFETCH_DISTANCE = 48  # columns before one is transposed, its line is prefetched
-# columns that are written for one source after the other, while their lines are in the cache
+_PREFETCH_DISTANCE = 48  # a line is prefetched this many columns before it is transposed
+# Columns of a block. Each source writes its row of a block while the lines of the block are in the
+# cache.
 _BLOCK = 64
 _NONE = -1
-# targets of a source from which on they share what lies above them, in place of a search upward
-# from each
+# With this many targets of a source or more, the distances of positions above them are looked up
+# once for all targets. With fewer, there is a search upward from each target.
 _FEW = 4
 
 
 class SweepEdges(NamedTuple):
-    """What searches from several sources follow; each part has offsets, heads and weights."""
+    """The edges that searches from several sources follow. ``upward``, ``downward`` and ``swept``
+    have arrays offsets, heads and weights, as ``arrays.Edges`` has.
+    """
 
     # upward, downward: the edges from each position to positions above it, and to each position
     # from positions above it
     upward: Any
     downward: Any
-    swept: Any  # the edges to each position of the sweep from others of the sweep
+    swept: Any  # the edges of the sweep: to each place from places above it
     # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part.
     # Empty if each position is its own place.
     places: np.ndarray
 
 
 class SweepArrays(NamedTuple):
-    """The memory of one thread for a sweep."""
+    """The memory of one thread for a sweep. n is the number of vertices."""
 
-    lines: np.ndarray  # of shape (positions, lanes), output: distances
-    is_set: np.ndarray  # uint8 array of shape (positions,): all 0, before and after
-    tentative: np.ndarray  # integer array of shape (n,): all unreached, before and after
-    # heap, reached: int32 arrays of shape (n,): scratch
+    # integers of shape (n_places, lanes), output: the distance of each place from the source of
+    # each lane
+    lines: np.ndarray
+    # uint8 array of shape (n_places,): 1 for a line that holds distances of a search upward; all 0
+    # before and after
+    is_set: np.ndarray
+    # integers of shape (n,), by position: distances of a search upward; all unreached before and
+    # after
+    tentative: np.ndarray
+    # heap, reached: int32 arrays of shape (n,): scratch of a search upward
     heap: np.ndarray
     reached: np.ndarray
 
 
 class LookupArrays(NamedTuple):
-    """The memory of one thread for looking up distances."""
+    """The memory of one thread for looking up distances. n is the number of vertices."""
 
-    above: Above  # the edges from above, what a search upward found, and scratch
-    other: np.ndarray  # integer array of shape (n,): all unreached, before and after
-    distance: np.ndarray  # integer array of shape (n,): all -1, before and after
-    reached: np.ndarray  # int32 array of shape (n,): scratch
+    # the edges to each position from above, the distances that a search upward from the source
+    # found, and scratch
+    above: Above
+    # integers of shape (n,), by position: distances of a search upward from a target; all unreached
+    # before and after
+    other: np.ndarray
+    # integers of shape (n,), by position: distances from the source that are known; all -1 before
+    # and after
+    distance: np.ndarray
+    reached: np.ndarray  # int32 array of shape (n,): scratch, positions that a search has reached
 
 
 @njit(cache=True, nogil=True)
@@ -110,13 +130,13 @@ def depth_first(offsets, heads, order, position):
 
 @njit(cache=True, nogil=True)
 def longest_upward(offsets, heads, weights, most):
-    """Return the largest sum of weights on a path upward, or ``most`` if it is larger.
+    """Return the largest sum of weights on any path upward, or ``most`` if it is larger.
 
-    ``offsets``, ``heads`` and ``weights`` lead from each position to positions above it, which have
-    smaller numbers.
+    ``offsets``, ``heads`` and ``weights`` are the edges from each position to positions above it,
+    which have smaller numbers.
     """
     n = offsets.size - 1
-    longest = np.zeros(n, np.int64)
+    longest = np.zeros(n, np.int64)  # the largest sum on a path upward from each position
     largest = np.int64(0)
     for p in range(n):
         for e in range(offsets[p], offsets[p + 1]):
@@ -127,14 +147,16 @@ def longest_upward(offsets, heads, weights, most):
 
 @njit(cache=True, nogil=True)
 def search_upward(source, upward, downward, tentative, heap, reached, unreached):
-    """Search upward from a position. Return how many positions are reached.
+    """Search upward from a position. Return the number of positions that are reached.
 
-    A position that has a shorter path by way of one above it is on no shortest path upward. It is
-    stalled: its edges are not followed (Geisberger, Sanders, Schultes, Delling 2008). On road
-    networks that halves what is reached.
+    If a position has a shorter path by way of one above it, no shortest path leads upward through
+    it. It is stalled: its edges are not followed (Geisberger, Sanders, Schultes, Delling 2008). On
+    road networks that halves the number of positions.
 
     Parameters
     ----------
+    source : int
+        The position where the search begins.
     upward, downward : tuple of offsets, heads, weights
         Edges from each position to positions above it, and to each position from positions above
         it.
@@ -142,8 +164,11 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
         All unreached before. Afterwards lengths of paths, the shortest ones where a shortest path
         leads upward only. The caller resets what was reached.
     heap, reached : int32 arrays of shape (n,)
-        Scratch; and output, the positions that were reached.
+        Scratch; and output, the positions that were reached, the lowest first.
+    unreached : int
+        The number that stands for no path.
     """
+    # ``heap`` is a binary heap of positions, the largest number first.
     offsets = upward.offsets
     heads = upward.heads
     weights = upward.weights
@@ -175,6 +200,7 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
         reached[n_reached] = p
         n_reached += 1
 
+        # Stall the position if an edge from above makes it nearer.
         distance = tentative[p]
         is_stalled = False
         for e in range(offsets_down[p], offsets_down[p + 1]):
@@ -188,7 +214,7 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
             q = heads[e]
             candidate = distance + weights[e]
             if candidate < tentative[q]:
-                if tentative[q] == unreached:
+                if tentative[q] == unreached:  # not in the heap yet
                     i = size
                     while i > 0 and heap[(i - 1) >> 1] < q:
                         heap[i] = heap[(i - 1) >> 1]
@@ -203,8 +229,9 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
 def search(sources, edges, arrays, unreached, doublings):
     """Write the distances from several positions to ``arrays.lines``, a lane per source.
 
-    ``sources``, int64 of shape (k,), are at most as many as lanes. ``unreached`` is that of the
-    type of the lines, ``doublings`` as in ``simd_distances``.
+    ``sources``, int64 of shape (k,), are positions, at most as many as there are lanes. ``edges``
+    is a ``SweepEdges``, ``arrays`` a ``SweepArrays``. ``unreached`` and ``doublings`` are the
+    entries of ``UNREACHED`` and ``DOUBLINGS`` for the type of the lines.
     """
     upward = edges.upward
     downward = edges.downward
@@ -215,7 +242,8 @@ def search(sources, edges, arrays, unreached, doublings):
     heap = arrays.heap
     reached = arrays.reached
 
-    # What lies above each source goes to its lane.
+    # Write the distances of the search upward from each source to its lane. A line that is written
+    # for the first time is cleared before, and ``tentative`` afterwards for the next search.
     for lane in range(sources.size):
         n_reached = search_upward(
             sources[lane], upward, downward, tentative, heap, reached, unreached
@@ -242,19 +270,25 @@ def search(sources, edges, arrays, unreached, doublings):
 
 @njit(cache=True, nogil=True)
 def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
-    """Write the distances at the targets of each source, without a sweep. Threads take sources from
-    the counter ``next_item``.
+    """Write the distances at the targets of each source, without a sweep.
 
     Parameters
     ----------
+    next_item : int64 array of shape (1,)
+        The counter from which threads take positions in ``sources``.
     sources : int64 array of shape (k,)
-        Vertices.
+        Vertex numbers.
     lists : tuple of offsets, vertices
-        The targets of each source.
+        The targets of source i are the vertices from ``offsets[i]`` up to ``offsets[i + 1]``.
     sums : integer array of shape (n_targets,), output
+        Distances in units of the hierarchy; ``unreached`` where there is no path.
     both_ways : tuple of upward, downward
-        As in ``search_upward``.
+        Edges from each position to positions above it, and to each position from positions above
+        it.
     arrays : LookupArrays
+        The memory of this thread.
+    unreached : int
+        The number that stands for no path.
     """
     offsets, targets = lists
     upward, downward = both_ways
@@ -275,7 +309,8 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
         p = np.int64(above.position[sources[item]])
         n_reached = search_upward(p, upward, downward, tentative, heap, reached, unreached)
 
-        # Many targets share the distances of what lies above them; few are searched from upward.
+        # Many targets share the distances of the positions above them. From each of a few targets,
+        # a search upward over reversed edges meets the one from the source.
         if end - begin >= _FEW:
             distances_at(targets[begin:end], distance, above, sums[begin:end])
             for i in range(above.n_known[0]):
@@ -302,15 +337,26 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
 
 @njit(cache=True, nogil=True)
 def write_rows(lines, places, rows, unreached, unit, doublings):
-    """Write lines as one row per source, in the order of ``places``; the unreached become infinite.
+    """Write the distances of lines as one row of floats per source, in the order of ``places``.
 
-    Lines are integers of shape (positions, lanes), ``places``, int32, are the line of each column,
-    and one stands for ``unit`` in the rows, floats of shape (k, columns).
+    Parameters
+    ----------
+    lines : integer array of shape (n_places, lanes)
+        Distances, with a lane per source.
+    places : int32 array of shape (columns,)
+        Which line is written to each column.
+    rows : float array of shape (k, columns), output
+        Integers of lines times ``unit``; infinite for ``unreached`` or more.
+    unreached : int
+    unit : float
+    doublings : tuple
+        The entry of ``DOUBLINGS`` for the type of the lines.
     """
     lanes = lines.shape[1]
     columns = places.size
 
-    # Squares of as many columns as lanes, where each lane has a source.
+    # Transpose squares of as many columns as lanes, if each lane has a source: that is faster than
+    # one number at a time.
     done = 0
     if rows.shape[0] == lanes:
         done = columns - columns % lanes
@@ -334,8 +380,8 @@ def positions_above(targets, offsets, heads):
     """Return the positions from which a target can be reached downward, targets included, int32 in
     ascending order.
 
-    ``targets`` are positions; ``offsets`` and ``heads`` lead from each position to positions above
-    it.
+    ``targets`` are positions. ``offsets`` and ``heads`` are the edges downward, in the row of their
+    lower end: the positions above each position from which an edge leads to it.
     """
     n = offsets.size - 1
     is_marked = np.zeros(n, np.uint8)
@@ -350,10 +396,13 @@ def positions_above(targets, offsets, heads):
 
 @njit(cache=True, nogil=True)
 def write_hops(lines, places, rows, bound):
-    """Write lines of hops as one row per source, in the order of ``places``; -1 from ``bound`` on.
+    """Write lines of hops as one row per source, in the order of ``places``, and return the largest
+    number of hops below ``bound``.
 
-    Return the largest number of hops below it. If the type of the rows does not hold it, not all of
-    them are written.
+    ``lines`` (n_places, lanes) are hops, with a lane per source. ``places`` (columns,) says which
+    line is written to each column of ``rows``, signed integers of shape (k, columns). Hops of
+    ``bound`` or more become -1. If the type of the rows does not hold the largest number, not all
+    rows are written; the caller writes them again in a wider type.
     """
     k, columns = rows.shape
     dtype_max = np.iinfo(rows.dtype).max
@@ -363,17 +412,19 @@ def write_hops(lines, places, rows, bound):
         for j in range(k):
             for column in range(begin, end):
                 hops = lines[places[column], j]
-                is_near = hops < bound  # else it is unreached, or beyond the limit
+                is_near = hops < bound  # else there is no path, or it is beyond the limit
                 deepest = max(deepest, hops if is_near else 0)
                 rows[j, column] = hops if is_near else -1
-        if deepest > dtype_max:  # the caller writes the rows again, in a type that holds all
+        if deepest > dtype_max:  # writing more rows in this type would be in vain
             return _find_deepest(lines, k, bound)
     return deepest
 
 
 @njit(cache=True, nogil=True)
 def _find_deepest(lines, k, bound):
-    """Return the largest number of hops below ``bound`` of the first ``k`` lanes."""
+    """Return the largest number of hops below ``bound`` in the first ``k`` lanes of ``lines``; 0 if
+    there is none.
+    """
     deepest = 0
     for place in range(lines.shape[0]):
         for j in range(k):
@@ -384,10 +435,11 @@ def _find_deepest(lines, k, bound):
 
 @njit(cache=True, nogil=True)
 def count_hops(lines, k, bound, counts):
-    """Add up the vertices at each number of hops below ``bound``, for the first ``k`` lanes. Return
-    the largest number of hops below it.
+    """Count the places at each number of hops below ``bound``, for the first ``k`` lanes of
+    ``lines``. Return the largest such number of hops.
 
-    ``counts`` is an integer array of shape (k, levels).
+    ``counts`` is an integer array of shape (k, levels): element (j, h) is increased by the number
+    of places that are h hops from the source of lane j.
     """
     deepest = 0
     for place in range(lines.shape[0]):
@@ -400,8 +452,11 @@ def count_hops(lines, k, bound, counts):
 
 
 class SweepState:
-    """The memory of one thread for sweeps; pages that it never touches cost nothing. The arrays are
-    those of ``SweepArrays``; ``_tentative`` is None until a thread uses it.
+    """The memory of one thread for sweeps: the arrays of ``SweepArrays``.
+
+    The system gives memory only to the parts of an array that are written. So ``_tentative``, which
+    must be filled, is None until a thread calls ``arrays``. ``n_places`` is the number of positions
+    that take part in the sweep, and ``dtype`` the type of distances.
     """
 
     def __init__(self, n_vertices: int, n_places: int, dtype: np.dtype):
@@ -413,14 +468,20 @@ class SweepState:
         self._tentative: np.ndarray | None = None
 
     def arrays(self) -> SweepArrays:
-        """Return the arrays. Those that must be set at first are made by the thread that uses them."""
+        """Return the arrays. The first call, by the thread that uses them, allocates and fills the
+        one that must not be empty.
+        """
         if self._tentative is None:
             self._tentative = np.full(self._n_vertices, UNREACHED[self._dtype], self._dtype)
         return SweepArrays(self.lines, self.is_set, self._tentative, self.heap, self.reached)
 
 
 def aligned_lines(n_places: int, dtype: np.dtype) -> np.ndarray:
-    """Return an array of shape (n_places, lanes), not set, whose lines each fill one cache line."""
+    """Return an array of shape (n_places, lanes), not set, whose rows each fill one cache line of
+    64 bytes.
+    """
+    # NumPy's memory may begin within a cache line. So there is one row more, and the array begins
+    # at the first element on a boundary.
     lanes = LANES[dtype]
     memory = np.empty((n_places + 1) * lanes, dtype)
     first_aligned = -(memory.ctypes.data // dtype.itemsize) % lanes

@@ -14,6 +14,7 @@ from .. import arguments, cuda
 from ..cpu import compile_clock
 from ..errors import InputError
 
+# Called with the number of sources done, their total, and the sources per second, 0 if not known.
 Report = Callable[[int, int, float], object]
 
 _LINE_EVERY = 10.0  # seconds between two lines if the output is not a terminal
@@ -22,10 +23,20 @@ _LINE_EVERY = 10.0  # seconds between two lines if the output is not a terminal
 class Meter:
     """Counts the sources of one call and reports them.
 
-    The rate is that of this call's own work. It excludes the time of compiling, and the time that a
-    caller takes between two groups of a stream. ``report(done, total, rate)`` may be None; an
-    exception that it raises ends the call, and StopIteration as RuntimeError, as if a generator had
-    raised it. ``_seconds`` are those of work up to the time ``_since``.
+    The rate, in sources per second, is that of this call's own work. It excludes the time of
+    compiling, and the time that a caller takes between two groups of a stream.
+
+    Parameters
+    ----------
+    report : Report or None
+        Called as ``report(done, total, rate)``. An exception that it raises ends the call;
+        StopIteration becomes RuntimeError. None: nothing is counted.
+    total : int
+        Number of sources of the call.
+    device : {"cpu", "cuda"}
+        Where the searches run.
+
+    ``_done``: number of sources done. ``_seconds``: seconds of work up to the time ``_since``.
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
@@ -40,8 +51,8 @@ class Meter:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count the time of the block as work, without the part of it in which this thread
-        compiled.
+        """Count the time of the ``with`` block as work, less the time in which this thread compiles
+        or waits for another one that does.
         """
         if self._report is None:
             yield
@@ -58,10 +69,11 @@ class Meter:
             self._report_progress(0.0)
 
     def advance(self, n_sources: int) -> None:
-        """Report further sources as done; called within ``running``."""
+        """Report ``n_sources`` further sources as done; called within ``running``."""
         if self._report is None:
             return
-        # Launches return at once, so that the host may be far ahead of the searches.
+        # Launches of kernels return at once: without waiting, searches would count as done before
+        # they are.
         if self._device == "cuda":
             cuda.cp.cuda.get_current_stream().synchronize()
         now = _clock()
@@ -72,11 +84,13 @@ class Meter:
         if self._seconds > 0:
             rate = self._done / self._seconds
         self._report_progress(rate)
-        self._since = _clock()  # what the function took is no work
+        self._since = _clock()  # the time that the function took is no work
 
     def _report_progress(self, rate: float) -> None:
-        """Call the function with what is done. Its StopIteration would end a loop over results, as
-        if these were all.
+        """Call the function with the sources done, the total and the rate.
+
+        A StopIteration that it raises becomes RuntimeError: it would end a loop over results as if
+        there were no more.
         """
         assert self._report is not None
         try:
@@ -85,29 +99,32 @@ class Meter:
             raise RuntimeError("the function progress= has raised StopIteration") from error
 
     def over(self, groups: Iterator[Any]) -> Iterator[Any]:
-        """Yield groups of results, and report each one when it has been used; called within
-        ``running``.
+        """Yield groups of results, and report the sources of each group when the caller asks for
+        the next one; called within ``running``.
         """
         for group in groups:
             yield group
             self.advance(len(group))
 
     def close(self) -> None:
-        """Remove the bar, if there is one; also after an error."""
+        """Stop showing the bar, if there is one. Callers do this after an error, too."""
         if isinstance(self._report, _Bar):
             self._report.close()
 
 
 def _clock() -> float:
-    """Return seconds, which stand still while this thread compiles or waits for another that
-    compiles.
+    """Return the time of a clock in seconds, which stands still while this thread compiles or waits
+    for another one that compiles.
     """
     return time.perf_counter() - compile_clock.thread_seconds()
 
 
 def make_meter(progress: Any, total: int, device: str) -> Meter:
-    """Return the meter for ``progress`` of a public function: True, False, None or callable, else
-    InputError.
+    """Return the meter for the argument ``progress`` of a public function.
+
+    True shows a bar or lines, None and False show nothing, and a function is called with the
+    sources done, their total and the rate. InputError for another value. ``total`` is the number of
+    sources, and ``device`` "cpu" or "cuda".
     """
     if callable(progress):
         return Meter(progress, total, device)
@@ -121,9 +138,13 @@ def make_meter(progress: Any, total: int, device: str) -> Meter:
 
 
 class _Bar:
-    """A bar of rich, on a terminal or in a notebook."""
+    """A ``Report`` that shows a bar of the package rich, on a terminal or in a notebook.
+
+    ``_task`` is the number of the bar in ``_bar``, None before the first call.
+    """
 
     def __init__(self, console: Any) -> None:
+        """Prepare the bar for a console of rich; the first call shows it."""
         from rich import progress
 
         self._bar = progress.Progress(
@@ -139,29 +160,37 @@ class _Bar:
         self._task: Any = None
 
     def __call__(self, done: int, total: int, rate: float) -> None:
+        """Show the sources done, their total and the rate in sources per second."""
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("searching", total=total, rate="")
         self._bar.update(self._task, completed=done, rate=_rate_and_time_left(done, total, rate))
 
     def close(self) -> None:
+        """Stop showing the bar, and give the console back."""
         self._bar.stop()
 
 
 class _Lines:
-    """A line on stderr from time to time, and one at the end, where there is no terminal.
+    """A ``Report`` that writes a line to stderr every ten seconds, and one at the end, where there
+    is no terminal for a bar.
 
-    ``name`` begins each line. ``is_late``: a call that takes less than ten seconds has no line.
-    ``_last`` is the time of the last line. ``_is_silent`` is True until the first line of a call
-    that is late.
+    ``_last`` is the time of the last line, at first that of the beginning. ``_is_silent`` is True
+    as long as a call has no line if it ends.
     """
 
     def __init__(self, name: str = "", is_late: bool = False) -> None:
+        """``name`` begins each line. With ``is_late``, a call that takes less than ten seconds has
+        no line at all.
+        """
         self._last = time.monotonic()
         self._before = f"{name}: " if name else ""
         self._is_silent = is_late
 
     def __call__(self, done: int, total: int, rate: float) -> None:
+        """Write a line with the sources done, their total and the rate, if it is due or the last
+        one.
+        """
         is_due = time.monotonic() - self._last >= _LINE_EVERY
         if not is_due and (done < total or self._is_silent):
             return
@@ -173,14 +202,16 @@ class _Lines:
 
 
 def late_lines(name: str) -> Report:
-    """Return what reports a call that shows no progress otherwise: a line on stderr every ten
-    seconds, after the first ten.
+    """Return a ``Report`` for calls that show no progress otherwise: it writes a line, which begins
+    with ``name``, to stderr every ten seconds, and none in the first ten.
     """
     return _Lines(name, is_late=True)
 
 
 def _rate_and_time_left(done: int, total: int, rate: float) -> str:
-    """Describe a rate and the time that is left; nothing without a rate."""
+    """Return text with the rate in sources per second and the time that is left, as "12 per second,
+    0:01:30 left"; an empty text if the rate is 0.
+    """
     if not rate:
         return ""
     speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
@@ -194,8 +225,8 @@ def _rate_and_time_left(done: int, total: int, rate: float) -> str:
 
 
 def _make_display() -> _Bar | _Lines:
-    """Return what shows progress: a bar on a terminal or in a notebook, if rich is installed, else
-    lines.
+    """Return the ``Report`` for ``progress=True``: a bar on a terminal or in a notebook, if rich is
+    installed, else lines.
     """
     try:
         from rich.console import Console

@@ -120,8 +120,8 @@ class CustomizableOnGpu:
     ``Topology``. ``_first_triangle`` (n_arcs + 1,) int64 has the number of the first triangle of
     each arc, and ``_joins`` (n_triangles,) int32 the arc that joins the heads of each. What
     explains the weight of each side: ``_links`` (2 * n_arcs,) int32, the first such link, and
-    ``_triangles`` (2 * n_arcs,) int64, the first such triangle. The largest number of their type
-    stands for none.
+    ``_triangles`` (2 * n_arcs,) int64, the two arcs of the first such triangle, the lower one in
+    the upper 32 bits. The largest number of their type stands for none.
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:

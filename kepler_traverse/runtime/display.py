@@ -11,12 +11,12 @@ from typing import Any
 
 from .. import arguments
 
-_MAX_IDS = 3
-_MAX_TEXT = 60
+_MAX_IDS = 3  # ids that are shown of a graph
+_MAX_TEXT = 60  # characters that are shown of an id
 
 
 def in_units(size: float) -> str:
-    """Return a number of bytes as readable text."""
+    """Return a number of bytes as text in bytes, KiB, MiB or GiB, as "1.5 MiB"."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
             break
@@ -27,8 +27,9 @@ def in_units(size: float) -> str:
 
 
 def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
-    """Return a small table of names and values, without a style of its own; title, names and values
-    are escaped.
+    """Return HTML of a table with a row per pair of a name and a value, below a title.
+
+    Title, names and values are escaped. It has no style sheet, so that a page shows it in its own.
     """
     cells = "".join(
         f"<tr><th style='text-align: left'>{html.escape(name)}</th>"
@@ -39,14 +40,16 @@ def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text in which everything not printable is escaped as by ``repr``, so that it cannot
-    change what is shown.
+    """Return ``text`` with each character that is not printable, such as a line end or a control
+    code of a terminal, escaped as by ``repr``. So it cannot change how other text is shown.
     """
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, each column as wide as its widest cell."""
+    """Return the lines of a table of text, the header first. Each column is as wide as its widest
+    cell.
+    """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -55,7 +58,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def shown_ids(ids: Any) -> str:
-    """Return the first ids of a graph as text, each cut to a readable length."""
+    """Return the first few ids of a graph as text, each cut to a readable length, with "..." if
+    there are more. ``ids`` is an array of NumPy, CuPy or Arrow.
+    """
     first_ids = ids[:_MAX_IDS]
     if hasattr(first_ids, "to_pylist"):
         first_ids = first_ids.to_pylist()
@@ -71,8 +76,8 @@ def shown_ids(ids: Any) -> str:
 
 
 def graph_rows(graph: Any) -> list[tuple[str, object]]:
-    """Return what a graph is, as names and values. Nothing is computed that takes a pass over the
-    edges.
+    """Return the rows of a table that describes a graph: pairs of a name and a value, such as the
+    numbers of vertices and edges. Nothing is computed that takes a pass over the edges.
     """
     report = graph.report
     stored = f"{graph.n_edges:,}"
@@ -98,7 +103,7 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
         ("memory", f"{in_units(graph.nbytes + graph.ids.nbytes)} on {graph.device}"),
     ]
 
-    # What is known of the edge list, and what building dropped.
+    # From the report of building: the columns that were read, and what was dropped.
     names = (report.src_column, report.dst_column, report.weight_column)
     columns = [name for name in names if name]
     if columns:
@@ -114,14 +119,18 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return estimated seconds as text; without constants of the cost model they are not known."""
+    """Return estimated seconds as text, as "1.25 s". Infinite ones are "not known": the cost model
+    has no constants for this machine.
+    """
     if seconds < float("inf"):
         return f"{seconds:.3g} s"
     return "not known"
 
 
 def limit_text(limit: float | None) -> str:
-    """Return a limit as the end of a sentence; nothing without one."""
+    """Return a limit of distances as the end of a sentence, ", up to distance 5"; an empty text if
+    it is None.
+    """
     if limit is None:
         return ""
     return f", up to distance {arguments.describe(limit)}"

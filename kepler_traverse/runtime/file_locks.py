@@ -22,7 +22,7 @@ def open_lock(path: Path) -> int:
 
     OSError if the path is not a regular file. Links are not followed.
     """
-    # O_NONBLOCK: to open a named pipe does not wait for its other end
+    # O_NONBLOCK: opening a named pipe, which is refused below, must not wait for its other end.
     descriptor = os.open(
         path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644
     )
@@ -33,10 +33,10 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(descriptor: int, wait: bool = False) -> bool:
-    """Take a lock; return False if another process holds it. With ``wait``, wait until the lock is
-    free.
+    """Take the lock of a file that ``open_lock`` has opened, and return True. Return False if
+    another process holds it; with ``wait``, wait until it is free instead.
 
-    NoLocksError if the file system has none.
+    The lock is held until the descriptor is closed. NoLocksError if the file system has no locks.
     """
     try:
         operation = fcntl.LOCK_EX

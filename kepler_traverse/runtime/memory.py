@@ -9,10 +9,12 @@ from ..errors import CapacityError, one_line
 
 
 def available_memory(device: str) -> int:
-    """Return the bytes that can be allocated on a device; of a host no more than the process may
-    still have (``ulimit -v``).
+    """Return the number of bytes that can be allocated on a device, "cpu" or "cuda".
+
+    On the CPU it is at most what the process may still take by ``ulimit -v``.
     """
     if device == "cuda":
+        # The memory that the driver has, and that of CuPy's pool which is not in use.
         return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
     import psutil
 
@@ -20,7 +22,9 @@ def available_memory(device: str) -> int:
 
 
 def _left_of_limit() -> int:
-    """Return the bytes of address space that the process may still take."""
+    """Return the number of bytes of address space that the process may still take under ``ulimit
+    -v``; a huge number if there is no limit.
+    """
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -34,7 +38,11 @@ def _left_of_limit() -> int:
 
 
 def require_memory(nbytes: int, device: str, what: str, advice: str) -> None:
-    """Raise CapacityError unless a result of so many bytes fits into the memory that is free."""
+    """Raise CapacityError unless ``nbytes`` bytes fit into the free memory of a device, "cpu" or
+    "cuda".
+
+    ``what`` names the result in the error, and ``advice`` ends it.
+    """
     n_free = available_memory(device)
     if nbytes > n_free:
         needed = f"needs {nbytes / 2**20:,.1f} MiB, and {n_free / 2**20:,.1f} MiB are free"
@@ -42,7 +50,7 @@ def require_memory(nbytes: int, device: str, what: str, advice: str) -> None:
 
 
 def out_of_memory(error: MemoryError) -> CapacityError:
-    """Return the error of a call that an allocation has ended."""
+    """Return the CapacityError to raise in place of a MemoryError that has ended a call."""
     reason = one_line(error) or "an allocation failed"
     return CapacityError(
         f"the memory does not do for this call: {reason}; take stream=True, "
@@ -51,5 +59,8 @@ def out_of_memory(error: MemoryError) -> CapacityError:
 
 
 def fitting(nbytes: int) -> int:
-    """Return so many bytes, or half of those that can be allocated on the GPU if that is less."""
+    """Return ``nbytes``, or half of the bytes that can be allocated on the GPU, whichever is less.
+
+    The other half is left for arrays that are allocated besides.
+    """
     return min(nbytes, available_memory("cuda") // 2)

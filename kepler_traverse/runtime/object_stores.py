@@ -28,18 +28,19 @@ from ..errors import InputError, has_secrets, how_to_install, without_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import replacing, require_private
 
-URL = re.compile(r"(s3a?|gs|az|abfss?)://")
-AT_ONCE = 16  # requests
-# After errors of the server, throttling and lost connections, a request is sent again, for so many
-# seconds, after pauses that double.
+URL = re.compile(r"(s3a?|gs|az|abfss?)://")  # how the address of an object begins
+AT_ONCE = 16  # requests that are made at the same time
+# After errors of the server, throttling and lost connections, a request is sent again, for up to
+# ``_PATIENCE`` seconds, after pauses that double. Pauses are in seconds, too.
 _PATIENCE = 120.0
 _FIRST_PAUSE = 0.1
 _MAX_PAUSE = 15.0
 _TIMEOUT = timedelta(seconds=180)  # of one request, with its body
-# obstore reads them where no option is given here
+# Variables of the environment that allow http without encryption. obstore reads them itself, too,
+# where no option says otherwise.
 _PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")
-# Of the environment, by the first letter of an address: the variable that allows http, and those
-# that name a server.
+# By the first letter of an address: the variable of the environment that allows http, and the
+# variables that may name a server.
 _SERVERS = {
     "s": ("AWS_ALLOW_HTTP", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")),
     "g": ("GOOGLE_ALLOW_HTTP", ("GOOGLE_BASE_URL",)),
@@ -48,13 +49,12 @@ _SERVERS = {
 _SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
 # Another attempt would end alike: the request is refused, or cannot even be made.
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d|HTTP error: builder error|HTTP error: builder$")
-# seconds of a wait before it is reported, between two reports, and between two looks at all waits
-_SAID_AFTER = 1.5
-_SAID_EVERY = 10.0
-_LOOKED_EVERY = 0.25
-# of an address, or of a request, in a message: a signature
+_SAID_AFTER = 1.5  # seconds that a request waits before it is reported
+_SAID_EVERY = 10.0  # seconds between two reports
+_LOOKED_EVERY = 0.25  # seconds between two looks at all waiting requests
+# What may be a signature in a message: the query of an address, or a header of a request.
 _QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")
-# names of the environment
+# names of variables of the environment that hold credentials
 _CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")
 _PAGE = 1000  # objects of one answer to a request that lists them
 # at most two endings of a name, which tell readers the format and the compression
@@ -63,23 +63,25 @@ T = TypeVar("T")
 
 
 class Traffic:
-    """Counts requests to stores and the bytes of objects, those that failed included."""
+    """Counts requests to stores, those that failed included, and the bytes of objects."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.requests: Counter[str] = Counter()  # by get, head, put, list and delete
-        self.sent = self.received = 0  # bytes
+        self.requests: Counter[str] = Counter()  # by kind: get, head, put, list and delete
+        self.sent = self.received = 0  # bytes of objects
 
     def add(self, kind: str, requests: int = 1, sent: int = 0, received: int = 0) -> None:
-        """Count requests of a kind, and bytes."""
+        """Count ``requests`` requests of a kind, and ``sent`` and ``received`` bytes."""
         with self._lock:
             self.requests[kind] += requests
             self.sent += sent
             self.received += received
 
     def take(self) -> dict[str, int]:
-        """Return what was counted since the last time, requests as ``get`` and so on, without
-        zeros.
+        """Return the counts since the last call, by name, and set them to 0.
+
+        The names are the kinds of requests (``get`` and so on), ``sent`` and ``received``. Counts
+        of 0 are left out.
         """
         with self._lock:
             counts = {**self.requests, "sent": self.sent, "received": self.received}
@@ -92,20 +94,21 @@ TRAFFIC = Traffic()  # of this process
 
 
 class _Waits:
-    """Reports requests that take long, so that no user waits without a word.
-
-    ``_waiting_since`` has an entry per request that waits now: by a key of its own, the time at
-    which it began, and its kind or the reason why it waits. ``_report`` is None until a caller
-    wants reports.
-    """
+    """Reports requests that take long, so that no user waits without knowing why."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        # Per request that waits now, by an object as its key: the time at which it began, by
+        # time.monotonic, and its kind, with the reason why it waits if there is one.
         self._waiting_since: dict[object, tuple[float, str]] = {}
-        self._report: Callable[[str], None] | None = None
+        self._report: Callable[[str], None] | None = None  # None until a caller wants reports
 
     def report_by(self, report: Callable[[str], None]) -> None:
-        """Report long waits by a function from now on; without one they are not reported."""
+        """Report long waits from now on, by calling a function with a line of text.
+
+        The first call starts a thread, which reports by its function as long as the process runs.
+        Further calls change nothing.
+        """
         with self._lock:
             is_first = self._report is None
             self._report = report
@@ -114,13 +117,15 @@ class _Waits:
 
     @contextlib.contextmanager
     def count_wait(self, kind: str) -> Iterator[Callable[[str], None]]:
-        """Count a request of a kind as waiting during the block, to which a function is given that
-        says why it waits.
+        """Count a request of a kind as waiting during the ``with`` block.
+
+        The block gets a function, which it calls with the reason why the request waits.
         """
         key = object()
         start_time = time.monotonic()
 
         def note(reason: str) -> None:
+            """Note why the request waits, for the next report."""
             with self._lock:
                 self._waiting_since[key] = (start_time, f"{kind}, {reason}")
 
@@ -133,7 +138,9 @@ class _Waits:
                 del self._waiting_since[key]
 
     def _watch(self) -> None:
-        """Report the longest wait from time to time, without an end; run by a thread of its own."""
+        """Report the request that has waited longest, from time to time and without an end; it runs
+        in a thread of its own.
+        """
         last_report = -math.inf
         while True:
             time.sleep(_LOOKED_EVERY)
@@ -150,25 +157,28 @@ WAITS = _Waits()  # of this process
 
 
 class StoredObject(NamedTuple):
-    """An object and its version."""
+    """An object in a store, in one version."""
 
     url: str
     size: int  # bytes
-    e_tag: str  # or the time of its last change
+    # The identifier of the version that the store gives, which has quotes around it; or, where it
+    # gives none, the time of the last change as text, without quotes.
+    e_tag: str
 
     @classmethod
     def of(cls, url: str, meta: Any) -> StoredObject:
-        """Return the object of a URL, from what obstore says of it."""
+        """Return the object of a URL; ``meta`` is the mapping by which obstore describes it."""
         return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
 
 
 def open_store(url: str, named_url: str = "") -> Any:
-    """Return obstore's store of the objects below a URL; its requests are made by ``send``.
+    """Return obstore's object for the store of the objects below a URL. Nothing is sent yet;
+    requests are made by ``send``.
 
-    Errors name ``named_url`` if it is given, the URL of one object.
+    Errors name ``named_url``, the URL of one object, if it is given, else ``url``.
 
-    Raises InputError (obstore is not installed, or the address holds more than a bucket and a path)
-    or OSError (the environment has no valid configuration for it).
+    Raises InputError (obstore is not installed, the address holds more than a bucket and a path, or
+    the environment names an unfit server) or OSError (the environment has no valid configuration).
     """
     _obstore(url)
     from obstore.store import from_url
@@ -183,7 +193,11 @@ def open_store(url: str, named_url: str = "") -> Any:
 
 
 def _refuse_server(url: str, is_plain: bool) -> None:
-    """Raise InputError if the environment names a server to which no request can be made."""
+    """Raise InputError if the environment names, for the kind of store of ``url``, a server to
+    which no request can be made, or a region that is no name.
+
+    ``is_plain``: whether a variable of the environment allows http without encryption.
+    """
     http_variable, server_variables = _SERVERS[url[0]]
     for name in server_variables:
         server = os.environ.get(name)
@@ -208,7 +222,9 @@ def _refuse_server(url: str, is_plain: bool) -> None:
 
 
 def _obstore(url: str) -> Any:
-    """Return the package, for a URL. Raises as ``open_store``."""
+    """Return the package obstore. InputError, which names ``url``, if it is not installed, or if
+    the URL may hold a password or a signature.
+    """
     if has_secrets(url):
         begin = URL.match(url)
         raise InputError(
@@ -225,12 +241,12 @@ def _obstore(url: str) -> Any:
 
 
 def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes: int) -> T:
-    """Return ``call()``, which makes a request and reads the answer; make it again after faults
-    that may pass.
+    """Call ``call()``, which makes a request and reads the answer, and return what it returns. Call
+    it again after faults that may pass, such as a lost connection.
 
-    ``kind`` is of ``Traffic.requests``. ``nbytes``: bytes that each attempt sends or receives, see
-    ``Traffic.add``. Raises FileNotFoundError, FileExistsError, PermissionError or OSError, with the
-    words of the store.
+    ``kind`` is the kind of request: get, head, put, list or delete. Each attempt is counted in
+    ``traffic``, with ``nbytes``: the keywords ``sent`` and ``received``, in bytes. Raises
+    FileNotFoundError, FileExistsError, PermissionError or OSError, with the words of the store.
     """
     deadline = time.monotonic() + _PATIENCE
     pause = _FIRST_PAUSE
@@ -243,18 +259,22 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
             except (FileNotFoundError, FileExistsError, PermissionError):
                 raise
             except OSError as error:
+                # EIO stands for a fault that may pass; see ``errors_of_store``.
                 if error.errno != errno.EIO or time.monotonic() + pause > deadline:
                     raise
                 note(f"which is sent again: {str(error.strerror)[:200]}")
+            # A random part of the pause, so that clients that failed together do not return
+            # together.
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _MAX_PAUSE)
 
 
 @contextlib.contextmanager
 def errors_of_store() -> Iterator[None]:
-    """Raise OSError, with the words of the store on one line, in place of the errors of obstore.
+    """Raise OSError, or one of its subclasses, in place of the errors that obstore raises in the
+    ``with`` block. Its text is that of the store, on one line.
 
-    Its number is EIO where another attempt may end otherwise.
+    Its ``errno`` is EIO where another attempt may succeed.
     """
     from obstore import exceptions
 
@@ -279,17 +299,21 @@ def errors_of_store() -> Iterator[None]:
     except (exceptions.BaseError, ValueError) as error:
         raise OSError(errno.EINVAL, _format_error(error)) from None
     except BaseException as error:
-        # of Rust, for a configuration of which no request can be made
+        # obstore is written in Rust. A configuration of which no request can be made ends it by a
+        # panic, whose type cannot be imported and derives from BaseException.
         if type(error).__name__ != "PanicException":
             raise
         raise OSError(errno.EINVAL, _format_error(error)) from None
 
 
 def _format_error(error: BaseException) -> str:
-    """Return what the store has said: its code and message alone, since the rest of its answer may
-    repeat credentials.
+    """Return the text of an error of obstore for a message, on one line.
+
+    Of the answer of the store, which is XML, only the code and the message are kept, since the rest
+    may repeat credentials. Signatures are removed, and values of variables of the environment that
+    hold credentials become "...".
     """
-    # On one line; the XML that follows is the answer of the store.
+    # The text up to the answer of the store, and the answer.
     message, _, _ = str(error).partition("\n\nDebug source")
     text, _, answer = " ".join(message.split()).partition("<")
     parts = [text]
@@ -307,8 +331,8 @@ def _format_error(error: BaseException) -> str:
 def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[StoredObject]:
     """Yield the objects below a URL, or in a folder there, in the order of their names.
 
-    ``store`` is that of the URL. With ``after``, only those whose names in the folder sort after
-    it. Raises OSError.
+    ``store`` is the one that ``open_store`` returned for ``url``. With ``after``, only objects are
+    listed whose names in ``folder`` sort after it. Raises OSError.
     """
     import obstore
 
@@ -316,7 +340,10 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
     pages: Any = None
 
     def next_page() -> Any:
-        """Return the next objects; none at the end."""
+        """Return the objects of the next page of the listing; none at the end.
+
+        After an error, the listing begins anew behind the last object that was yielded.
+        """
         nonlocal pages
         try:
             pages = pages or iter(
@@ -324,19 +351,21 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
             )
             return next(pages, [])
         except BaseException:
-            pages = None  # the next attempt begins behind ``last_name``
+            pages = None  # the iterator is of no use after an error
             raise
 
     while objects := send("list", next_page):
         for meta in objects:
             yield StoredObject.of(f"{url}/{meta['path']}", meta)
-        if len(objects) < _PAGE:  # the last page, after which another request would find nothing
+        if len(objects) < _PAGE:  # the last page: another request would find nothing
             break
         last_name = objects[-1]["path"]
 
 
 def find_object(url: str) -> StoredObject | None:
-    """Return the object of a URL, None if there is none. Raises as ``open_store`` and ``send``."""
+    """Return the object of a URL, with its size and version, by a request to the store; None if
+    there is no such object. Raises as ``open_store`` and ``send``.
+    """
     folder, _, name = url.rpartition("/")
     if folder.endswith("/") or not name:  # a bucket or a folder, which is no object
         return None
@@ -355,19 +384,23 @@ def objects_below(url: str) -> list[StoredObject]:
 
 
 def local_copies(objects: list[StoredObject]) -> list[Path]:
-    """Return a file of this host for each object; see ``local_copy``."""
+    """Return the path of a copy on this host for each object, in their order. Copies that are not
+    in the cache are fetched, several at a time. Raises as ``open_store`` and ``send``.
+    """
     return map_on_threads(_local_copy, objects, AT_ONCE)
 
 
 def local_path(path: str | os.PathLike[str]) -> str:
-    """Return a path as it is, and for a URL that of a copy on this host, which is made once for
-    each version of an object.
+    """Return a path of this host for a path or the URL of an object.
+
+    A path is returned as it is, except that one with a colon becomes absolute. A URL becomes the
+    path of a copy in the cache, which is made once for each version of the object.
 
     Raises as ``open_store`` and ``send``; and OSError: no copy can be made.
     """
     text = os.fspath(path)
     if not URL.match(text):
-        # pyarrow takes a path like ab:p for an address
+        # pyarrow takes a relative path such as ab:p for an address with the scheme ab.
         if ":" in text:
             return os.path.abspath(text)
         return text
@@ -378,11 +411,12 @@ def local_path(path: str | os.PathLike[str]) -> str:
 
 
 def cache_folder(name: str) -> Path:
-    """Return a folder of this host for copies of objects, which is made if it does not exist; no
+    """Return the folder ``name`` of the cache on this host. It is made if it does not exist, and no
     other user can write to it.
 
-    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or
-    ``~/.cache``. Raises InputError: it cannot be made, or others can write to it.
+    The cache is the folder of the variable ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in
+    ``XDG_CACHE_HOME`` or ``~/.cache``. Raises InputError: the folder cannot be made, or others can
+    write to it.
     """
     default = (
         Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "kepler_traverse"
@@ -401,7 +435,11 @@ def cache_folder(name: str) -> Path:
 
 
 def _local_copy(stored: StoredObject) -> Path:
-    """Return the file of a stored object in the cache, which is fetched once by all processes."""
+    """Return the path of the copy of an object in the cache. If it is not there, fetch it; of
+    several processes that need it, one does.
+    """
+    # The name depends on URL, size and version, so that a new version is another file. It keeps
+    # the ending, by which readers know the format.
     key = hashlib.sha256("\n".join(map(str, stored)).encode()).hexdigest()[:32]
     path = cache_folder("objects") / f"{key}{_ENDING.search(stored.url)[0]}"  # type: ignore[index]
     if path.exists():  # without a lock: a file appears as a whole
@@ -415,7 +453,9 @@ def _local_copy(stored: StoredObject) -> Path:
 
 @contextlib.contextmanager
 def hold_lock(lock: Path) -> Iterator[None]:
-    """Hold a lock of this host; wait for it if another process has it. Raises OSError."""
+    """Hold the lock of the file ``lock``, which is made if it does not exist, during the ``with``
+    block. Wait for it if another process of this host holds it. Raises OSError.
+    """
     file = open_lock(lock)
     try:
         take_lock(file, wait=True)
@@ -425,21 +465,22 @@ def hold_lock(lock: Path) -> Iterator[None]:
 
 
 def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None) -> None:
-    """Copy an object, of a certain version if one is given, to a file, which is there as a whole or
-    not at all.
+    """Copy an object of a store to the file ``path``, which appears as a whole or not at all.
 
-    Raises as ``send``; and OSError: the object is another version.
+    ``store`` is the one that ``open_store`` returned for a URL, and ``name`` the rest of the
+    address of the object. With ``version``, OSError if the object has changed since. Raises as
+    ``send``, too.
     """
     import obstore
 
     options: Any = None
-    # Quotes tell an e-tag from the time of the last change, which cannot be a condition of a
-    # request.
+    # An e-tag can be a condition of the request: the store refuses another version. It begins with
+    # a quote; the time of the last change, which may be there instead, does not.
     if version is not None and version.e_tag.startswith('"'):
         options = {"if_match": version.e_tag}
 
     def read() -> int:
-        """Write the object to the file. Return its size."""
+        """Write the whole object to the partial file, and return its size in bytes."""
         answer = obstore.get(store, name, options=options)
         with open(partial, "wb") as file:
             for piece in answer.stream():
@@ -447,7 +488,7 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
             size = file.tell()
         TRAFFIC.add("get", 0, received=size)
         if size != answer.meta["size"]:
-            raise OSError(errno.EIO, "the answer was cut short")
+            raise OSError(errno.EIO, "the answer was cut short")  # EIO: ``send`` tries again
         return size
 
     with replacing(path) as partial:

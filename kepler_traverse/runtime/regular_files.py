@@ -24,9 +24,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 from .._uninterrupted import map_on_threads
 from ..errors import InputError, OutputError, one_line
 
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-MAX_DEPTH = 32  # of lists and objects in each other
-_KINDS = {
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH  # bits of a mode that let group or others write
+MAX_DEPTH = 32  # levels of lists and objects in each other that JSON may have
+_KINDS = {  # what is no regular file, by the type in its mode
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a FIFO",
@@ -37,20 +37,25 @@ _KINDS = {
 
 
 def irregular(path: str | os.PathLike[str], follow: bool = False) -> str:
-    """Say what a path is if it is there and no regular file, else ``""``; nothing is opened."""
+    """Return what is at a path that is no regular file, as "a FIFO"; ``""`` for a regular file.
+
+    Nothing is opened. ``follow`` says whether a symbolic link is followed. OSError if there is
+    nothing at the path.
+    """
     return _KINDS.get(stat.S_IFMT(os.stat(path, follow_symlinks=follow).st_mode), "")
 
 
 def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
-    """Open a regular file for reading; never waits. OSError if it cannot be opened, or is no
-    regular file.
+    """Open a regular file for reading, in binary mode; never wait. OSError if it cannot be opened,
+    or is no regular file.
 
-    ``follow`` says whether a link in the file's own place is followed: one that a user has named
-    is, one in a folder of ours is not.
+    ``follow`` says whether the path itself may be a symbolic link: True for a path that a user has
+    named, False for a file in a folder that this library has made.
     """
     what = irregular(path, follow)
     if not what:
-        # Without waiting, and without following: it may have been exchanged meanwhile.
+        # Another user may have exchanged the file since the check. So these flags neither wait for
+        # a FIFO nor follow a link, and the open file is checked once more.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         if not follow:
             flags |= os.O_NOFOLLOW
@@ -63,11 +68,11 @@ def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO
 
 
 def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Read a whole regular file; OSError if it cannot be read, is none, or is larger than
-    ``max_bytes``.
+    """Return the content of a regular file; OSError if it cannot be read, is no regular file, or is
+    larger than ``max_bytes``.
     """
     with open_regular(path) as file:
-        # Not by reading: a huge file would fill the memory first.
+        # Ask for the size before reading: a huge file would fill the memory.
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             raise OSError(
@@ -75,12 +80,12 @@ def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
                 f"it has {size:,} bytes, and {max_bytes:,} are the most that is read",
                 str(path),
             )
-        return file.read(size)  # a reader allocates what it is asked for
+        return file.read(size)  # not more, if the file grows meanwhile
 
 
 def refuse_irregular(path: Path) -> None:
-    """Raise ValueError for what is no regular file, before it is opened: opening a FIFO would
-    block.
+    """Raise ValueError if a path is no regular file. Callers do this before they open it, since
+    opening a FIFO would wait forever.
     """
     what = irregular(path)
     if what:
@@ -89,8 +94,8 @@ def refuse_irregular(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield where the block writes a file that then takes the place of another, whole or, after an
-    error, not at all.
+    """Yield the path of a temporary file for the ``with`` block to write. At its end the file takes
+    the place of ``path``; after an error it is deleted, and ``path`` stays as it was.
     """
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
@@ -101,34 +106,35 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 _SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# What to do about errors of writing, by ``errno``.
 _ADVICE = dict.fromkeys(_SPACE, "free some space there, or name another place")
 _ADVICE[errno.ENOENT] = "make its folder first"
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield where the block writes a file that a user has named. It then takes the place of that
-    file, whole or, after an error, not at all.
+    """Yield the path of a temporary file for the ``with`` block to write. At its end the file takes
+    the place of ``path``, which a user has named; after an error ``path`` stays as it was.
 
-    Raises OutputError: it cannot be written, as on a full disk.
+    OutputError, in place of OSError, if the file cannot be written, as on a full disk.
     """
     try:
         with replacing(path) as partial:
             yield partial
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "name another place")
-        # what Arrow says names the file beside it
+        # The text of Arrow's errors names the temporary file, which means nothing to the user.
         reason = os.strerror(error.errno) if error.errno else one_line(error)
         raise OutputError(f"{path}: it cannot be written: {reason}; {advice}") from None
 
 
 @contextmanager
 def partial_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder beside another, for the block to fill and rename; what is left of it after
-    an error is removed.
+    """Yield the path of a new temporary folder next to ``folder``, for the ``with`` block to fill
+    and to rename to ``folder``. After an error it is removed.
     """
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    # left by a process of the same number that was killed
+    # An earlier process with the same number may have been killed and left such a folder.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)
     try:
@@ -139,24 +145,29 @@ def partial_folder(folder: Path) -> Iterator[Path]:
 
 
 def deny_others(folder: Path) -> None:
-    """Let no other user write to a folder and what is in it, whatever the umask; see
-    ``require_private``.
+    """Let no other user write to a folder and to what is in it, whatever the umask: clear the bits
+    of their modes that allow it. ``require_private`` accepts such folders.
     """
     for path in (folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode & ~OTHERS_WRITE)
 
 
 def size_and_digest(path: Path) -> tuple[int, str]:
-    """Return the bytes and the SHA-256 of a regular file; raises OSError as ``open_regular``."""
+    """Return the size in bytes of a regular file, and its SHA-256 in hexadecimal. OSError if it
+    cannot be opened, or is no regular file.
+    """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         return size, hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
 
 
 def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of files in a folder, by name; raises OSError as ``open_regular``."""
+    """Return the SHA-256 of files in a folder, in hexadecimal, by name. OSError if one cannot be
+    opened, or is no regular file.
+    """
 
     def compute_digest(name: str) -> str:
+        """Return the SHA-256 of one file."""
         _, digest = size_and_digest(folder / name)
         return digest
 
@@ -165,7 +176,9 @@ def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
-    """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
+    """Return a text that names the first file in a folder whose SHA-256 differs from the one in
+    ``digests``, which are in hexadecimal by name; ``""`` if none does.
+    """
     actual = compute_digests(folder, list(digests))
     for name, digest in digests.items():
         if actual[name] != digest:
@@ -174,16 +187,18 @@ def differing_file(folder: Path, digests: dict[str, str]) -> str:
 
 
 def sealed(facts: dict[str, Any]) -> bytes:
-    """Return facts as JSON with a SHA-256 of them, as ``read_sealed`` reads."""
+    """Return facts as JSON in UTF-8, with a SHA-256 of them under the key "checksum", for
+    ``read_sealed``.
+    """
     digest = hashlib.sha256(json.dumps(facts, indent=1).encode()).hexdigest()
     return json.dumps(facts | {"checksum": digest}, indent=1).encode()
 
 
 def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool]:
-    """Read JSON of a regular file; return it, without its checksum, and whether it is what
-    ``sealed`` made, to the byte.
+    """Return the JSON in a regular file, without the key "checksum", and whether the file is what
+    ``sealed`` made of it, to the byte.
 
-    OSError and ValueError as of ``read_regular`` and ``read_json``.
+    OSError if the file cannot be read or is larger than ``max_bytes``, ValueError if it is no JSON.
     """
     data = read_regular(path, max_bytes)
     facts = read_json(data)
@@ -194,10 +209,11 @@ def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool
 
 
 def read_json(data: bytes) -> object:
-    """Read JSON.
+    """Return the value of JSON text.
 
     ValueError if it is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN,
     infinity, more digits than Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
+    Python's reader would accept most of these.
     """
     try:
         value = json.loads(
@@ -209,7 +225,7 @@ def read_json(data: bytes) -> object:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 
-    # One level of lists and objects after the other, without recursion.
+    # Count the levels of lists and objects, one after the other, without recursion.
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [
@@ -224,7 +240,7 @@ _TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
 
 
 def _contents(value: Any) -> Any:
-    """Return the values in a list or an object; none in other values."""
+    """Return the values that a list or an object (a dict) of JSON contains; nothing for others."""
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, list):
@@ -233,7 +249,10 @@ def _contents(value: Any) -> Any:
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object of JSON from its keys and values; ValueError if a key occurs twice."""
+    """Return an object of JSON, a dict, from its keys and values; ValueError if a key occurs twice.
+
+    ``json.loads`` would keep the last value without a word.
+    """
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -243,12 +262,12 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    """Raise ValueError for NaN and infinity, which JSON does not have."""
+    """Raise ValueError for NaN and infinity: ``json.loads`` accepts them, but they are no JSON."""
     raise ValueError(f"{text} is no number")
 
 
 def _read_finite(text: str) -> float:
-    """Return a float; ValueError if it is beyond those of 64 bits."""
+    """Return the float of a text of JSON; ValueError if it is beyond the floats of 64 bits."""
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text[:40]} is beyond the numbers of 64 bits")
@@ -256,10 +275,10 @@ def _read_finite(text: str) -> float:
 
 
 def require_private(path: Path) -> None:
-    """Refuse a folder or file that other users could have written: they could have written its
-    fingerprint, too.
+    """Raise InputError if other users could have written a folder or file: the path is a symbolic
+    link, belongs to a user other than this one and root, or its mode lets others write.
 
-    InputError if the path is a link, belongs to another user, or its mode lets others write.
+    A fingerprint in a file proves nothing then, since they could have written that, too.
     """
     try:
         status = os.lstat(path)

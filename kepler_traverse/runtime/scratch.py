@@ -25,9 +25,9 @@ from .display import in_units
 from .file_locks import open_lock, take_lock
 
 _PROBE = 2**20  # bytes that a folder must have space for, unless a caller says how many
-_PREFIX = "kepler-"  # of the names of folders
-_LOCK = "_lock"  # file of a folder that its process has locked
-_held: dict[str, int] = {}  # folders of this process, and the descriptors of their locks
+_PREFIX = "kepler-"  # begins the names of temporary folders
+_LOCK = "_lock"  # name of the file in each folder that its process keeps locked while it runs
+_held: dict[str, int] = {}  # folders of this process, and the descriptors of their lock files
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
 
 
@@ -44,44 +44,50 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _temporary_place() -> str:
-    """Return the place for temporary files, for messages, also where Python finds none that it can
-    write to.
+    """Return the folder for temporary files, for messages: the one that Python uses, or "/tmp" if
+    it finds none that it can write to.
     """
     try:
         return tempfile.gettempdir()
-    except OSError:  # of all places that Python looks for
+    except OSError:  # no folder that Python knows of is writable
         return "/tmp"
 
 
 def make_folder() -> str:
-    """Make a folder in the place for temporary files, for ``delete_folder`` to delete; raises
-    OSError.
+    """Make a folder in the place for temporary files, and return its path, for ``delete_folder``.
+    OSError if it cannot be made.
 
-    A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
+    A process that is killed deletes nothing. So each process holds a lock in its folder, and makes
+    a new folder only after it has deleted those whose locks are free.
     """
+    # To delete folders of other processes is a courtesy: an error is no reason to fail.
     with contextlib.suppress(OSError):
         _delete_abandoned(Path(tempfile.gettempdir()))
     folder = tempfile.mkdtemp(prefix=_PREFIX)
-    with contextlib.suppress(OSError):  # without locks, it stays
+    # On a file system without locks the folder has none, so no other process deletes it.
+    with contextlib.suppress(OSError):
         lock = open_lock(Path(folder, f"{_LOCK}.new"))
         _held[folder] = lock
-        if take_lock(lock):  # only now others see that there is one
+        # The file gets its name when it is locked: others delete folders whose lock file is free.
+        if take_lock(lock):
             os.rename(f"{folder}/{_LOCK}.new", f"{folder}/{_LOCK}")
     return folder
 
 
 def delete_folder(folder: str | os.PathLike[str]) -> None:
-    """Delete a folder that ``make_folder`` has made."""
+    """Delete a folder that ``make_folder`` has made, and release its lock. Errors are ignored."""
     shutil.rmtree(folder, ignore_errors=True)
     if os.fspath(folder) in _held:
         os.close(_held.pop(os.fspath(folder)))
 
 
 def _delete_abandoned(place: Path) -> None:
-    """Delete this user's folders of processes that have ended, so that their locks can be taken."""
+    """Delete the folders in ``place`` that processes of this user made and left: those whose locks
+    can be taken, since the system releases the locks of a process that ends.
+    """
     for folder in place.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            status = folder.lstat()
+        with contextlib.suppress(OSError):  # another process may delete it meanwhile
+            status = folder.lstat()  # of the path itself: a link to another folder is no folder
             if (
                 not stat.S_ISDIR(status.st_mode)
                 or status.st_uid != os.geteuid()
@@ -98,16 +104,16 @@ def _delete_abandoned(place: Path) -> None:
 
 @contextmanager
 def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
-    """Yield a new folder in the place for temporary files, which is deleted at the end of the
-    block.
+    """Yield the path of a new folder for temporary files, which is deleted at the end of the block.
 
-    Raises OutputError, which names the place: a folder cannot be made there, or there is no room
-    for so many bytes.
+    OutputError, which names the place, if a folder cannot be made there, or if there is no room for
+    ``n_bytes`` bytes.
     """
     with contextlib.ExitStack() as stack:
         try:
             folder = make_folder()
             stack.callback(delete_folder, folder)
+            # Allocate the space in a file that is deleted at once: an error shows that it is full.
             with tempfile.TemporaryFile(dir=folder) as probe:
                 os.posix_fallocate(probe.fileno(), 0, n_bytes)
         except OSError as error:
@@ -120,29 +126,30 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A folder on a disk for arrays that need not fit into memory, and the bytes of memory that
+    """A folder for arrays in files, which need not fit into memory, and a limit of the memory that
     work on them may take.
     """
 
     folder: str | os.PathLike[str]
-    memory: int
+    memory: int  # bytes
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
-        """Return an array in a file, as ``numpy.empty`` returns one in memory; OutputError if the
-        disk is full.
+        """Return an array of ``size`` elements of type ``dtype`` that is in a file without a name,
+        which vanishes with the array. OutputError if the disk is full.
         """
         nbytes = size * np.dtype(dtype).itemsize
         if not nbytes:  # an empty file can be neither allocated nor mapped
             return np.empty(0, dtype)
         with writing_to(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
-            # Without room of its own, a write to a full disk would end the process by a signal.
+            # Reserve the space now. Else a write to the array, on a full disk, would end the
+            # process by a signal.
             os.posix_fallocate(file.fileno(), 0, nbytes)
             # The mapping keeps the memory after the file, which has no name, is closed.
             return np.frombuffer(mmap.mmap(file.fileno(), nbytes), dtype)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Raise CapacityError if something that must be in memory exceeds the limit, beside what is
-        read at a time.
+        """Raise CapacityError if ``nbytes`` bytes that must be in memory, and the rows that are
+        read at a time, exceed the limit. ``what`` names them in the error.
         """
         needed = nbytes + READ_AT_A_TIME
         if needed > self.memory:

@@ -113,10 +113,13 @@ _NAMES = {
     "search.results": ("Traversal", "Traversals"),
     "sssp": ("plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"),
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}  # module by name
 
 
 def __getattr__(name: str) -> Any:
+    """Return a public name, for which Python calls this where the module does not have it yet:
+    import its module and keep the value, so that Python finds it from then on.
+    """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
@@ -125,16 +128,19 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the names of this module, those that are not imported yet included."""
     return sorted({*globals(), *__all__})
 
 
 class _Package(ModuleType):
-    """This module, in which ``bfs`` and ``sssp`` are functions.
+    """The type of this module, in which ``bfs`` and ``sssp`` stay functions.
 
-    Importing the subpackages of these names would set them to modules.
+    There are subpackages of the same names. When Python imports one, it sets the attribute of this
+    module to the subpackage, which ``__setattr__`` prevents.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute, unless it would replace a public function by a subpackage."""
         if not (name in __all__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

@@ -19,39 +19,44 @@ from ._uninterrupted import load
 
 Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, never configured
 
-UNREACHED = -1  # hop distance of a vertex that was not reached; for weighted distances it is +inf
-NO_PREDECESSOR = -1
+# Hop distance of a vertex that was not reached. Float distances have +inf, and int64 distances
+# ``MAX_INTEGER`` in its place.
+UNREACHED = -1
+NO_PREDECESSOR = -1  # of a source, and of a vertex that was not reached
 MAX_HOP_COUNT = 2**31 - 1  # hops are int32
 
-# The largest integers up to which every integer is held exactly.
+# Each float type holds every integer up to this number exactly.
 FLOAT32_EXACT = 2**24
 FLOAT64_EXACT = 2**53
 MAX_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
 
-# Types that sums of integer weights are computed in, narrowest first, with the first number that
-# each may round or lack.
+# Types that sums of integer weights are computed in, narrowest first. Each holds all integers below
+# the number exactly.
 EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float32): FLOAT32_EXACT,
     np.dtype(np.float64): FLOAT64_EXACT,
     np.dtype(np.int64): MAX_INTEGER,
 }
-MAX_SLICE = 1 << 28  # elements of a slice of a long array
-_PER_NUMBER = 4  # the longest range whose integers are marked, per integer of an array
-HOST_SLICE = 1 << 18  # the same in host memory, so that temporary arrays are small
+MAX_SLICE = 1 << 28  # elements of a slice of a long array, on a GPU
+# ``sort_distinct`` marks integers in an array over their range if this range has at most so many
+# places per integer.
+_PER_NUMBER = 4
+HOST_SLICE = 1 << 18  # elements of a slice in host memory, so that temporary arrays are small
 
 
 class _Deferred:
-    """A module, or a package with its modules, that is imported when one of its names is first
-    used.
-    """
+    """A stand-in for a module, which is imported when one of its names is first used."""
 
     def __init__(self, name: str) -> None:
+        """``name`` is that of the module, as in an ``import`` statement."""
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        """Return a name of the module, or a module of a package that was not imported yet."""
         try:
             return getattr(load(self._name), name)
         except AttributeError:
+            # Private names are asked for by Python itself, as for a copy; they are no modules.
             if name.startswith("_"):
                 raise
             return load(f"{self._name}.{name}")
@@ -64,18 +69,19 @@ arrow_types: Any = _Deferred("pyarrow.types")
 
 def get_device(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
-    # ``lines`` are those of interleaved distances, which are on a GPU alone.
+    # ``InterleavedDistances``, which exist on a GPU only, have ``lines`` and no such interface.
     if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines"):
         return "cuda"
     return "cpu"
 
 
 def is_rows(distance: Any) -> bool:
-    """Return whether distances from several sources are an array, one row per source.
+    """Return whether distances from several sources are an array with one row per source.
 
-    The other forms, ``cuda.interleaved.InterleavedDistances`` and
-    ``search.sparse.SparseDistances``, have a name, slices, ``rows``, ``stats``, ``bins`` and
-    ``any_beyond``. These return, bit for bit, what is computed of the rows.
+    The other forms are ``cuda.interleaved.InterleavedDistances`` and
+    ``search.sparse.SparseDistances``, whose attribute ``form`` has their name. Their methods
+    ``rows``, ``stats``, ``bins`` and ``any_beyond`` return, bit for bit, what is computed from the
+    rows of an array.
     """
     return not hasattr(distance, "form")
 
@@ -83,7 +89,7 @@ def is_rows(distance: Any) -> bool:
 def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
     if get_device(array) == "cuda":
-        return sys.modules["cupy"]
+        return sys.modules["cupy"]  # imported already, since there is an array of it
     return np
 
 
@@ -100,19 +106,22 @@ def index_dtype(n_vertices: int) -> np.dtype:
 
 
 def make_offsets(sizes: np.ndarray) -> np.ndarray:
-    """Return where rows of these sizes begin, and where the last one ends."""
+    """Return where each of some rows begins if they stand one after the other, and where the last
+    one ends: int64 of shape (n + 1,). ``sizes`` (n,) are their lengths.
+    """
     offsets = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
 
 
 def sort_distinct(numbers: np.ndarray) -> np.ndarray:
-    """Return the distinct integers of an array in ascending order, of shape (n,).
+    """Return the distinct numbers of an array in ascending order, in one dimension.
 
     ``numpy.unique`` collects them in a hash table, which takes 10 times as long for a million
-    different ones. Integers of a range that is not much longer than the array are marked in it.
+    different ones. If the range of integers is not much longer than the array, they are marked in
+    an array over this range, else sorted.
     """
-    if numbers.size and numbers.dtype.kind in "iu":  # those of floats are no places of an array
+    if numbers.size and numbers.dtype.kind in "iu":  # a float is no position in an array
         low = numbers.min()
         n_between = int(numbers.max()) - int(low) + 1
         if n_between <= _PER_NUMBER * numbers.size:
@@ -128,16 +137,17 @@ def sort_distinct(numbers: np.ndarray) -> np.ndarray:
 
 
 def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
-    """Return the concatenation of ``arange(size)`` for each size."""
+    """Return the concatenation of ``arange(size)`` for each size of an integer array: the position
+    of each element within its group, if groups of these sizes stand one after the other.
+    """
     return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
 def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements
-    in 32 bits.
+    """Yield slices of an array of one dimension, each with the position where it begins.
 
-    Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence
-    (its issues 9186, 9841).
+    Slices are short enough that CuPy counts their elements in 32 bits: some of its reductions and
+    scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
     if get_device(array) == "cuda":
         size = MAX_SLICE
@@ -148,15 +158,16 @@ def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
-    """Return distances of shape (k, n) as one array, and the number of elements between the begins
-    of two sources.
+    """Return distances of shape (k, n) as an array of one dimension, and its pitch: the number of
+    elements from the beginning of one source to that of the next.
 
-    The array is a copy if the distances from a source are not contiguous.
+    The pitch is n or larger, as there may be gaps between sources. The array shares the memory of
+    ``distances``, unless the distances from a source are not contiguous, or sources overlap.
     """
     xp = namespace(distances)
     k, n = distances.shape
     pitch = distances.strides[0] // distances.itemsize
-    # Gaps within the distances of a source, and sources that overlap, have no such form.
+    # Copy if there are gaps within the distances of a source, or if sources overlap.
     if (
         distances.strides[1] != distances.itemsize
         or distances.strides[0] % distances.itemsize
@@ -164,7 +175,7 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
     ):
         distances = xp.ascontiguousarray(distances)
         pitch = n
-    if k <= 1:  # whose stride may be any
+    if k <= 1:  # the stride between sources may be any number then
         pitch = n
     size = (k - 1) * pitch + n
     flat = xp.lib.stride_tricks.as_strided(distances, (size,), (distances.itemsize,))
@@ -172,8 +183,8 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
 
 
 def compute_mean(values: np.ndarray) -> float:
-    """Return the mean of numbers in host memory, 0 of none; infinite where float64 does not hold
-    their sum.
+    """Return the mean of numbers in host memory, 0 if there are none; infinite if their sum is
+    beyond float64.
     """
     with np.errstate(over="ignore"):
         if values.size:
@@ -182,14 +193,14 @@ def compute_mean(values: np.ndarray) -> float:
 
 
 def extent(column: Array) -> tuple[int, int]:
-    """Return the smallest and the largest of integers, at least one."""
+    """Return the smallest and the largest number of an array of integers, which is not empty."""
     extents = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
     return min(low for low, _ in extents), max(high for _, high in extents)
 
 
 def hops_dtype(depth: int) -> np.dtype:
-    """Return the narrowest type for hop counts up to ``depth``: -1 is for the unreached, so types
-    are signed.
+    """Return the narrowest type for hop counts up to ``depth``: int8, int16 or int32. Types are
+    signed, since -1 stands for unreached vertices.
     """
     for narrow in (np.int8, np.int16):
         if depth <= np.iinfo(narrow).max:
@@ -213,7 +224,9 @@ def is_hops(dtype: np.dtype) -> bool:
 
 
 def unreached_value(dtype: np.dtype) -> Any:
-    """Return the distance, in its own type, that stands for "unreached"."""
+    """Return the distance that stands for "unreached" in distances of a type, as a scalar of this
+    type: -1 for hops, the largest integer for int64, else infinity.
+    """
     if is_hops(dtype):
         return dtype.type(UNREACHED)
     if dtype.kind == "i":
@@ -222,15 +235,19 @@ def unreached_value(dtype: np.dtype) -> Any:
 
 
 def is_reached(distance: Array) -> Array:
-    """Return where distances, hops or weighted, are those of reached vertices."""
+    """Return a bool array of the shape of ``distance``, hops or weighted: True for the distance of
+    a reached vertex.
+    """
     if distance.dtype.kind == "f":
         return namespace(distance).isfinite(distance)
     return distance != unreached_value(distance.dtype)
 
 
 def at_most(distance: Array, limit: float) -> Array:
-    """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels
-    take them for zero. There floats are compared by their bits, as integers in the same order.
+    """Return a bool array: True where ``distance <= limit``.
+
+    CuPy's kernels take subnormal floats for zero. So on a GPU floats are compared by their bits, as
+    integers in the same order.
     """
     bound = as_distance(limit, distance.dtype)
     if distance.dtype.kind == "i" or get_device(distance) == "cpu":
@@ -241,49 +258,54 @@ def at_most(distance: Array, limit: float) -> Array:
 
 
 def is_negative(values: Array) -> Array:
-    """Return where floats that hold no -0.0 are below zero, by their sign bit: subnormal numbers
-    count on a GPU too.
+    """Return a bool array: True where a float is below zero. There must be no -0.0.
+
+    The sign bit is read, since CuPy's kernels take subnormal floats for zero.
     """
     return values.view(f"i{values.itemsize}") < 0
 
 
 def as_distance(limit: float | None, dtype: np.dtype) -> Any:
-    """Return the largest distance of a type that a limit admits, a Python number or a scalar of
-    NumPy.
+    """Return the largest distance of type ``dtype`` that is within a limit, as a scalar of NumPy of
+    this type.
 
-    The limit is rounded down, so that a distance is within the limit as given where it is at most
-    this one. A limit beyond the type is infinite for floats; for integers it is the largest finite
-    distance. None is no limit.
+    The limit, a number of Python or NumPy, is rounded down. So a distance is within the limit
+    exactly if it is at most the result. A limit beyond the type is infinite for floats; for
+    integers it is the largest finite distance. None is no limit.
     """
     kind = np.dtype(dtype)
     if limit is None:
         limit = np.inf
     if isinstance(limit, np.generic):
-        # Python compares its numbers by their values, NumPy rounds one of them first
+        # Python compares its own numbers exactly; NumPy would first round one of them.
         limit = limit.item()
     if kind.kind == "i":
         if kind.itemsize == 8:
-            largest = MAX_INTEGER - 1
+            largest = MAX_INTEGER - 1  # ``MAX_INTEGER`` stands for unreached
         else:
             largest = np.iinfo(kind).max
         return kind.type(largest if limit >= largest else math.floor(limit))
     with np.errstate(over="ignore"):
         nearest = kind.type(limit)
-    if np.isfinite(nearest) and nearest.item() > limit:
+    if np.isfinite(nearest) and nearest.item() > limit:  # rounded up: take the next one below
         return np.nextafter(nearest, kind.type(-np.inf))
     return nearest
 
 
 def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
-    """Return ``as_distance`` of each limit, as an array; None stands for no limit."""
+    """Return the largest distance of a type that is within each limit, as an array of this type;
+    None stands for no limit. See ``as_distance``.
+    """
+    # Many limits are often equal, so each is converted once.
     limits = list(limits)
     bounds = {limit: as_distance(limit, dtype) for limit in set(limits)}
     return np.array([bounds[limit] for limit in limits], dtype)
 
 
 def distances_to_keys(distance: Array) -> Array:
-    """Return distances as int64 in the same order: of floats by their bits, so that a GPU compares
-    subnormal numbers, too.
+    """Return int64 keys of distances, which are in the same order as these.
+
+    Keys of floats are made from their bits, since CuPy's kernels take subnormal floats for zero.
     """
     if distance.dtype.kind == "i":
         return distance.astype(np.int64)
@@ -291,7 +313,10 @@ def distances_to_keys(distance: Array) -> Array:
 
 
 def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
-    """Return the distances of a type that have these keys; hops of any type as int64."""
+    """Return the distances that ``distances_to_keys`` made int64 keys of.
+
+    ``kind`` is their type. Hops, of whatever integer type, are returned as int64.
+    """
     if kind.kind == "i":
         if kind.itemsize == 8:
             return keys
@@ -300,8 +325,10 @@ def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
 
 
 def _flip_negative(bits: Array) -> Array:
-    """Return the bits of floats as integers in the order of the floats, or bits from these again.
+    """Convert the bits of floats, viewed as signed integers, to integers in the order of the
+    floats, or such integers back to bits: the function is its own inverse.
 
-    Below zero all bits but the sign are inverted.
+    Of negative floats the bits grow with the magnitude. So all their bits but the sign are
+    inverted.
     """
     return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max)

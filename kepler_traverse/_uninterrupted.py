@@ -32,7 +32,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-_LOOKED_EVERY = 0.5  # seconds
+_LOOKED_EVERY = 0.5  # seconds between two looks for signals while a thread waits
 
 
 def sleep() -> None:
@@ -42,24 +42,28 @@ def sleep() -> None:
 
 
 def _get(queue: SimpleQueue[T]) -> T:
-    """Return the next item of a queue; a signal interrupts the waiting, whichever thread takes it."""
+    """Return the next item of a queue, and wait until there is one. A signal interrupts the
+    waiting, whichever thread the system gives it to.
+    """
+    # In the main thread, Python runs handlers of signals between two turns of this loop.
     while True:
         with contextlib.suppress(Empty):
             return queue.get(timeout=_LOOKED_EVERY)
 
 
 class Threads:
-    """Threads that can be waited for. The functions that they call raise no errors."""
+    """Threads that can be waited for. The functions that they call must raise no errors."""
 
     def __init__(self) -> None:
-        # A lock per thread, by its identity, which is held until the thread ends. Each thread adds
-        # its own: what has not begun holds nothing that others wait for.
+        # By the identity of each thread that runs, a lock that it holds until it ends. Each thread
+        # adds its own: one that has not begun is not waited for.
         self._ends: dict[int, Any] = {}
 
     def start(self, function: Callable[[], object]) -> None:
         """Call a function on a new thread. RuntimeError: the interpreter starts no more threads."""
 
         def work() -> None:
+            """Call the function, and hold a lock meanwhile."""
             end = _thread.allocate_lock()
             end.acquire()
             self._ends[_thread.get_ident()] = end
@@ -72,10 +76,10 @@ class Threads:
         _thread.start_new_thread(work, ())
 
     def join(self) -> None:
-        """Wait until the others have ended."""
+        """Wait until all threads that run have ended, except the calling one."""
         for ident, end in list(self._ends.items()):
             if ident != _thread.get_ident():
-                with end:  # which is free when the thread has ended
+                with end:  # the thread releases it when it ends
                     pass
 
 
@@ -83,23 +87,23 @@ class SharedCall:
     """A function that its caller and some threads call, each with a number of its own: the caller
     with 0, the threads with 1 to ``n_others``.
 
-    ``join`` may be interrupted, and called again. ``errors``: what the function has raised on
-    threads. ``_takers`` maps a number to ``"thread"``, whose thread calls the function, or to
-    ``"caller"``, which no longer lets that begin. ``_finished``: numbers whose call has ended.
-    ``_wake`` gets an item with each of these.
+    A thread that has not begun when the caller waits in ``join`` never begins.
     """
 
     def __init__(self, function: Callable[[int], object], n_others: int) -> None:
-        self.errors: list[BaseException] = []
-        self._function: Callable[[int], object] | None = function
+        self.errors: list[BaseException] = []  # what the function has raised on threads
+        self._function: Callable[[int], object] | None = function  # None after ``join``
         self._numbers = range(1, n_others + 1)
-        # Who takes a number: one call of C decides, and says the same when it is called again.
+        # By number: "thread" if a thread calls the function with it, "caller" if the caller has
+        # decided that none does. ``setdefault``, one call of C, decides which comes first.
         self._takers: dict[int, str] = {}
-        self._finished: set[int] = set()
-        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._finished: set[int] = set()  # numbers whose call has ended
+        self._wake: SimpleQueue[None] = SimpleQueue()  # gets an item when a call has ended
 
     def work(self, number: int) -> None:
-        """Call the function on a thread, unless the caller waits no longer for that to begin."""
+        """Call the function with a number, on the calling thread, unless the caller is in ``join``
+        already.
+        """
         if self._takers.setdefault(number, "thread") == "caller":
             return
         assert self._function is not None
@@ -112,28 +116,32 @@ class SharedCall:
             self._wake.put(None)
 
     def join(self) -> None:
-        """Wait until no thread runs the function; those that have not begun never do."""
+        """Wait until no thread runs the function, and let no further thread begin. An interrupt may
+        end it, and it can be called again.
+        """
         for number in self._numbers:
             if self._takers.setdefault(number, "caller") == "thread":
                 while number not in self._finished:
                     _get(self._wake)
-        self._function = None  # a thread may hold this call a little longer than its caller
+        # A thread may keep this object a little longer than the caller does, but not the function
+        # with the caller's arrays.
+        self._function = None
 
 
 class Pool:
-    """Threads that take work from a queue. They end with the process, which waits for them then.
-
-    An item of ``_queue`` is a call and the number to call it with; None ends the threads.
-    """
+    """Threads that take work from a queue. They run until ``close``."""
 
     def __init__(self, n_threads: int) -> None:
-        self._n_threads = n_threads
+        self._n_threads = n_threads  # the most threads that are started
         self._n_started = 0
         self._threads = Threads()
+        # A call and the number to call it with; None ends the threads.
         self._queue: SimpleQueue[tuple[SharedCall, int] | None] = SimpleQueue()
 
     def share(self, call: SharedCall, numbers: range) -> None:
-        """Let threads work at a call, each with a number; threads are started as they are needed."""
+        """Let threads work at a call, each with one of ``numbers`` (1 and following). Threads are
+        started as they are needed.
+        """
         for number in numbers:
             if self._n_started < min(number, self._n_threads):
                 self._threads.start(self._take)
@@ -165,8 +173,8 @@ class Pool:
                     has_begun = True
                     self.share(shared, range(1, n_others + 1))
                     function(0)
-                # Those that have not begun find nothing left to do, and may wait for the threads of
-                # another call.
+                # Threads that have not begun would find nothing left to do. They are not waited
+                # for, since they may be at work for another call.
                 shared.join()
                 break
             except BaseException as error:
@@ -187,32 +195,39 @@ class Pool:
         self._threads.join()
 
     def _take(self) -> None:
-        """Take work from the queue, on a thread, until there is None."""
+        """Work at the calls in the queue, on a thread of the pool, until an item is None."""
         while (work := self._queue.get()) is not None:
+            # Delete the names: while the thread waits for the next item, they would keep the call
+            # and the arrays of its caller.
             call, number = work
             del work
             call.work(number)
-            del call  # which holds arrays of its caller
+            del call
         self._queue.put(None)  # for the other threads, also one that has not begun
 
 
 def map_on_threads(
     function: Callable[[Any], Any], items: Sequence[Any], n_threads: int
 ) -> list[Any]:
-    """Return what a function makes of each item, in their order, on up to so many threads.
+    """Return ``function(item)`` for each item, in their order, computed on up to ``n_threads``
+    threads.
 
     Raises the error of the first item that has one. After an error or an interrupt no further item
     is begun.
     """
-    results: dict[int, Any] = {}
+    results: dict[int, Any] = {}  # by the position of the item
     errors: dict[int, Exception] = {}
-    places = iter(range(len(items)))  # ``next`` of it is one step under the GIL
+    # The positions that no thread has taken. Threads share the iterator without a lock, since
+    # ``next`` of it is one step under the GIL.
+    places = iter(range(len(items)))
 
     def stop() -> None:
-        for _ in places:  # no place is left
+        """Take all positions that are left, so that no thread gets a further one."""
+        for _ in places:
             pass
 
     def take(_number: int) -> None:
+        """Call the function for items that no other thread takes."""
         for place in places:
             try:
                 results[place] = function(items[place])
@@ -234,20 +249,21 @@ def map_on_threads(
     return [results[place] for place in range(len(items))]
 
 
-_threads = Threads()
+_threads = Threads()  # those of ``run`` and ``begin``, which the end of the process waits for
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function and return what it returns, or raise its error.
 
-    The main thread lets another one call it, so that an interrupt ends the waiting alone, and not
-    the function.
+    The main thread lets another thread call it, and waits. So an interrupt, such as Ctrl-C, ends
+    the waiting, and the function itself runs to its end.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*args)
-    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()  # a value or an error
 
     def work() -> None:
+        """Call the function, and put its value or its error into the queue."""
         try:
             answers.put((function(*args), None))
         except BaseException as error:
@@ -267,19 +283,25 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def start(function: Callable[[], object], name: str) -> threading.Thread:
-    """Call a function on a daemon thread; an interrupt ends the waiting for its start alone."""
+    """Call a function on a new daemon thread, and return the thread once it has started.
+
+    An interrupt ends the waiting for its start, and leaves no thread half started.
+    """
     thread = threading.Thread(target=function, name=name, daemon=True)
     run(thread.start)
     return thread
 
 
 class Answer(Generic[T]):
-    """What one thread gives and others wait for, a value or an error. What is given first counts."""
+    """A value or an error that one thread gives and others wait for. The first that is given
+    counts; later ones are ignored.
+    """
 
     def __init__(self) -> None:
-        # Holds one item at most: ``setdefault``, one call of C, lets the first thread put it there.
+        # The value and the error, one of them None; empty before. ``setdefault``, one call of C,
+        # lets only the first thread put them there.
         self._given: dict[None, tuple[Any, BaseException | None]] = {}
-        self._waiting: list[SimpleQueue[None]] = []  # one per waiting thread, which an item wakes
+        self._waiting: list[SimpleQueue[None]] = []  # one per waiting thread; an item wakes it
 
     @property
     def is_given(self) -> bool:
@@ -292,13 +314,17 @@ class Answer(Generic[T]):
         return self._given.get(None, (None, None))[1]
 
     def give(self, value: T | None = None, error: BaseException | None = None) -> None:
-        """Let those that wait go on, with a value or an error."""
+        """Set the value, or the error if it is not None, and wake the threads that wait."""
         self._given.setdefault(None, (value, error))
-        for wake in self._waiting:  # one that comes meanwhile finds what is given
+        # A thread that begins to wait meanwhile finds the value, and needs no waking.
+        for wake in self._waiting:
             wake.put(None)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is given, or for some seconds; return whether it is."""
+        """Wait until a value or an error is there, for ``seconds`` at most (None: without limit).
+        Return whether it is there.
+        """
+        # The queue is listed before ``_given`` is looked at, so that no waking is missed.
         wake: SimpleQueue[None] = SimpleQueue()
         self._waiting.append(wake)
         end = math.inf
@@ -323,20 +349,22 @@ class Answer(Generic[T]):
 
 
 class Promise(Answer[T]):
-    """What a function returns, which is called once, by the first thread that needs its value.
+    """The value of a function that is called once, when a thread first needs the value.
 
-    The main thread lets another one call it, so that an interrupt leaves no promise unkept.
-    ``_takers`` holds one item at most, an object of the thread that calls the function.
+    A thread of its own calls it, so that an interrupt of the main thread does not cut it short.
     """
 
     def __init__(self, function: Callable[[], T]) -> None:
         super().__init__()
         self._function = function
+        # Empty until a thread calls the function; then an object of that thread.
         self._takers: dict[None, object] = {}
 
     def keep(self) -> None:
-        """Call the function on this thread, unless another one does or has."""
-        mine = object()
+        """Call the function on this thread and give its value or error, unless a thread does so or
+        has done so.
+        """
+        mine = object()  # the thread whose object ``setdefault`` stores calls the function
         if self._takers.setdefault(None, mine) is not mine:
             return
         try:
@@ -345,17 +373,23 @@ class Promise(Answer[T]):
             self.give(error=error)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Begin if no thread has, and wait as ``Answer`` does."""
+        """Let a thread call the function, unless one has begun. Wait for its value or error, for
+        ``seconds`` at most (None: without limit), and return whether it is there.
+        """
         if not self._takers:
             begin([self], 1)
         return super().wait(seconds)
 
 
 def begin(promises: Sequence[Promise[Any]], n_threads: int) -> None:
-    """Keep promises on up to so many threads."""
-    places = iter(promises)  # ``next`` of it is one step under the GIL
+    """Let up to ``n_threads`` new threads call the functions of promises, in their order. Return at
+    once, without waiting for them.
+    """
+    # Threads share the iterator without a lock, since ``next`` of it is one step under the GIL.
+    places = iter(promises)
 
     def keep() -> None:
+        """Keep promises that no other thread takes."""
         for promise in places:
             promise.keep()
 
@@ -367,8 +401,10 @@ def begin(promises: Sequence[Promise[Any]], n_threads: int) -> None:
 
 
 def load(name: str) -> ModuleType:
-    """Import a module that takes long."""
-    if name in sys.modules:
+    """Import a module that takes long, and return it. An interrupt does not leave it half imported,
+    since the main thread lets another thread import it.
+    """
+    if name in sys.modules:  # no other thread is needed
         return import_module(name)
     return run(import_module, name)
 

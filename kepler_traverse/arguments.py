@@ -1,7 +1,9 @@
 """Checks of public arguments: a wrong type or value ends here, in an error that names the argument.
 
-Each function takes the name of an argument and its value, and returns the value in the form that
-the library works with. No value is guessed: what is not exactly what the argument means is refused.
+Each function takes the name of an argument (``name``, for errors) and its value, and returns the
+value in the form that the library works with. Where no other error is named, it raises InputError
+for a value that does not fit. No value is guessed: what is not exactly what the argument means is
+refused.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from .errors import (
     several,
 )
 
-_SHORT = reprlib.Repr()
+_SHORT = reprlib.Repr()  # writes values for errors, in at most 60 characters
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
+# names of arguments that hold vertex ids, which may be strings
 _NAMES_OF_IDS = (
     "src",
     "dst",
@@ -44,10 +47,11 @@ _NAMES_OF_IDS = (
 )
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
-_OWN_TYPES = {int, float, str, bool, type(None)}
-_ENDS_AND_WEIGHTS = ("src", "dst", "weight", "reverse_weight")
+_OWN_TYPES = {int, float, str, bool, type(None)}  # Python's own types of scalars
+_ENDS_AND_WEIGHTS = ("src", "dst", "weight", "reverse_weight")  # columns of an edge list
 _STRINGS = "strings; convert them to numbers"
 _STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
+# names of the types of pandas whose columns are in Arrow's memory
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
 # the arrays of SciPy's sparse matrices, by format
 _PARTS_OF_SPARSE = {
@@ -57,13 +61,16 @@ _PARTS_OF_SPARSE = {
     "coo": ("row", "col", "data"),
     "dia": ("offsets", "data"),
 }
-_DIMENSIONS_OF_DATA = {"bsr": 3, "dia": 2}
+_DIMENSIONS_OF_DATA = {"bsr": 3, "dia": 2}  # of the array ``data``, by format; 1 in all others
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 
 def describe(value: Any) -> str:
-    """Return a value for an error message: short, on one line, without control characters."""
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # item loses the unit
+    """Return text that shows a value in an error message: short, on one line, without control
+    characters. Of values other than scalars and short lists only the type is shown.
+    """
+    # ``item`` of a time or a time span would lose the unit.
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
     if value is None or isinstance(value, (*_TEXTS, *_BOOLS, int, float, np.number)):
         try:
@@ -77,25 +84,30 @@ def describe(value: Any) -> str:
 
 
 def instance(name: str, value: Any, kind: type, how: str) -> None:
-    """Raise InputError unless a value is of a type; ``how`` says what makes one."""
+    """Raise InputError unless a value is of type ``kind``; ``how`` ends the error, and says which
+    functions make such a value.
+    """
     if not isinstance(value, kind):
         raise InputError(f"{name} must be a {kind.__name__}, not {describe(value)}; {how}")
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is an integer; to NumPy a time span is one, to Python True is one."""
+    """Return whether a value is an integer of Python or NumPy. Neither bool, which Python counts as
+    an integer, nor a time span, which NumPy does, is one.
+    """
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy or Arrow, or of a class derived from ``str`` or ``int``, as Python's
-    own value.
+    """Return a scalar of Arrow, an integer of NumPy, or a value of a class derived from ``str`` or
+    ``int`` as Python's own ``str`` or ``int``.
 
     ``np.str_`` and members of ``StrEnum`` and ``IntEnum`` become what they are equal to. Other
-    values stay as they are.
+    values stay as they are, bool and floats of NumPy among them.
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
+    # By the methods of the base class: a derived class may define others.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, np.generic) and is_integer(value):
@@ -106,20 +118,24 @@ def plain(value: Any) -> Any:
 
 
 def plain_list(values: Iterable[Any]) -> list[Any]:
-    """Return scalars as a list of Python's own values; see ``plain``."""
+    """Return a list of scalars, in which those of Arrow, integers of NumPy, and values of classes
+    derived from ``str`` or ``int`` are Python's own ``str`` and ``int``.
+    """
     scalars = list(values)
-    if set(map(type, scalars)) <= _OWN_TYPES:
+    if set(map(type, scalars)) <= _OWN_TYPES:  # the usual case, without a call per value
         return scalars
     return [plain(value) for value in scalars]
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, also NumPy's."""
+    """Return whether a value is True or False, of Python or of NumPy."""
     return isinstance(value, _BOOLS)
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return True or False; 0, 1, None and words such as "no" are refused."""
+    """Return a value that is True or False as Python's own. 0, 1, None and words such as "no" are
+    refused.
+    """
     if not is_flag(value):
         raise InputError(f"{name} must be True or False, not {describe(value)}")
     return bool(value)
@@ -128,14 +144,16 @@ def flag(name: str, value: Any) -> bool:
 def text(
     name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError
 ) -> str:
-    """Return a string."""
+    """Return a value that is a string; ``what`` says in the error what it must be, and ``error`` is
+    the type of the error.
+    """
     if not isinstance(value, str):
         raise error(f"{name} must be {what}, not {describe(value)}")
     return value
 
 
 def names(name: str, value: Any) -> list[str]:
-    """Return one name or several as a list."""
+    """Return a list of names: of one string, or of a list or tuple of strings."""
     entries = [value] if isinstance(value, str) else value
     is_list = isinstance(entries, (list, tuple))
     if not is_list or not all(isinstance(entry, str) for entry in entries):
@@ -144,8 +162,8 @@ def names(name: str, value: Any) -> list[str]:
 
 
 def is_encodable(value: str) -> bool:
-    """Return whether a string is Unicode text: Python's can also hold halves of characters
-    (surrogates).
+    """Return whether a string can be encoded in UTF-8. Strings of Python can also hold halves of
+    characters (surrogates), which cannot.
     """
     try:
         value.encode()
@@ -157,14 +175,17 @@ def is_encodable(value: str) -> bool:
 def choice(
     name: str, value: Any, choices: Collection[str], error: type[KeplerError] = InputError
 ) -> str:
-    """Return one of some names."""
+    """Return a value that is one of the names in ``choices``; raise ``error`` for any other."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{name}={describe(value)} is none of {', '.join(map(repr, choices))}")
     return value
 
 
 def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
-    """Return the name of a device; DeviceError for another one, and for one card of several."""
+    """Return a value that is the name of a device in ``known``; DeviceError for any other.
+
+    For a name such as "cuda:1", the error says how to choose a card.
+    """
     if isinstance(value, str) and value.startswith("cuda:"):
         card = value.partition(":")[2][:20]
         raise DeviceError(
@@ -179,7 +200,9 @@ def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
 
 
 def whole(name: str, value: Any, least: int | None = 0) -> int:
-    """Return an integer that is not too small; bool and float are refused."""
+    """Return an integer that is at least ``least`` (None: any) as Python's own; bool and float are
+    refused.
+    """
     value = plain(value)
     if not is_integer(value):
         raise InputError(f"{name} must be a whole number, not {describe(value)}")
@@ -195,17 +218,17 @@ def real(name: str, value: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is an integer or a float, and no bool."""
+    """Return whether a value is an integer or a float of Python or NumPy, and no bool."""
     return is_integer(value) or isinstance(value, (float, np.floating))
 
 
 def limit(name: str, value: Any) -> int | float:
-    """Return a number of 0 or more, infinity included, as the equal number of Python: integers stay
-    integers.
+    """Return a number of 0 or more, infinity included, as Python's own: an integer stays an
+    integer, and a float becomes the equal float64.
     """
     value = plain(value)
     real(name, value)
-    if not value >= 0:
+    if not value >= 0:  # written so that NaN is refused, too
         raise InputError(f"{name} must be 0 or more, not {describe(value)}")
     try:
         number = float(value)
@@ -224,9 +247,10 @@ def limit(name: str, value: Any) -> int | float:
 
 
 def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
-    """Return one limit per source as a list, None if ``value`` is not a sequence.
+    """Return a sequence of limits, one per source, as a list; None if ``value`` is no sequence of
+    one dimension, such as one number for all sources.
 
-    InputError if there is not one limit per source, or one is no number of 0 or more.
+    InputError if there are not ``n_sources`` limits, or one is no number of 0 or more.
     """
     if (
         not hasattr(value, "__len__")
@@ -246,10 +270,13 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
 
 
 def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
-    """Return a list of paths: of one path, or of several."""
+    """Return a list of paths, of one path or of any iterable of paths. EdgeListError if it is
+    empty, InputError for other values.
+    """
     if isinstance(value, (str, PathLike)):
         value = [value]
     refuse_open_file(name, value)
+    # Iterating over bytes, a mapping or a table would give numbers or names of columns.
     paths = None
     if not isinstance(value, (bytes, bytearray, Mapping)) and not hasattr(value, "columns"):
         with suppress(TypeError):  # it cannot be iterated
@@ -268,8 +295,8 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
 
 
 def is_path(value: Any) -> bool:
-    """Whether a value can name a file: a text that is not empty and that the file system encodes,
-    or an object with such a path.
+    """Return whether a value can name a file: a string or a path object whose text is not empty,
+    has no null character, and can be encoded for the file system.
     """
     if not isinstance(value, (str, PathLike)):
         return False
@@ -292,18 +319,18 @@ def refuse_open_file(name: str, value: Any) -> None:
 
 
 def ids(name: str, value: Any) -> list[Any] | np.ndarray:
-    """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds
-    one per vertex.
+    """Return the vertex ids in any iterable: integers of an array as an integer array of shape
+    (k,), all others as a list.
 
-    Their type is compared with that of the graph's ids by ``Graph.to_numbers``. UnknownVertexError
-    for one id in place of a list, a mapping, a frame, nulls under a mask, or an array that holds no
-    ids.
+    Whether they are ids of the graph, and of the type of its ids, is checked by
+    ``Graph.to_numbers``. UnknownVertexError for one id in place of a list, a mapping, a frame,
+    missing or masked values, or an array of other things than integers and strings.
     """
     if isinstance(value, _TEXTS):
         raise UnknownVertexError(
             f"{name} must be a list of ids, not one string: give [{describe(value)}]"
         )
-    if is_dask(value) and getattr(value, "ndim", 1) == 1:
+    if is_dask(value) and getattr(value, "ndim", 1) == 1:  # a column, which is not computed yet
         value = value.compute()
     if isinstance(value, Mapping) or hasattr(value, "columns"):
         raise UnknownVertexError(
@@ -328,16 +355,17 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 
 def is_one_id(value: Any) -> bool:
-    """Whether a value is one vertex id, and no list of ids."""
+    """Return whether a value is one vertex id, an integer or a string, and no list of ids."""
     value = plain(value)
     return isinstance(value, str) or is_integer(value)
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
-    """Return ids that are in an array or a series: integers as an array of shape (k,), all others
-    as a list.
+    """Return the ids in an array or a Series: integers as an array of shape (k,), all others as a
+    list.
 
-    UnknownVertexError for missing values, several dimensions, and what can be no id.
+    UnknownVertexError for missing or masked values, several dimensions, and a type that is neither
+    integer nor string.
     """
     _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
@@ -351,13 +379,16 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
         )
     if array.dtype.kind in "iu":
         return array
-    if array.dtype.kind in "OUT" or not array.size:  # objects and strings
+    # Objects and strings; and an empty array, whose type says nothing.
+    if array.dtype.kind in "OUT" or not array.size:
         return ids(name, array.tolist())
     raise UnknownVertexError(f"{name} must hold integers or strings, not {array.dtype}")
 
 
 def _refuse_missing(name: str, value: Any) -> None:
-    """Raise UnknownVertexError for a series that lacks values, which NumPy would have as floats."""
+    """Raise UnknownVertexError for a Series of a type of pandas with missing values. As an array of
+    NumPy its ids would become floats or objects.
+    """
     if not hasattr(value, "isna") or isinstance(value.dtype, np.dtype):
         return
     missing = np.flatnonzero(np.asarray(value.isna()))
@@ -370,7 +401,9 @@ def _refuse_missing(name: str, value: Any) -> None:
 
 
 def vertex_number(value: Any, n_vertices: int) -> int:
-    """Return a vertex number from 0 to n - 1."""
+    """Return a value that is a vertex number, from 0 to ``n_vertices`` - 1, as Python's own
+    integer; UnknownVertexError for any other.
+    """
     if is_integer(value) and 0 <= value < n_vertices:
         return int(value)
     raise UnknownVertexError(
@@ -380,7 +413,9 @@ def vertex_number(value: Any, n_vertices: int) -> int:
 
 
 def vertex_numbers(value: Any, n_vertices: int, name: str = "numbers") -> np.ndarray:
-    """Return vertex numbers from 0 to n - 1 as an integer array of shape (k,)."""
+    """Return vertex numbers in any iterable, from 0 to ``n_vertices`` - 1, as an integer array of
+    shape (k,); UnknownVertexError for other values.
+    """
     numbers = ids(name, value)
     if isinstance(numbers, list):
         numbers = np.array([vertex_number(number, n_vertices) for number in numbers], np.int64)
@@ -391,11 +426,15 @@ def vertex_numbers(value: Any, n_vertices: int, name: str = "numbers") -> np.nda
 
 
 def arrow(name: str, value: Any) -> Any:
-    """Return a column of Arrow as a checked array of pyarrow, any other value as it is.
+    """Return a column of Arrow as a checked array of pyarrow, and any other value as it is.
 
-    A column of Arrow is one of pyarrow, or of a library that converts to it (``to_arrow``), or
-    speaks its interface for C and no other. pyarrow takes its offsets, indices and text for valid,
-    also where it would read beyond a buffer. EdgeListError or InputError if the column is damaged.
+    A column of Arrow is one of pyarrow, one of a library that converts to it (``to_arrow``), or one
+    that has Arrow's interface for C and no other. A Series of pandas in Arrow's memory is checked,
+    and returned as it is.
+
+    pyarrow trusts offsets, indices and text of a column, and would read beyond its buffers where
+    they are wrong. So they are validated here. EdgeListError or InputError if the column is
+    damaged.
     """
     converts = hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
@@ -408,7 +447,7 @@ def arrow(name: str, value: Any) -> Any:
 
     try:
         if is_pandas:
-            # of pandas as it is: only its memory is checked
+            # Strings of pandas may also be stored as Python objects, which need no check.
             if getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
                 pyarrow.array(getattr(value, "array", value)).validate(full=True)
             return value
@@ -422,7 +461,9 @@ def arrow(name: str, value: Any) -> Any:
 
 
 def _to_pyarrow(value: Any) -> Any:
-    """Return a column by its own conversion, or by the interface for C."""
+    """Return a column as an array of pyarrow: by its own method ``to_arrow`` if it has one, else by
+    Arrow's interface for C.
+    """
     if hasattr(value, "to_arrow"):
         value = value.to_arrow()
     if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
@@ -433,11 +474,10 @@ def _to_pyarrow(value: Any) -> Any:
 
 
 def sparse(name: str, matrix: Any) -> None:
-    """Refuse a sparse matrix whose arrays do not fit together, which SciPy's native code takes for
-    granted.
+    """Raise InputError for a sparse matrix of SciPy whose arrays do not fit together: they are no
+    arrays of integers and data, differ in length, or lead out of the matrix.
 
-    InputError if they are no arrays of integers and data, differ in length, or lead out of the
-    matrix.
+    SciPy's compiled code does not check them, and would read or write outside of its arrays.
     """
     if matrix.format == "lil":
         _check_lists_of_rows(name, matrix)
@@ -459,19 +499,27 @@ def sparse(name: str, matrix: Any) -> None:
 
 
 def _damaged(name: str, problem: str) -> InputError:
-    """Return the error for a sparse matrix whose arrays do not fit together."""
+    """Return the error for a sparse matrix whose arrays do not fit together; ``problem`` says what
+    is wrong with them.
+    """
     return InputError(f"{name}: {problem}; make the matrix again from the data")
 
 
 def _check_lists_of_rows(name: str, matrix: Any) -> None:
-    """Refuse a matrix of lists whose indices are not as many as its data."""
+    """Raise InputError for a matrix in the format "lil" whose lists do not fit together: there is a
+    list of column numbers and one of data per row, and both must have the same length.
+    """
     lengths = list(map(len, matrix.rows))
     if len(matrix.rows) != matrix.shape[0] or lengths != list(map(len, matrix.data)):
         raise _damaged(name, "its rows, or the indices of a row, are not as many as those of data")
 
 
 def _check_part(name: str, form: str, part: str, array: Any) -> None:
-    """Refuse an array of a sparse matrix that has no integers, or too many dimensions."""
+    """Raise InputError unless an array of a sparse matrix has the right number of dimensions, and,
+    other than ``data``, integers.
+
+    ``form`` is the format of the matrix, as "csr", and ``part`` the name of the array, as "indptr".
+    """
     is_array = isinstance(array, np.ndarray) or (array is not None and get_device(array) == "cuda")
     if part == "data":
         what = "numbers"
@@ -484,8 +532,11 @@ def _check_part(name: str, form: str, part: str, array: Any) -> None:
 
 
 def _compressed_shape(matrix: Any) -> tuple[int, int]:
-    """Return how many rows a matrix compresses (columns if it is CSC, rows of blocks if it is BSR),
-    and how many places an index may have in each.
+    """Return the two numbers that bound the arrays of a matrix in compressed rows: the number of
+    rows, and the number of places in a row.
+
+    These are columns and their places for the format "csc", and rows and columns of blocks for
+    "bsr".
     """
     n_rows, n_columns = matrix.shape
     if matrix.format == "bsr":
@@ -497,8 +548,8 @@ def _compressed_shape(matrix: Any) -> tuple[int, int]:
 
 
 def _check_compressed(name: str, arrays: Mapping[str, Any], n_rows: int, n_places: int) -> None:
-    """Refuse offsets that do not divide the data into ``n_rows`` rows, and indices that are not
-    from 0 to ``n_places`` - 1.
+    """Raise InputError if offsets (``indptr``) do not divide the data into ``n_rows`` rows, or if
+    an index is not from 0 to ``n_places`` - 1. ``arrays`` are those of the matrix, by name.
     """
     offsets = arrays["indptr"]
     n_entries = len(arrays["data"])
@@ -517,7 +568,9 @@ def _check_compressed(name: str, arrays: Mapping[str, Any], n_rows: int, n_place
 
 
 def _check_positions(name: str, arrays: Mapping[str, Any], part: str, bound: int) -> None:
-    """Refuse positions that are not as many as the data, or lie outside of the matrix."""
+    """Raise InputError if an array of positions, ``arrays[part]``, is not as long as the data, or
+    if a position is not from 0 to ``bound`` - 1.
+    """
     positions = arrays[part]
     n_entries = len(arrays["data"])
     if positions.size != n_entries:
@@ -532,16 +585,18 @@ def _check_positions(name: str, arrays: Mapping[str, Any], part: str, bound: int
 
 
 def as_array(name: str, value: Any) -> Array:
-    """Return a column of numbers as an array of shape (rows,), NumPy's or, for what is in GPU
-    memory, CuPy's.
+    """Return a column of numbers as an array of shape (n_rows,), of NumPy, or of CuPy if it is in
+    GPU memory.
 
     Every number stays exactly what it was: integers stay integers, and a list of floats and
-    integers becomes float64 only where that holds each integer. EdgeListError or InputError for no
-    column, or one with nulls, masked rows, or other things than numbers.
+    integers becomes float64 only if that holds each integer. EdgeListError (for columns of edges)
+    or InputError if ``value`` is no column, or has nulls, masked rows, or other things than
+    numbers.
     """
     is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
         raise _column_error(name, f"must be {_COLUMN}, not {describe(value)}")
+    # Read it by where it is.
     if get_device(value) == "cuda":
         array = _array_on_gpu(name, value)
     elif is_dask(value):
@@ -568,20 +623,25 @@ def as_array(name: str, value: Any) -> Array:
         else:
             what = "its values must be numbers"
         raise _column_error(name, f": {what}, not {array.dtype}")
+    # Compiled code needs the byte order of this machine.
     if array.dtype.isnative:
         return array
     return array.astype(array.dtype.newbyteorder("="))
 
 
 def _describe_strings(name: str) -> str:
-    """Say what to do about strings in a column of numbers: only ids may be strings as well."""
+    """Return the end of an error about strings in a column of numbers: what to do about them. It
+    depends on the name, since only ids may be strings as well.
+    """
     if name in _NAMES_OF_IDS:
         return _STRINGS_OF_IDS
     return _STRINGS
 
 
 def size(name: str, values: Any, n: int, per: str) -> Any:
-    """Return values, or raise InputError unless there are ``n`` of them, ``per`` something."""
+    """Return values as they are; InputError unless there are ``n`` of them. ``per`` says in the
+    error what to give, as "one per row".
+    """
     if len(values) != n:
         raise InputError(f"{name} has {several(len(values), 'value')}, not {n}: give {per}")
     return values
@@ -596,8 +656,9 @@ def numbers(
 ) -> np.ndarray:
     """Return a column of finite numbers as an int64 or float64 array in host memory.
 
-    ``is_right``: which of them are allowed. ``how``: what the error says of a wrong number, and
-    ``at(row)`` where it is.
+    ``is_right`` takes the array and returns a bool array: True for an allowed number. None allows
+    all finite ones. ``how`` is what the error says after the first wrong number, and ``at(row)``
+    says where that is.
 
     Raises InputError: a number is wrong, or beyond int64.
     """
@@ -614,16 +675,18 @@ def numbers(
 
 
 def is_dask(value: Any) -> bool:
-    """Whether a value is a frame or a column of Dask, which is computed before it is read."""
+    """Return whether a value is a frame or a column of Dask, which must be computed before it is
+    read.
+    """
     return hasattr(type(value), "npartitions") and hasattr(type(value), "compute")
 
 
 def columns(name: str, table: Any) -> dict[Any, Any] | None:
-    """Return the columns of a table by name; None of what is no table. The index of a data frame is
-    none of them.
+    """Return the columns of a table by name; None if ``table`` is no table. The index of a data
+    frame is not among them.
 
-    A table is a mapping, a data frame of any library, a table of Arrow or what converts to one, or
-    a structured array.
+    A table is a mapping, a data frame of any library, a table of Arrow or an object that converts
+    to one, or a structured array.
 
     Raises InputError: two columns have the same name, or the table cannot be read.
     """
@@ -649,8 +712,10 @@ def columns(name: str, table: Any) -> dict[Any, Any] | None:
 
 
 def _as_arrow_table(name: str, table: Any) -> Any:
-    """Return a table that has no columns to take by name, such as a relation of DuckDB, as one of
-    Arrow.
+    """Return a table from which columns can be taken by name: ``table`` itself if it is such a one,
+    else a table of Arrow with its content, as for a relation of DuckDB.
+
+    InputError if the conversion fails.
     """
     if hasattr(table, "iloc") or hasattr(table, "column_names") or hasattr(table, "dtype"):
         return table
@@ -664,14 +729,14 @@ def _as_arrow_table(name: str, table: Any) -> Any:
             return pyarrow.table(table)
         if hasattr(table, "__dataframe__"):
             return pyarrow.interchange.from_dataframe(table)
-    except Exception as error:  # of the library that owns the table
+    except Exception as error:  # any error of the library that the table is of
         raise InputError(f"{name} cannot be read as a table ({one_line(error)})") from None
     return table
 
 
 def _column_error(name: str, problem: str) -> InputError:
-    """Return the error for a column, an EdgeListError if it is one of edges; ``problem`` follows
-    its name.
+    """Return the error for a column: an EdgeListError if it is a column of edges, else an
+    InputError. Its text is the name and ``problem``.
     """
     message = f"{name} {problem}"
     if problem.startswith(":"):
@@ -682,7 +747,9 @@ def _column_error(name: str, problem: str) -> InputError:
 
 
 def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
-    """Return the data of a masked array, of which no row may be masked; all else as it is."""
+    """Return the data of a masked array of NumPy, and any other value as it is. ``error`` is raised
+    if a row is masked.
+    """
     if not isinstance(value, np.ma.MaskedArray):
         return value
     masked = np.flatnonzero(np.ma.getmaskarray(value))
@@ -694,7 +761,9 @@ def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
 
 
 def _array_on_gpu(name: str, value: Any) -> Array:
-    """Return a CuPy array of anything in GPU memory: cuDF series, tensors."""
+    """Return a CuPy array of anything in GPU memory, such as a Series of cuDF or a tensor.
+    EdgeListError or InputError if it has nulls.
+    """
     cuda.require()
     if getattr(value, "null_count", 0):
         raise _column_error(name, f"holds {value.null_count} nulls: drop those rows")
@@ -702,7 +771,9 @@ def _array_on_gpu(name: str, value: Any) -> Array:
 
 
 def _array_on_host(name: str, value: Any) -> np.ndarray:
-    """Return a NumPy array of an array, a series or a pyarrow array, without nulls."""
+    """Return a NumPy array of an array, a Series or an array of pyarrow. EdgeListError or
+    InputError if it has nulls or masked rows, or cannot be read.
+    """
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
     value = arrow(name, value)
     if hasattr(value, "to_pylist") and hasattr(value, "null_count"):
@@ -718,7 +789,7 @@ def _array_on_host(name: str, value: Any) -> np.ndarray:
     ):
         raise _column_error(name, f"holds {int(value.isna().sum())} nulls: drop those rows")
 
-    # The interfaces for arrays, and at last that for memory.
+    # By an interface for arrays if there is one, else by that for memory.
     if not any(hasattr(value, way) for way in ("__array__", "__array_interface__", "__buffer__")):
         try:
             value = memoryview(value)  # array.array, before Python 3.12
@@ -731,7 +802,10 @@ def _array_on_host(name: str, value: Any) -> np.ndarray:
 
 
 def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
-    """Return an int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
+    """Return the first of an int64, uint64 or float64 array that holds exactly the numbers of a
+    sequence. EdgeListError or InputError if none does, or if something is no number.
+    """
+    # A range needs no list of its numbers.
     if (
         isinstance(values, range)
         and len(values)
@@ -739,7 +813,7 @@ def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
     ):
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
 
-    # Python's own integers and floats.
+    # Convert scalars of other types to Python's own integers and floats.
     types = set(map(type, values))
     if not types <= {int, float}:
         values = [value.item() if isinstance(value, _FLOATS) else plain(value) for value in values]
@@ -749,6 +823,7 @@ def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
                 raise _column_error(name, f"must hold numbers, not {what} (row {row})")
         types = set(map(type, values))
 
+    # Integers alone: the first type that holds all.
     if float not in types:
         for kind in (np.int64, np.uint64):
             try:
@@ -756,6 +831,7 @@ def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
             except OverflowError:
                 continue
         raise _column_error(name, "holds integers that neither int64 nor uint64 holds")
+    # Floats, and perhaps integers, which float64 must hold exactly.
     if int in types:
         for row, value in enumerate(values):
             if type(value) is int and abs(value) > FLOAT64_EXACT:

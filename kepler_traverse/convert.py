@@ -80,14 +80,16 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
 
 
 def _require_methods(graph: Any, library: str, *methods: str) -> None:
-    """Raise InputError unless a graph has methods by which graphs of a library are known."""
+    """Raise InputError unless ``graph`` has all of ``methods``, by which a graph of ``library`` is
+    recognized without importing the library.
+    """
     if not all(hasattr(graph, method) for method in methods):
         raise InputError(f"graph must be a graph of {library}, not {arguments.describe(graph)}")
 
 
 def _odd_ids(names: list[Any]) -> list[Any]:
-    """Return the names that can be no ids: neither integers nor strings, or integers where others
-    are strings. Ids are all integers, or all strings.
+    """Return the names of vertices that cannot be ids, since ids are all integers or all strings:
+    those of other types, and integers if some names are strings.
     """
     has_text = any(isinstance(name, str) for name in names)
     return [
@@ -100,9 +102,10 @@ def _odd_ids(names: list[Any]) -> list[Any]:
 def _split_ends(
     pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of ``count`` edges as two arrays. Few edges at a time are Python objects,
-    which are many times as large.
+    """Return the first and the second numbers of ``count`` pairs, the ends of edges, as two arrays
+    of type ``dtype``.
     """
+    # In parts, since pairs as Python objects are many times as large as in arrays.
     pairs = iter(pairs)
     src = np.empty(count, dtype)
     dst = np.empty(count, dtype)
@@ -114,8 +117,10 @@ def _split_ends(
 
 
 def _sort_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
-    """Sort ids of one kind, integers or strings, and return them with the vertex number of each in
-    the given order.
+    """Return distinct ids in ascending order, and the position there, which is the vertex number,
+    of each element of ``ids``.
+
+    Ids are all integers (returned as an array of NumPy) or all strings (an array of Arrow).
     """
     if ids and all(isinstance(name, str) for name in ids):
         sorted_ids, order = _sort_texts(ids)
@@ -131,7 +136,9 @@ def _sort_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
 
 
 def _sort_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
-    """Return texts in ascending order, and where each of them was."""
+    """Return strings in ascending order, as an array of Arrow, and the position in ``ids`` of each
+    of them. InputError for a string that is not valid Unicode text.
+    """
     odd = next((name for name in ids if not arguments.is_encodable(name)), None)
     if odd is not None:
         raise InputError(
@@ -140,7 +147,7 @@ def _sort_texts(ids: list[str]) -> tuple[Any, np.ndarray]:
     names = pyarrow.array(ids, pyarrow.large_string())
     order = compute.sort_indices(names)
     sorted_ids = names.take(order)
-    # offsets of 32 bits, as ids have elsewhere, where these suffice
+    # Take offsets of 32 bits, as ids have elsewhere, if these suffice.
     if sorted_ids.nbytes <= np.iinfo(np.int32).max:
         sorted_ids = sorted_ids.cast(pyarrow.string())
     return sorted_ids, order.to_numpy()
@@ -191,7 +198,8 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
 
     sorted_ids, numbers = _sort_ids(names)
     src, dst = _split_ends((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
-    if ids is not None:  # igraph's own are in order
+    # Edges have igraph's numbers, which are the vertex numbers only if they are the ids, too.
+    if ids is not None:
         src = numbers[src]
         dst = numbers[dst]
     return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
@@ -234,13 +242,18 @@ def from_cugraph(graph: Any) -> Graph:
         weight=weight,
         weighted=weight is not None,
         directed=graph.is_directed(),
-        # integers as an array, not as Python's
+        # integers as an array, since a Series of cuDF would be read as objects of Python
         vertices=nodes.values if nodes.dtype.kind in "iu" else nodes,
     )
 
 
 def _one_name(columns: Any, internal: str, names: list[str]) -> str:
-    """Return the column of an end; cuGraph's own name for it where it has none of the user's."""
+    """Return the name of the column that holds the ids of an end of the edges.
+
+    ``columns`` is the user's name, or a list with it, as cuGraph keeps it. ``internal`` is
+    cuGraph's own name, which counts if the user's is not among ``names``, those of the table of
+    edges. InputError if ids are in several columns.
+    """
     if isinstance(columns, str):
         columns = [columns]
     else:
@@ -284,7 +297,10 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def _negative_loops(graph: Graph, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices with self-loops of negative weight, ascending, and the weights of these."""
+    """Return the numbers of the vertices with self-loops of negative weight, ascending, int64, and
+    the weights of these self-loops, in type ``dtype``. A graph keeps such loops apart from its
+    edges.
+    """
     vertices = sorted(graph.negative_loops)
     weights = [graph.negative_loops[vertex] for vertex in vertices]
     return np.array(vertices, np.int64), np.array(weights, dtype)
@@ -344,13 +360,16 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
 
 
 def _require_graph(graph: Graph) -> None:
-    """Raise InputError unless an argument is a graph of this library."""
+    """Raise InputError unless the argument ``graph`` is a graph of this library."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
 
 
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return ends and weights of all edges on the host, each undirected edge once, and self-loops
-    of negative weight.
+    """Return the edges of a graph as three arrays in host memory: the vertex numbers of both ends,
+    and the weights, None without weights.
+
+    Each undirected edge is listed once, from the smaller number to the larger one. Self-loops of
+    negative weight are at the end. InputError for a graph with closed vertices.
     """
     _require_graph(graph)
     refuse_closed(graph, "a table of edges cannot say that")
@@ -360,7 +379,7 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
     weights = None
     if graph.weights is not None:
         weights = to_host(graph.weights)
-    # Both directions of an undirected edge are stored.
+    # Both directions of an undirected edge are stored; list one of them.
     if not graph.directed:
         is_listed = src < targets
         src = src[is_listed]
@@ -377,7 +396,9 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
 
 
 def _restore_integers(graph: Graph, weights: np.ndarray) -> np.ndarray:
-    """Return integer weights as integers; a graph stores them as floats where those are exact."""
+    """Return weights as int64 if the graph was built from integers, else as they are. A graph
+    stores integers as floats where these hold all sums exactly.
+    """
     if graph.returns_integers:
         return weights.astype(np.int64)
     return weights

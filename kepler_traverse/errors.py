@@ -20,12 +20,15 @@ from typing import Any
 
 
 def _argument_text(name: str, value: object = None) -> str:
-    """Write an option as a keyword argument of Python."""
+    """Return an option as a keyword argument of Python: ``header='yes'``, or ``header`` if the
+    value is None.
+    """
     return name if value is None else f"{name}={value!r}"
 
 
-# A context and no global: a job that runs in one thread does not change the words of calls in
-# another.
+# How messages write an option: the function takes its name and its value, None for the name alone.
+# It is a context variable and no global one, so that a job that runs in one thread does not change
+# the messages of calls in another.
 _option_spelling: ContextVar[Callable[[str, object], str]] = ContextVar(
     "option_spelling", default=_argument_text
 )
@@ -45,19 +48,21 @@ def option_text(name: str, value: object = None) -> str:
     return _option_spelling.get()(name, value)
 
 
-_given_notices: set[str] = set()
-_show_notice: Callable[[str], None] | None = None  # None: as a warning
+_given_notices: set[str] = set()  # texts that were shown in this process
+_show_notice: Callable[[str], None] | None = None  # shows a notice; None: by a warning of Python
 
 
 def show_notices(show: Callable[[str], None]) -> None:
-    """Have a program show notices in its own way, in place of warnings."""
+    """Show all further notices of this process by ``show(text)``, and not by Python's warnings."""
     global _show_notice
     _show_notice = show
 
 
 def notice(text: str) -> None:
-    """Say once per process what concerns the machine, and no result: by a warning, or as a program
-    that has called ``show_notices`` shows it.
+    """Show a text to the user, once per process: by a warning of Python, or by the function that a
+    program has given to ``show_notices``.
+
+    Notices concern the machine, such as a folder that cannot be written, and no result.
     """
     if text in _given_notices:
         return
@@ -72,8 +77,10 @@ def notice(text: str) -> None:
 def options_spelled(
     spell: Callable[[str, object], str], by_default: bool = False
 ) -> Iterator[None]:
-    """Let messages that are made inside write options by ``spell(name, value)``; a value of None
-    means the name alone. ``by_default``: unless a caller has other words.
+    """Let messages that are made in the ``with`` block write options by ``spell(name, value)``, as
+    flags of a command line for instance; a value of None means the name alone.
+
+    With ``by_default``, this holds only if no enclosing block has set another way.
     """
     before = _option_spelling.get()
     has_own_words = before is not _argument_text
@@ -85,7 +92,7 @@ def options_spelled(
 
 
 def one_line(error: object, most: int = 200) -> str:
-    """Return what an error of another library says, on one line of at most ``most`` characters."""
+    """Return the text of an error of another library on one line of at most ``most`` characters."""
     return " ".join(str(error).split())[:most]
 
 
@@ -109,8 +116,10 @@ _LONG_WORD = re.compile(r"[^\s/]{200,}")
 
 
 def shortened(message: str) -> str:
-    """Return a message that is one line and fits on a screen, whatever value it shows: long words
-    end early, and the middle is left out.
+    """Return a message on one line that fits on a screen, whatever values it shows.
+
+    Control characters are escaped, long words are cut, and of a long message the middle is left
+    out.
     """
     message = _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], message)
     message = _LONG_WORD.sub(lambda word: f"{word[0][:90]}...", message)
@@ -138,22 +147,28 @@ _SIGNATURE = re.compile(
 
 
 def has_secrets(url: str) -> bool:
-    """Whether an address holds what may be a password or a signature."""
+    """Return whether an address holds more than a bucket and a path, which may be a password or a
+    signature.
+    """
     return _SECRETS.search(url) is not None
 
 
 def without_secrets(text: str) -> str:
-    """Return a message in which addresses have no password and no signature, whatever the address
-    is there for.
+    """Return a message in which users, passwords and signatures in addresses are replaced by
+    "...".
     """
     return _SIGNATURE.sub(r"\1...", _USER.sub(r"\1...@", text))
 
 
 def how_to_install(extra: str, *others: str) -> str:
-    """Return the command that installs an extra, after other packages: from the checkout, as no
-    index has this package.
+    """Return the pip command that installs this package with an optional extra, such as "cloud",
+    and ``others``, further packages, before it.
+
+    It installs from the checkout of the source, since no package index has this package.
     """
     checkout = Path(__file__).resolve().parents[1]
+    # Without this file, the package is installed elsewhere, and the path of the checkout is not
+    # known.
     before = "".join(f"{package} " for package in others)
     if (checkout / "pyproject.toml").is_file():
         return f"pip install {before}-e " + shlex.quote(f"{checkout}[{extra}]")
@@ -168,7 +183,7 @@ def plural(noun: str) -> str:
 
 
 def several(number: int, noun: str) -> str:
-    """Return a number of things as text, in the singular for one."""
+    """Return a number with a noun as text, as "1 row" or "2,000 rows"; ``noun`` is singular."""
     return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
@@ -176,6 +191,7 @@ class KeplerError(Exception):
     """Base of every error raised on purpose. Its text fits on a screen."""
 
     def __str__(self) -> str:
+        """Return the message, shortened to fit on a screen."""
         return shortened(super().__str__())
 
 
@@ -196,12 +212,13 @@ class EdgeListError(InputError):
     """
 
     def __init__(self, message: str, row: int | None = None, column: str | None = None):
-        super().__init__(message, row, column)
+        super().__init__(message, row, column)  # all arguments, so that pickling keeps them
         self.message = message
         self.row = row
         self.column = column
 
     def __str__(self) -> str:
+        """Return the message, shortened to fit on a screen, without row and column."""
         return shortened(self.message)
 
 
@@ -253,6 +270,7 @@ class NegativeCycleError(KeplerError, ArithmeticError):
         self.weight = weight
 
     def __str__(self) -> str:
+        """Return a message with the weight and the first 20 vertices of the cycle."""
         vertices = [str(vertex) for vertex in self.cycle[:20]]
         if len(self.cycle) > 20:
             vertices.append("...")

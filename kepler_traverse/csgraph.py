@@ -64,11 +64,12 @@ __all__ = [
     "shortest_path",
 ]
 
+# the text of the warning of ``dijkstra``, as SciPy warns
 _NEGATIVE = (
     "csgraph has negative weights: dijkstra is not made for these; take johnson or bellman_ford"
 )
-_FLAGS = {"return_predecessors", "unweighted", "min_only"}
-_METHODS = ("auto", "FW", "D", "BF", "J")
+_FLAGS = {"return_predecessors", "unweighted", "min_only"}  # options that are true or false
+_METHODS = ("auto", "FW", "D", "BF", "J")  # of ``shortest_path``
 
 
 class NegativeCycleError(_NegativeCycleError, scipy_csgraph.NegativeCycleError):
@@ -82,7 +83,7 @@ class NegativeCycleError(_NegativeCycleError, scipy_csgraph.NegativeCycleError):
 
     def __init__(self, cycle: list[Any], weight: float):
         _NegativeCycleError.__init__(self, cycle, weight)
-        self.args = (cycle, weight)
+        self.args = (cycle, weight)  # what pickling calls this with again
 
 
 def from_matrix(csgraph: Any, directed: bool = True, *, weighted: bool = True) -> Graph:
@@ -171,6 +172,8 @@ def dijkstra(
     (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
     """
     matrix = _to_matrix(csgraph, directed)
+
+    # Any number is a limit, but not a text, which ``float`` would convert.
     if isinstance(limit, (str, bytes)):
         raise InputError(f"limit must be a number, not {arguments.describe(limit)}")
     try:
@@ -275,7 +278,7 @@ def johnson(
     >>> csgraph.johnson([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=0)
     array([0., 2., 1.])
     """
-    if _truth("unweighted", unweighted):
+    if _truth("unweighted", unweighted):  # hops, so there is no negative cycle to look for
         return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
     return _search_or_call_scipy(
         scipy_csgraph.johnson,
@@ -334,7 +337,7 @@ def shortest_path(
     if method == "auto":
         matrix = _to_matrix(csgraph, directed)
         method = "J" if _is_negative(csgraph, matrix) else "D"
-        # as SciPy, whose sums may round differently then
+        # SciPy takes "FW" for such a matrix. Its sums may round differently, so this does the same.
         is_dense = matrix is not None and matrix.nnz >= matrix.shape[0] ** 2 / 4
         if method == "J" and indices is None and is_dense:
             method = "FW"
@@ -347,7 +350,7 @@ def shortest_path(
             raise InputError(
                 "method='FW' is SciPy's, which takes a matrix and no Graph; take another method"
             )
-        # in a form that SciPy's function takes, which not all of its formats are
+        # SciPy's function does not take all formats of sparse matrices, so give it CSR.
         if hasattr(csgraph, "tocsr"):
             csgraph = as_csr(csgraph, directed=True)
         else:
@@ -409,7 +412,8 @@ def breadth_first_order(
         offsets = matrix.indptr
         neighbors = [(offsets, matrix.indices)]
         if not directed:
-            # SciPy would move the weights, too.
+            # The transpose has the neighbors by column. To transpose the matrix itself would move
+            # its weights in vain.
             ones = np.ones(matrix.indices.size, np.int8)
             structure = type(matrix)((ones, matrix.indices, offsets), shape=matrix.shape)
             columns = structure.T.tocsr()
@@ -462,7 +466,9 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
 
 
 def _truth(name: str, value: Any) -> bool:
-    """Return whether a value counts as true, as to SciPy: 1 does, and so does any text."""
+    """Return whether a value counts as true, as SciPy decides it, by ``bool``: 1 does, and so does
+    any text. InputError for a value that has no truth, such as an array.
+    """
     try:
         return bool(value)
     except Exception:
@@ -470,7 +476,9 @@ def _truth(name: str, value: Any) -> bool:
 
 
 def _to_matrix(csgraph: Any, directed: bool) -> Any:
-    """Return the CSR matrix of the argument of a public function; None if it is a Graph."""
+    """Return the CSR matrix of the argument ``csgraph`` of a public function; None if it is a
+    Graph. InputError for a directed Graph with ``directed=False``.
+    """
     if not isinstance(csgraph, Graph):
         return as_csr(csgraph, _truth("directed", directed))
     if csgraph.directed and not _truth("directed", directed):
@@ -482,7 +490,9 @@ def _to_matrix(csgraph: Any, directed: bool) -> Any:
 
 
 def _is_negative(csgraph: Any, matrix: Any) -> bool:
-    """Whether a matrix, or the Graph in its place, has a weight below 0."""
+    """Return whether there is a weight below 0: in ``matrix``, or, if that is None, in the Graph
+    ``csgraph``.
+    """
     if matrix is None:
         return csgraph.has_negative_weights
     return has_negative_weights(matrix)
@@ -496,15 +506,26 @@ def _search_or_call_scipy(
     refuses_cycles: bool = False,
     **options: Any,
 ) -> Any:
-    """Return the distances of a search, or those of SciPy's function where only its own loops give
-    its results.
+    """Return what a function of SciPy returns: by a search of this library, or by the function
+    itself where only its own loops give its results.
 
-    ``csgraph`` is a Graph, or ``matrix`` the one that it was read as. ``options`` are arguments of
-    the function by name.
+    Parameters
+    ----------
+    function : callable
+        ``dijkstra``, ``bellman_ford`` or ``johnson`` of SciPy.
+    csgraph : matrix or Graph
+        As the user gave it.
+    matrix : CSR matrix or None
+        What ``csgraph`` was read as; None for a Graph.
+    directed : bool
+    refuses_cycles : bool
+        Whether a negative cycle anywhere is an error, also if no source reaches it.
+    **options
+        Further arguments of the function, by name.
     """
     directed = _truth("directed", directed)
     options |= {name: _truth(name, options[name]) for name in options.keys() & _FLAGS}
-    # No sum of this library holds minus infinity.
+    # Weights of minus infinity, with which this library does not compute.
     has_infinite_gains = (
         matrix is not None and not options["unweighted"] and np.isneginf(matrix.data).any()
     )
@@ -512,8 +533,11 @@ def _search_or_call_scipy(
         try:
             graph = _find_graph(csgraph, matrix, directed, options["unweighted"])
             return _search(graph, refuses_cycles=refuses_cycles, **options)
-        except PrecisionError:  # beyond float64, which SciPy takes for no path
+        # A distance is beyond float64. SciPy's loops take it for no path.
+        except PrecisionError:
             pass
+
+    # SciPy's own function.
     if matrix is None:
         matrix = to_scipy(csgraph.to("cpu"))
     if (
@@ -521,13 +545,15 @@ def _search_or_call_scipy(
         and not options["unweighted"]
         and has_negative_weights(matrix)
     ):
-        # It would not end on a negative cycle; this raises SciPy's error of one.
+        # SciPy's ``dijkstra`` would not end on a negative cycle. This raises its error of one.
         scipy_csgraph.bellman_ford(matrix, directed, options["indices"])
     return function(matrix, directed, **options)
 
 
 def _find_graph(csgraph: Any, matrix: Any, directed: bool, unweighted: bool) -> Graph:
-    """Return the graph to search: that of a matrix, or the one that is given."""
+    """Return the graph to search: that of ``matrix``, or, if it is None, the Graph ``csgraph``.
+    InputError for a Graph without weights unless ``unweighted``.
+    """
     if matrix is not None:
         return as_graph(matrix, directed=bool(directed), weighted=not unweighted)
     if csgraph.weights is None and not unweighted:
@@ -545,17 +571,18 @@ def _search(
     min_only: bool = False,
     refuses_cycles: bool = False,
 ) -> Any:
-    """Return distances from the sources, in the form that SciPy returns.
+    """Return distances from the sources, in the form that SciPy returns: an array, or a tuple with
+    predecessors, and with the nearest sources for ``min_only``.
 
-    With ``refuses_cycles``, NegativeCycleError for a negative cycle anywhere: a search from all
-    vertices together finds it.
+    Other arguments are those of ``dijkstra``. With ``refuses_cycles``, NegativeCycleError for a
+    negative cycle anywhere in the graph: a search from all vertices together finds it.
     """
     n_vertices = graph.n_vertices
     if indices is None:
         sources = np.arange(n_vertices)
     else:
         sources = check_indices(indices, n_vertices)
-    # Hops are whole numbers of int32.
+    # Hops are whole numbers of int32, so the limit of hops is one, too.
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     max_distance = None if math.isinf(limit) else limit
@@ -594,7 +621,11 @@ def _from_each(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None, predecessors: bool
 ) -> tuple[np.ndarray, Any]:
     """Return distances from each source, float64 of shape (k, n), and predecessors, int32 of the
-    same shape, or None.
+    same shape, or None unless ``predecessors`` is True.
+
+    ``sources`` (k,) are vertex numbers, which may repeat. ``limit`` is the largest distance, None
+    for no limit. Unreached vertices are infinitely far, and have the predecessor ``NO_VERTEX``
+    (-9999), as sources have.
     """
     distances = np.empty((sources.size, graph.n_vertices))
     previous = None
@@ -603,9 +634,9 @@ def _from_each(
     if not distances.size:
         return distances, previous
 
-    # A search from each distinct source, which computes predecessors if distances do not tell them.
-    # ``first_rows``: the first row of each in the result. ``places``: of each row, its source
-    # there.
+    # Search from each distinct source, for predecessors only if they cannot be found from the
+    # distances afterwards. ``first_rows``: the first row of each distinct source in the result.
+    # ``places``: for each row of the result, the position of its source in ``distinct``.
     distinct, first_rows, places = np.unique(sources, return_index=True, return_inverse=True)
     from_distances = predecessors and _distances_tell_predecessors(graph, unweighted)
     if predecessors and not from_distances:
@@ -622,7 +653,8 @@ def _from_each(
     else:
         plan = plan_sssp_many(graph, n_sources=distinct.size, result=kind, cutoff=limit)
 
-    # Each group goes to the first rows of its sources.
+    # Results come in groups of sources. Write each to the first rows of its sources, in SciPy's
+    # types and with its values for unreached vertices.
     end = 0
     for group in plan.iter_groups(distinct):
         begin = end
@@ -651,11 +683,12 @@ def _from_each(
 
 
 def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
-    """Whether the predecessors can be found by one pass over the edges, from distances in float64.
+    """Return whether predecessors can be found from the distances by one pass over the edges on the
+    CPU.
 
-    This holds where the distance of each vertex is that of its predecessor plus the weight, exactly
-    as float64 adds them: for hops, for integers of which no sum can round, and for sums that were
-    computed in float64. The pass is of the CPU, and is not for negative weights.
+    The distance of each vertex must be that of its predecessor plus the weight, exactly as float64
+    adds them. This holds for hops, for integers of which no sum can round, and for sums that were
+    computed in float64. There is no such pass for negative weights, nor on a GPU.
     """
     if graph.device != "cpu":
         return False
@@ -671,8 +704,12 @@ def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
 def _from_nearest(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distance of each vertex from its nearest source, its predecessor, and that source:
-    float64, int32 and int32 of shape (n,), infinite or ``NO_VERTEX`` where there is none.
+    """Return the distance of each vertex from its nearest source, its predecessor on that path, and
+    that source: float64, int32 and int32 of shape (n,).
+
+    ``sources`` are vertex numbers, and ``limit`` the largest distance, None for no limit. Unreached
+    vertices have an infinite distance, and ``NO_VERTEX`` (-9999) for the other two; sources have
+    this predecessor, too.
     """
     n = graph.n_vertices
     distance = np.full(n, np.inf)
@@ -690,12 +727,12 @@ def _from_nearest(
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)
         nearest[vertex] = to_host(columns["source"].numbers)
-        # With negative weights a path may lead through vertices beyond the limit, which the result
-        # does not have.
+        # With negative weights a path within the limit may lead through vertices beyond it, so the
+        # search goes beyond it. Those vertices are no part of the result.
         if limit is not None and passes_limit(graph, name, query):
             search = without_farther(search, limit)
-        # The last vertex of the search is the additional one that it begins at: the predecessor of
-        # the sources, which have none here.
+        # The search begins at an additional vertex, the last one, from which an edge leads to each
+        # source. As the predecessor of the sources it is replaced by ``NO_VERTEX``.
         before = to_host(search.predecessor)[:n][vertex]
         previous[vertex] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
         previous[distinct] = NO_VERTEX

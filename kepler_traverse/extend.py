@@ -106,14 +106,15 @@ class MakeColumns(Protocol[OptionsT]):
 
 
 class PluginWithKinds(Protocol):
-    """A module with result kinds."""
+    """A plug-in with result kinds: a module with this name in it."""
 
-    KINDS: Sequence[ResultKind]
+    KINDS: Sequence[ResultKind]  # in a tuple or list
 
 
 class PluginWithStrategies(Protocol):
-    """A module with strategies."""
+    """A plug-in with strategies: a module with this name in it."""
 
+    # by algorithm, "bfs" or "sssp": the strategies, in a tuple or list
     STRATEGIES: Mapping[str, Sequence[Strategy | MultiSourceStrategy]]
 
 
@@ -157,6 +158,8 @@ def option(
     >>> FarthestOptions().n_farthest
     3
     """
+    # The metadata of the field. A missing key has a default: no smallest value, no example, an
+    # option of both library and job.
     facts: dict[str, Any] = {"help": help}
     if least is not None:
         facts["least"] = least

@@ -25,20 +25,22 @@ import numpy as np
 from . import arguments
 from .errors import InputError
 
-VERTEX = "vertex"  # what a column of ids is called in tables that the library makes
-# names by which a column of ids is known in tables that it is given
+VERTEX = "vertex"  # the name of the column of ids in tables that the library returns
+# names by which the column of ids is recognized in tables of a user
 VERTEX_NAMES = (VERTEX, "node", "id")
-# Other names of ids, as osmid, stop_id or geoid: whose ids they are is not known.
+# Names that columns of any ids have, as osmid, stop_id or geoid. The ids may be those of vertices
+# or of other things.
 _ID_NAME = re.compile(
     r".*[\W_]ids?|.*[a-z]I[dD]s?|(osm|geo|object|point|place|zone|stop|f|g|o)ids?"
 )
-NO_NUMBER = -1  # of a label that is no vertex
+NO_NUMBER = -1  # the vertex number of a label that is no vertex
 _PERMUTED = "numbers "  # begins the digest of labels that are 0 to n-1 in another order
 
 
 def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
-    """Whether the name of a column is one of some names, in any case, with ``id`` behind it or
-    without.
+    """Return whether the name of a column is one of the names in ``known``.
+
+    Case, punctuation and a final "id" do not count: "Node_ID" is "node".
     """
     if not isinstance(name, str):
         return False
@@ -48,18 +50,22 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
 
 
 def is_id_name(name: Any) -> bool:
-    """Whether a column is called as one of ids of whatever is."""
+    """Return whether the name of a column is one that columns of ids have, of vertices or of other
+    things, such as "osmid" or "stop_id".
+    """
     if not isinstance(name, str):
         return False
     return _ID_NAME.fullmatch(name) is not None or _ID_NAME.fullmatch(name.casefold()) is not None
 
 
 def get_index(value: Any) -> Any:
-    """Return the index of a Series or of a data frame as one of pandas; None of what has none."""
-    index = getattr(value, "index", None)  # of a list it is a method
+    """Return the index of a Series or of a data frame as an index of pandas; None for a value that
+    has none. Those of Dask are computed, and those of cuDF are copied from the GPU.
+    """
+    index = getattr(value, "index", None)
     if index is not None and arguments.is_dask(index):
         index = index.compute()
-    if index is None or not hasattr(index, "is_unique"):
+    if index is None or not hasattr(index, "is_unique"):  # ``index`` of a list is a method
         return None
     if hasattr(index, "to_pandas"):
         return index.to_pandas()
@@ -67,7 +73,9 @@ def get_index(value: Any) -> Any:
 
 
 def named_levels(index: Any) -> dict[str, Any]:
-    """Return the levels of an index that have names, as columns."""
+    """Return the levels of an index of pandas that have names, as columns by name. ``index`` may be
+    None, which has no levels.
+    """
     names = [] if index is None else index.names
     return {
         str(name): index.get_level_values(i) for i, name in enumerate(names) if name is not None
@@ -75,37 +83,46 @@ def named_levels(index: Any) -> dict[str, Any]:
 
 
 def is_positions(index: Any) -> bool:
-    """Whether an index is 0 to n-1, so that its labels are positions."""
+    """Return whether the labels of an index of pandas are 0 to n-1 in this order, so that they are
+    positions.
+    """
     if index.nlevels > 1 or getattr(index.dtype, "kind", "") not in ("i", "u"):
         return False
-    if hasattr(index, "step"):
+    if hasattr(index, "step"):  # a RangeIndex, whose labels need not be listed
         return bool(index.start == 0 and (index.step == 1 or len(index) < 2))
     return bool(np.array_equal(index.to_numpy(), np.arange(len(index))))
 
 
 def has_labels(index: Any) -> bool:
-    """Whether an index has labels: it is there, and says more than the position."""
+    """Return whether an index has labels: it is not None, and its labels are not just the positions
+    0 to n-1.
+    """
     return index is not None and not is_positions(index)
 
 
 class Partner(NamedTuple):
-    """The argument that says what the values of another one are for, one each."""
+    """The argument whose elements say what each value of another argument is for.
 
-    name: str  # for errors
-    index: Any = None  # of pandas; None if it has none
+    For example ``sources`` is the partner of weights per source: element i of ``sources`` is the
+    vertex that a weight is for.
+    """
+
+    name: str  # of the argument, for errors
+    index: Any = None  # the index of pandas that the argument has; None if it has none
     # int64 (n,): the numbers of the vertices that the values are for, in the order of the partner;
-    # None where values are for rows
+    # None where values are for rows of a table
     numbers: np.ndarray | None = None
-    # returns the vertex numbers of labels, ``NO_NUMBER`` for one that is no vertex; None like
-    # ``numbers``
+    # takes labels of an index, and returns their vertex numbers, ``NO_NUMBER`` for a label that is
+    # no vertex; None where ``numbers`` is None
     find: Callable[[Any], np.ndarray] | None = None
 
 
 def in_order(name: str, value: Any, partner: Partner) -> Any:
-    """Return a column of values in the order of its partner; what is no Series is returned as it
-    is.
+    """Return a column of values in the order of its partner, the argument that says what each value
+    is for. A value without an index, such as an array or a list, is returned as it is.
 
-    Raises InputError: the labels of its index mean no order, or the index could mean two.
+    ``name`` is the argument that the values are, for errors. Raises InputError: the labels of its
+    index mean no order, or could mean two different orders.
     """
     index = get_index(value)
     if (
@@ -115,7 +132,7 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
     ):
         return value
 
-    # The positions of the values in the order of the partner, in each way that could be meant.
+    # Each order that could be meant: for each element of the partner, the position of its value.
     orders = []
     by_labels = _order_of_labels(index, partner.index)
     if by_labels is not None:
@@ -127,7 +144,7 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
         if by_ids is not None:
             orders.append(by_ids)
 
-    # One way must be left, or all must mean the same.
+    # There must be one order, or all must be the same.
     if not orders:
         vertices = ""
         if partner.find is not None:
@@ -147,10 +164,12 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
 
 
 def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, Any, Any]:
-    """Return two columns of ids in one order, and the index that the rows have, None without
-    labels.
+    """Return two columns of ids, the ends of rows, in one order, and the index of the rows, None if
+    they have no labels.
 
-    Where one of them has no index, as a list, their order is that of the rows.
+    ``names`` are the arguments that the columns are, for errors. If both have an index, the order
+    is that of the one with labels. If one of them has no index, as a list, both are taken by
+    position. InputError if the labels mean no order, or could mean two.
     """
     first, second = ends
     first_name, second_name = names
@@ -168,8 +187,9 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
 
 
 def index_of_rows(table: Any) -> Any:
-    """Return the index of the rows of a table; of a mapping, the first with labels that one of its
-    columns has.
+    """Return the index of pandas that labels the rows of a table, None if there are no labels.
+
+    The columns of a mapping may each have an index. Then it is the first of these with labels.
     """
     if isinstance(table, Mapping):
         indexes = [get_index(column) for column in table.values()]
@@ -179,8 +199,10 @@ def index_of_rows(table: Any) -> Any:
 
 
 def columns_in_order(name: str, table: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the columns of a mapping in one order, that of the first which has labels; see
-    ``in_order``.
+    """Return the columns of a mapping in one order: that of the first column whose index has
+    labels. InputError if the labels of another one mean no order, or could mean two.
+
+    ``name`` is the argument that the mapping is, for errors.
     """
     partner = Partner(f"the other columns of {name}", index_of_rows(table))
     if partner.index is None:
@@ -192,13 +214,15 @@ def columns_in_order(name: str, table: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _is_same(index: Any, other: Any) -> bool:
-    """Whether two indexes have the same labels in the same order; ``other`` may be None."""
+    """Return whether two indexes of pandas have the same labels in the same order; ``other`` may be
+    None.
+    """
     return other is not None and len(index) == len(other) and bool(index.equals(other))
 
 
 def _order_of_labels(index: Any, other: Any) -> np.ndarray | None:
-    """Return for each label of another index its position in this one; None unless both have the
-    same labels, each once.
+    """Return for each label of ``other`` its position in ``index``, an integer array; None unless
+    both have the same labels, each once, and the same type. ``other`` may be None.
     """
     if other is None or len(index) != len(other) or index.nlevels != other.nlevels:
         return None
@@ -216,13 +240,16 @@ def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
     """Return for each vertex of ``numbers`` the position of its label, int64; None unless each
     vertex has one label and no more.
 
-    ``labels`` are the vertex numbers of all labels, ``NO_NUMBER`` for those that are no vertex.
+    ``labels`` (n_labels,) are the vertex numbers of all labels, ``NO_NUMBER`` for those that are no
+    vertex. Labels of vertices that are not in ``numbers`` do not matter.
     """
+    # The positions of the labels that are vertices, by vertex number; ``NO_NUMBER`` sorts first.
     place = np.argsort(labels, kind="stable")
-    place = place[np.searchsorted(labels[place], 0) :]  # of those that are vertices, not NO_NUMBER
+    place = place[np.searchsorted(labels[place], 0) :]
     known = labels[place]
     if (known[1:] == known[:-1]).any() or (not known.size and numbers.size):
         return None
+    # Where each vertex would be; one beyond the end is then found to be another vertex.
     ranks = np.minimum(np.searchsorted(known, numbers), max(known.size - 1, 0))
     if np.array_equal(known[ranks], numbers):
         return place[ranks]
@@ -230,14 +257,14 @@ def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
 
 
 def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool] | None:
-    """Return the column of ids of a table, its other columns, and whether the ids are those of its
-    index.
+    """Return which vertices the rows of a table are for: their ids, the other columns by name, and
+    whether the ids are the labels of its index. Return None if ``table`` is no table.
 
-    The ids are None for a mapping without such a column, whose columns have no labels. None of what
-    is no table.
+    The ids are None for a mapping of columns in which none has a known name. ``name`` is the
+    argument that the table is, for errors.
 
-    Raises InputError: a table has neither a column of a known name nor an index with labels, or
-    several such columns.
+    Raises InputError: a table other than a mapping has neither a column of a known name nor an
+    index with labels, or the ids could be in several places.
     """
     columns = arguments.columns(name, table)
     if columns is None:
@@ -245,7 +272,8 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
     index = get_index(table)
     is_named = index is not None and index.nlevels == 1 and index.name is not None
 
-    # A column of a known name, unless an index with a name could be meant as well.
+    # A column of a known name, unless an index with a name could be meant as well. A column called
+    # "vertex" takes precedence over other known names.
     if VERTEX in columns:
         known = [VERTEX]
     else:
@@ -273,9 +301,13 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
 
 
 def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) -> InputError:
-    """Return the error for a table whose rows belong to no vertices; ``unknown`` is a label of its
-    index that is none, and ``column`` the name of one that may hold the ids.
+    """Return the error for a table that does not say which vertices its rows are for.
+
+    ``name`` is the argument that the table is, and ``index`` its index of pandas, None without one.
+    ``unknown`` is a label of the index that is no vertex, as text, and ``column`` the name of a
+    column that may hold the ids.
     """
+    # What to do, by what the table has.
     advice = f"call the column of ids {VERTEX!r}"
     if index is not None:
         in_order = (
@@ -301,11 +333,12 @@ def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) 
 
 
 def digest_of_labels(index: Any) -> str:
-    """Return what identifies the labels of rows, those of an index of pandas; ``""`` if there are
-    none.
+    """Return a text that identifies the labels of an index of pandas, in their order; ``""`` if it
+    has no labels, or is None.
 
-    It is a SHA-256 of the labels in their order. Labels that are 0 to n-1 in another order have
-    ``_PERMUTED`` before it: a column with the index 0 to n-1 could then mean labels or positions.
+    It is a SHA-256 in hexadecimal. If the labels are 0 to n-1 in another order, ``_PERMUTED`` is
+    put before it: for a column with the index 0 to n-1 it is then not clear whether its labels or
+    its positions count.
     """
     if not has_labels(index):
         return ""
@@ -318,10 +351,12 @@ def digest_of_labels(index: Any) -> str:
 
 
 def require_edge_labels(name: str, value: Any, known: str) -> None:
-    """Raise InputError if the labels of a Series or a table contradict those of the edge list,
-    which are ``known``.
+    """Raise InputError if a Series or a table with a value per row of the edge list has other
+    labels than the edge list, or the same ones in another order.
 
-    What has no index belongs to the rows by position.
+    ``known`` is the ``digest_of_labels`` of the edge list. A value without an index, or with the
+    index 0 to n-1, belongs to the rows by position; the latter not if the edge list has such labels
+    in another order. ``name`` is the argument, for errors.
     """
     index = get_index(value)
     if (

@@ -12,6 +12,8 @@ _EQUAL_TO_ROUNDING = (
 )
 _LAZY = "Paths are computed when they are read; ``dict(result)`` computes them all."
 
+# Functions of NetworkX that the backend has, by what is said of them: results are equal to
+# rounding; results are paths, which are computed when they are read; nothing.
 _ROUNDED = (
     "average_shortest_path_length", "betweenness_centrality", "betweenness_centrality_subset", "closeness_centrality",
     "edge_betweenness_centrality", "edge_betweenness_centrality_subset", "global_efficiency", "harmonic_centrality",
@@ -38,7 +40,10 @@ _OTHERS = (
 
 
 def get_info() -> dict[str, Any]:
-    """Return what NetworkX shows of the backend in its documentation."""
+    """Return the facts about this backend that NetworkX asks for: its name and package, texts for
+    the documentation, and a dictionary with the functions that it has and notes on them.
+    """
+    # A note per function, "" for none.
     notes = (
         dict.fromkeys(_OTHERS, "")
         | dict.fromkeys(_ROUNDED, _EQUAL_TO_ROUNDING)

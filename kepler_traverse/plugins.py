@@ -44,33 +44,39 @@ class Failed(NamedTuple):
     """A plug-in that cannot be used."""
 
     name: str  # of its module
-    problem: str  # what is wrong with it, after its name
-    origin: str  # where its name comes from
+    problem: str  # what is wrong with it: a predicate, such as "cannot be imported: ..."
+    origin: str  # where its name comes from, such as "see KEPLER_PLUGINS"
 
     def __str__(self) -> str:
+        """Return a sentence for an error, without the full stop."""
         return f"the plug-in {arguments.describe(self.name)} {self.problem}; {self.origin}"
 
 
 class Plugins(NamedTuple):
-    """The plug-ins that were imported, and those that cannot be used."""
+    """The plug-ins of this process."""
 
-    modules: tuple[ModuleType, ...]
-    failed: tuple[Failed, ...]
+    modules: tuple[ModuleType, ...]  # those that were imported and can be used
+    failed: tuple[Failed, ...]  # those that cannot be used
 
 
 def load() -> Plugins:
-    """Import the plug-ins and add their kinds to ``RESULT_KINDS``; never raises an error."""
+    """Import the plug-ins, add their result kinds to ``RESULT_KINDS``, and return them. It raises
+    no error: plug-ins that cannot be used are listed in the result.
+
+    Plug-ins are imported once per value of the environment variable.
+    """
     names = os.environ.get(VARIABLE, "")
     if names in _LOADED:
         return _LOADED[names]
     plugins = _load(names)
-    # One that has failed is tried again, since it may be corrected meanwhile.
+    # If one has failed, the next call tries again, since it may be corrected meanwhile.
     if not plugins.failed:
         _LOADED[names] = plugins
     return plugins
 
 
-_LOADED: dict[str, Plugins] = {}  # those without a failure, by the value of the variable
+# By the value of the environment variable: the plug-ins, if none of them has failed.
+_LOADED: dict[str, Plugins] = {}
 
 
 def _load(named: str) -> Plugins:
@@ -92,11 +98,15 @@ def _load(named: str) -> Plugins:
     return Plugins(tuple(imported), tuple(failed))
 
 
-_NAMED = f"see {VARIABLE}"
+_NAMED = f"see {VARIABLE}"  # ``Failed.origin`` of a plug-in that the environment variable names
 
 
 def _find_names(named: str) -> dict[str, str]:
-    """Return the names of the modules, each with its origin."""
+    """Return the names of the modules of all plug-ins, each with a text that says where the name
+    comes from. ``named`` is the value of the environment variable, names with commas between.
+
+    A name that several places have counts once, with its first origin.
+    """
     from importlib import metadata  # takes longer to import than most of the library
 
     names = dict.fromkeys(BUILT_IN, "it is part of kepler-traverse")
@@ -109,26 +119,30 @@ def _find_names(named: str) -> dict[str, str]:
 
 
 class _UnfitError(Exception):
-    """What is wrong with a plug-in, as a predicate of it."""
+    """A plug-in cannot be used. The text is a predicate, which follows the name of the plug-in."""
 
 
 def _import_plugin(name: str, is_in_variable: bool) -> ModuleType:
-    """Import a plug-in; _UnfitError for whatever it raises."""
+    """Import the module of a plug-in; _UnfitError for whatever it raises.
+
+    ``is_in_variable``: whether the environment variable names it. Such modules are also looked for
+    in the current folder.
+    """
     try:
-        # The current folder comes last, so that it hides no other module.
+        # The current folder is the last place, so that it hides no other module.
         if is_in_variable and not _is_found(name):
             sys.path.append(os.getcwd())
         return import_module(name)
     except ImportError as error:
         why = one_line(error, 200)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a plug-in is code of others, and may raise anything
         why = f"{type(error).__name__}: {one_line(error, 200)}"
     raise _UnfitError(f"cannot be imported: {why}")
 
 
 def _is_found(name: str) -> bool:
-    """Whether the package of a module is where Python looks for modules, without the current
-    folder.
+    """Return whether Python finds the package of the module ``name`` in the places where it looks
+    for modules now. The package is not imported.
     """
     from importlib import util
 
@@ -136,12 +150,15 @@ def _is_found(name: str) -> bool:
 
 
 def _read_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
-    """Return the kinds of a plug-in, of which each can be taken by its name."""
+    """Return the result kinds of a plug-in. _UnfitError if it has neither kinds nor strategies, if
+    the name of a kind is taken, or if its options are unfit.
+    """
     if not hasattr(module, "KINDS") and not hasattr(module, "STRATEGIES"):
         raise _UnfitError("has neither KINDS nor STRATEGIES")
     kinds = _check_sequence(ResultKind, "KINDS", getattr(module, "KINDS", ()))
     names = [kind.name for kind in kinds]
     for kind in kinds:
+        # After an earlier import of the same plug-in, its kinds are known already.
         known = RESULT_KINDS.get(kind.name)
         is_of_another = known is not None and known is not kind
         if is_of_another or kind.name in OF_JOB_ALONE or names.count(kind.name) > 1:
@@ -153,7 +170,9 @@ def _read_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
 
 
 def _check_options(kind: ResultKind) -> None:
-    """Raise _UnfitError unless a kind's options can be arguments and flags."""
+    """Raise _UnfitError unless the options of a result kind can be keyword arguments and flags of
+    the job: a dataclass with the base ``KindOptions`` whose fields have defaults and help texts.
+    """
     whose = f"has a result kind {arguments.describe(kind.name)} whose options_class"
     if not isinstance(kind.options_class, type) or not issubclass(kind.options_class, KindOptions):
         raise _UnfitError(f"{whose} is no dataclass with the base KindOptions")
@@ -168,7 +187,11 @@ def _check_options(kind: ResultKind) -> None:
 
 
 def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
-    """Raise _UnfitError unless each strategy of a plug-in can be taken by its name."""
+    """Raise _UnfitError unless ``STRATEGIES`` of a plug-in, if it has any, is a mapping of the
+    algorithms to strategies, and no name of a strategy is taken.
+
+    ``others`` are the plug-ins that were imported before.
+    """
     strategies = getattr(module, "STRATEGIES", {})
     if not isinstance(strategies, Mapping):
         raise _UnfitError(f"has STRATEGIES that are no mapping, but {_describe(strategies)}")
@@ -178,7 +201,7 @@ def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
                 f"has STRATEGIES of {_describe(algorithm)}; "
                 f"the algorithms are {' and '.join(map(repr, ALGORITHMS))}"
             )
-        # each is compared with those of other plug-ins, and with those before it
+        # Compare each with those of other plug-ins, and with those of this one before it.
         known = [strategy for other in others for strategy in _get_strategies(other, algorithm)]
         for strategy in _check_sequence(BaseStrategy, f"STRATEGIES[{algorithm!r}]", entries):
             if any(_is_same_choice(strategy, other) for other in known):
@@ -188,7 +211,9 @@ def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
 
 
 def _is_same_choice(strategy: BaseStrategy, other: BaseStrategy) -> bool:
-    """Whether a name means both strategies."""
+    """Return whether two strategies of one kind and one device share a name or an alias, so that
+    the name would mean both.
+    """
     names = {strategy.name, *strategy.aliases}
     return (
         type(strategy) is type(other)
@@ -201,7 +226,9 @@ ItemT = TypeVar("ItemT")
 
 
 def _check_sequence(kind: type[ItemT], name: str, items: Any) -> tuple[ItemT, ...]:
-    """Return what a plug-in lists, as a tuple; _UnfitError if an item is of another type."""
+    """Return ``items``, a tuple or list that a plug-in has under ``name``, as a tuple. _UnfitError
+    if it is something else, or if an item is not of type ``kind``.
+    """
     if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
         raise _UnfitError(
             f"has {name} that are no tuple of {kind.__name__}, but {_describe(items)}"
@@ -210,20 +237,22 @@ def _check_sequence(kind: type[ItemT], name: str, items: Any) -> tuple[ItemT, ..
 
 
 def _describe(value: object) -> str:
-    """Return any value for an error, short and on one line."""
+    """Return text that shows any value in an error, short and on one line."""
     return one_line(repr(value), 100)
 
 
 def refuse_failed() -> None:
-    """Raise InputError if a plug-in cannot be used."""
+    """Raise InputError, about the first one, if a plug-in cannot be used."""
     for failed in load().failed:
         raise InputError(str(failed))
 
 
 def find_kind(name: object) -> None:
-    """Import the plug-ins if no known result kind has this name.
+    """Import the plug-ins if ``name`` is that of no known result kind, since one of them may have
+    it.
 
-    Raises InputError: none of them has it either, and one cannot be used.
+    Raises InputError if no plug-in has it, and one that may have it cannot be used. If all can be
+    used, the caller refuses the name.
     """
     if not isinstance(name, str) or name in RESULT_KINDS:
         return
@@ -237,8 +266,8 @@ def find_kind(name: object) -> None:
 
 
 def find_strategy(name: str, device: str, strategies: Sequence[BaseStrategy]) -> None:
-    """Raise StrategyError if no strategy has this name, and a plug-in that may have it cannot be
-    used.
+    """Raise StrategyError if none of ``strategies`` on a device has this name, and a plug-in that
+    may have it cannot be used. If all plug-ins can be used, the caller refuses the name.
     """
     failed = load().failed
     on_device = [strategy for strategy in strategies if strategy.device == device]
@@ -251,8 +280,10 @@ def find_strategy(name: str, device: str, strategies: Sequence[BaseStrategy]) ->
 
 
 def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, ...]:
-    """Return strategies of the library and those of the same class that plug-ins have for the
-    algorithm.
+    """Return the strategies ``own`` of the library, and after them those that plug-ins have for an
+    algorithm, "bfs" or "sssp".
+
+    Only strategies of the class of the first of ``own`` are added: for single sources or for many.
     """
     kind = type(own[0])
     added: list[StrategyT] = []
@@ -263,5 +294,7 @@ def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, .
 
 
 def _get_strategies(module: ModuleType, algorithm: str) -> Sequence[BaseStrategy]:
-    """Return the strategies that a plug-in has for an algorithm."""
+    """Return the strategies that a plug-in has for an algorithm, "bfs" or "sssp"; none if it has no
+    ``STRATEGIES``.
+    """
     return getattr(module, "STRATEGIES", {}).get(algorithm, ())

@@ -67,14 +67,18 @@ else:  # neither is imported before a frame is made
 
 
 class TraversalRun(Protocol):
-    """The state of a search whose loop is on the host: distances, predecessors and the frontier."""
+    """The state of a search whose loop is on the host: distances, predecessors and the frontier,
+    the vertices from which the next step goes on.
+    """
 
-    distance: Array  # of shape (n_vertices,)
-    predecessor: Array | None  # of shape (n_vertices,)
+    distance: Array  # of shape (n_vertices,): from the source
+    # of shape (n_vertices,): the vertex before each on its path, -1 for none; None if predecessors
+    # are not asked for
+    predecessor: Array | None
 
     @property
     def counted(self) -> dict[str, int] | None:
-        """Counters of the strategy, if they were requested."""
+        """Counters of the strategy by name, None if they were not requested."""
         ...
 
     @property
@@ -83,12 +87,12 @@ class TraversalRun(Protocol):
         ...
 
     def start(self, source_vertex: int, /) -> None:
-        """Reset the state of the last search and make the source the frontier."""
+        """Clear the state of the last search and make the source, a vertex number, the frontier."""
         ...
 
 
 class LevelRun(TraversalRun, Protocol):
-    """The state of a BFS."""
+    """The state of a BFS, which advances by levels: level d has the vertices d hops away."""
 
     def targets_reached(self) -> bool:
         """Return whether there are targets and all of them are reached."""
@@ -96,33 +100,41 @@ class LevelRun(TraversalRun, Protocol):
 
 
 class Step(Protocol):
-    """One step of a search: the vertices at ``level + 1`` of a BFS, or those that a round improves,
-    become the frontier.
+    """One step of a search: a function that replaces the frontier.
+
+    In a BFS at ``level`` the new frontier is the vertices at ``level + 1``; in a Bellman-Ford
+    search it is the vertices whose distances the round lowers.
     """
 
     def __call__(self, run: Any, level_or_round: int, /) -> int | None:
-        """Return how many levels or rounds the step took, None for one."""
+        """Advance the search ``run`` from the given level or round. Return the number of levels or
+        rounds that were made, None for one.
+        """
         ...
 
 
 class RoundRun(TraversalRun, Protocol):
-    """The state of a Bellman-Ford search."""
+    """The state of a Bellman-Ford search, which advances by rounds: each relaxes the edges of the
+    frontier.
+    """
 
     @property
     def parent(self) -> Array:
-        """The latest predecessor of each vertex, used to detect negative cycles; for negative
-        weights only.
+        """The latest predecessor of each vertex, of shape (n_vertices,), by which negative cycles
+        are detected; for graphs with negative weights only.
         """
         ...
 
     def finish(self, source_vertex: int, /) -> None:
-        """Apply the limit and compute predecessors from the distances."""
+        """End the search: set distances beyond the limit to unreached, and compute predecessors
+        from the distances.
+        """
         ...
 
 
 class CsrBackend(Protocol):
-    """Edge arrays to compressed sparse rows on one device; implemented by ``cpu.csr_build`` and
-    ``cuda.csr_build``.
+    """The functions of a device that make compressed sparse rows (CSR) from arrays of edges. The
+    modules ``cpu.csr_build`` and ``cuda.csr_build`` implement it.
     """
 
     def assemble(
@@ -138,7 +150,9 @@ class CsrBackend(Protocol):
         ...
 
     def count_isolated(self, offsets: Array, targets: Array, directed: bool) -> int:
-        """Count the vertices without any edge."""
+        """Return the number of vertices without any edge. In a directed graph edges in either
+        direction count.
+        """
         ...
 
     def transpose(
@@ -150,32 +164,35 @@ class CsrBackend(Protocol):
     def renumber(self, columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
         """Replace integer ids by their rank among all ids of the given columns.
 
-        Return the ids, ascending and without duplicates, and the ranks of each column in the given
-        type.
+        Return the distinct ids in ascending order, and for each column an array of ranks, which are
+        positions in these ids, in the given type.
         """
         ...
 
 
 class EdgeRowsBackend(Protocol):
-    """Rows of an edge list and their stored edges on one device; implemented by ``cpu.edge_rows``
-    and ``cuda.edge_rows``.
+    """The functions of a device that connect the rows of an edge list with the stored edges of the
+    graph that was built from it. The modules ``cpu.edge_rows`` and ``cuda.edge_rows`` implement it.
     """
 
     def find_edges(
         self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype
     ) -> Any:
-        """Return the position in ``targets`` of the edge between each pair of vertices, in the
-        given type.
+        """Return the position in ``targets`` of the stored edge from each vertex of ``src`` to that
+        of ``dst``, in the given type.
 
-        It is ``-1 - src`` where there is no such edge, as for a self-loop.
+        It is ``-1 - src`` where there is no such edge, as for a self-loop, which is not stored.
+        ``offsets`` and ``targets`` are the graph in CSR.
         """
         ...
 
     def lowest_weights(self, edges: Iterable[Array], weights: Array, n_edges: int) -> Any:
-        """Return the smallest weight of each stored edge, an array of shape (n_edges,).
+        """Return the smallest weight of each stored edge over the rows that it stands for, an array
+        of shape (n_edges,).
 
-        ``edges`` are arrays of shape (rows,) of the stored edge of each row, negative where there
-        is none. Each stored edge occurs.
+        ``weights`` (rows,) has the weight of each row. Each array of ``edges``, of shape (rows,),
+        has the position of the stored edge of each row, negative where there is none; there may be
+        one array per direction. Each stored edge occurs.
         """
         ...
 
@@ -187,10 +204,11 @@ class EdgeRowsBackend(Protocol):
         n_edges: int,
         dtype: np.dtype,
     ) -> Any:
-        """Return the first row of each stored edge whose weight is the stored one, or the first row
-        without weights.
+        """Return the row that counts of each stored edge: the first one whose weight is the stored
+        one, or simply the first one if there are no weights.
 
-        ``edges`` are as for ``lowest_weights``, and ``stored``, of the type of the weights, has
-        that of each stored edge. The array of shape (n_edges,) has the given type.
+        ``edges`` are as for ``lowest_weights``. ``weights`` (rows,) has the weight of each row, and
+        ``stored`` (n_edges,), of the same type, that of each stored edge; both None without
+        weights. The result of shape (n_edges,) has the given type.
         """
         ...

@@ -135,6 +135,7 @@ class AddShortestPathEncoding(BaseTransform):
         self.strategy = arguments.text("strategy", strategy)
 
     def __repr__(self) -> str:
+        """Return the class and its main parameters; of anchors by index only their number."""
         if isinstance(self.anchors, tuple):
             anchors = f"<{len(self.anchors)} nodes>"
         else:
@@ -145,9 +146,12 @@ class AddShortestPathEncoding(BaseTransform):
         )
 
     def forward(self, data: Any) -> Any:
-        """Return the data with the attribute."""
+        """Return ``data``, a ``Data`` of PyTorch Geometric, with the distances as an attribute or
+        appended to ``x``. Transforms are called by this method.
+        """
         import torch
 
+        # The distances from each anchor to all nodes, on the device of the edges.
         edge_index, n_nodes = _check_edges(data)
         x = None  # what the distances are appended to
         if self.attr_name is None:
@@ -157,6 +161,7 @@ class AddShortestPathEncoding(BaseTransform):
             anchors = self._find_anchors(graph)
             distances, reached = self._distances(graph, anchors)
 
+        # A column per anchor; a small graph gets as many columns as a large one.
         dtype = self._choose_dtype(graph, distances, x)
         encoding = self._convert(graph, distances, reached, dtype)
         if isinstance(self.anchors, int) and self.anchors > n_nodes:
@@ -167,13 +172,15 @@ class AddShortestPathEncoding(BaseTransform):
         elif x is None:
             data.x = encoding
         else:
-            if x.dim() == 1:
+            if x.dim() == 1:  # one feature per node, without an axis for features
                 x = x.view(-1, 1)
             data.x = torch.cat([x, encoding], dim=-1)
         return data
 
     def _build_graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
-        """Return the graph of the data, whose ids are the indexes of nodes."""
+        """Return the graph of the edges of ``data``, whose ids are the indexes of nodes, 0 to
+        ``n_nodes`` - 1. ``edge_index`` is the checked tensor of shape (2, num_edges).
+        """
         weights = None
         if self.weight is not None:
             weights = _as_array(_check_weights(data, self.weight, edge_index))
@@ -182,7 +189,12 @@ class AddShortestPathEncoding(BaseTransform):
         return graph_from_numbers(src, dst, weights, ids=xp.arange(n_nodes), directed=self.directed)
 
     def _find_anchors(self, graph: Graph) -> np.ndarray:
-        """Return the indexes of the anchors; see ``anchors``."""
+        """Return the indexes of the anchors in a graph, integers of shape (n_anchors,), as the
+        parameter ``anchors`` says.
+
+        If that is a number k and the graph has fewer nodes, there are fewer than k.
+        UnknownVertexError for an index that is no node.
+        """
         n = graph.n_vertices
         if isinstance(self.anchors, str):
             return np.arange(n)
@@ -193,12 +205,14 @@ class AddShortestPathEncoding(BaseTransform):
             return np.array(self.anchors, np.int64)
         if self.seed is not None:
             return np.random.default_rng(self.seed).permutation(n)[: self.anchors]
-        # Stable: of equal degrees the lower index comes first.
+        # By descending degree. The sort is stable: of equal degrees the lower index comes first.
         return np.argsort(-to_host(graph.derived.degrees), kind="stable")[: self.anchors]
 
     def _distances(self, graph: Graph, anchors: np.ndarray) -> tuple[Any, Any]:
-        """Return distances and whether they are those of reached nodes, as tensors of shape
-        (n_anchors, n_nodes).
+        """Return the distances from each anchor to all nodes, and a bool for each: whether the node
+        is reached. Both are tensors of shape (n_anchors, n_nodes).
+
+        ``anchors`` are indexes of nodes. Distances of unreached nodes have no meaning.
         """
         import torch
 
@@ -217,8 +231,11 @@ class AddShortestPathEncoding(BaseTransform):
         return distances, distances != unreached_value(matrix.dtype).item()
 
     def _choose_dtype(self, graph: Graph, distances: Any, x: Any) -> Any:
-        """Return the type of the attribute; InputError if it does not hold ``unreached``, or rounds
-        sums of floats.
+        """Return the torch type of the attribute: that of ``x`` if the distances are appended to
+        it, else the parameter ``dtype`` or its default.
+
+        InputError if the type does not hold ``unreached``, or if it is an integer type and weights
+        are floats.
         """
         import torch
 
@@ -253,13 +270,14 @@ class AddShortestPathEncoding(BaseTransform):
         return dtype
 
     def _convert(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
-        """Return distances in a type, of shape (n_nodes, n_anchors), with ``unreached`` where a
-        node is not reached.
+        """Return distances in the type ``dtype``, transposed to (n_nodes, n_anchors), with the
+        parameter ``unreached`` for nodes that are not reached.
 
-        ``distances`` and ``reached``, a bool each, have the shape (n_anchors, n_nodes).
-        PrecisionError if the type does not hold an integer distance exactly.
+        ``distances`` and ``reached`` (bool: whether the node is reached) have the shape (n_anchors,
+        n_nodes). PrecisionError if the type does not hold an integer distance exactly; InputError
+        if ``unreached`` is also a distance.
         """
-        # 0 in place of what is not reached, whose mark need not fit the type.
+        # 0 in place of unreached distances, which need not fit the type.
         known = distances.masked_fill(~reached, 0)
         converted = known.to(dtype)
         is_integer = self.weight is None or graph.returns_integers
@@ -277,7 +295,9 @@ class AddShortestPathEncoding(BaseTransform):
 
 
 def _check_anchors(anchors: Any) -> int | str | tuple[int, ...]:
-    """Return the argument ``anchors``: a number, "all", or indexes of nodes."""
+    """Return the parameter ``anchors``, checked: a number of nodes, "all", or a tuple of indexes of
+    nodes. Whether they are nodes is checked with each graph.
+    """
     if isinstance(anchors, str):
         return arguments.choice("anchors", anchors, ("all",))
     if isinstance(anchors, (int, np.integer)):
@@ -289,7 +309,7 @@ def _check_anchors(anchors: Any) -> int | str | tuple[int, ...]:
 
 
 def _check_dtype(dtype: Any) -> Any:
-    """Return a type of numbers of torch, or None."""
+    """Return the parameter ``dtype``, checked: a torch type of integers or real floats, or None."""
     import torch
 
     if dtype is None:
@@ -302,7 +322,12 @@ def _check_dtype(dtype: Any) -> Any:
 
 
 def _check_edges(data: Any) -> tuple[Any, int]:
-    """Return ``edge_index``, checked, and the number of nodes."""
+    """Return ``edge_index`` of the data, an integer tensor of shape (2, num_edges), and the number
+    of nodes.
+
+    InputError for data of another kind, or edges whose ends are no nodes; DeviceError for data that
+    are neither on a CPU nor on a GPU of CUDA.
+    """
     from torch_geometric.data import Batch, Data, HeteroData
 
     if isinstance(data, HeteroData):
@@ -353,7 +378,11 @@ def _check_edges(data: Any) -> tuple[Any, int]:
 
 
 def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
-    """Return the weights as a tensor of shape (num_edges,) on the device of the edges."""
+    """Return the edge attribute ``name`` of the data as a tensor of weights of shape (num_edges,).
+
+    InputError if there is no such attribute, or if it has another shape or no numbers; DeviceError
+    if it is on another device than ``edge_index``.
+    """
     import torch
 
     n_edges = edge_index.size(1)
@@ -376,7 +405,7 @@ def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
             f"{edge_index.device}; move data as a whole"
         )
     weight = weight.detach().reshape(-1)
-    # NumPy has no bfloat16. Each number of either type is a float32.
+    # NumPy has no bfloat16. Each number of either type is exactly a float32.
     if weight.dtype in (torch.float16, torch.bfloat16):
         return weight.float()
     return weight
@@ -393,7 +422,9 @@ def _as_array(tensor: Any) -> Array:
 
 
 def _use_device(tensor: Any) -> Any:
-    """Return a context in which CuPy uses the GPU of a tensor."""
+    """Return a context manager in which CuPy uses the GPU of a tensor; for a tensor on the CPU it
+    does nothing.
+    """
     if not tensor.is_cuda:
         return contextlib.nullcontext()
     cuda.require()

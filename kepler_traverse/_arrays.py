@@ -209,7 +209,9 @@ def hops_dtype(depth: int) -> np.dtype:
 
 
 def float_that_holds(low: int, high: int) -> np.dtype | None:
-    """Return the smallest float type that holds every integer of ``[low, high]`` exactly, or None."""
+    """Return the smaller of float32 and float64 that holds every integer from ``low`` to ``high``
+    exactly; None if neither does.
+    """
     largest = max(abs(int(low)), abs(int(high)))
     if largest <= FLOAT32_EXACT:
         return np.dtype(np.float32)
@@ -219,7 +221,9 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
 
 
 def is_hops(dtype: np.dtype) -> bool:
-    """Return whether distances of this type are hops. Weighted distances are floats, or int64."""
+    """Return whether distances of this type are hops: int8, int16 or int32. Weighted distances are
+    floats, or int64.
+    """
     return dtype.kind == "i" and dtype.itemsize < 8
 
 

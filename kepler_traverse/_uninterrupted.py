@@ -36,7 +36,9 @@ _LOOKED_EVERY = 0.5  # seconds between two looks for signals while a thread wait
 
 
 def sleep() -> None:
-    """Sleep until a signal comes, whichever thread takes it."""
+    """Sleep without an end. The handler of a signal, whichever thread the system gives it to, ends
+    it by raising an error.
+    """
     while True:
         time.sleep(_LOOKED_EVERY)
 
@@ -190,7 +192,7 @@ class Pool:
             del first_error, interrupt, shared
 
     def close(self) -> None:
-        """End the threads, and wait for what they do."""
+        """End the threads, and wait until they have finished the work that they have begun."""
         self._queue.put(None)
         self._threads.join()
 
@@ -305,12 +307,12 @@ class Answer(Generic[T]):
 
     @property
     def is_given(self) -> bool:
-        """Whether a value or an error is there."""
+        """Whether a value or an error was given."""
         return bool(self._given)
 
     @property
     def error(self) -> BaseException | None:
-        """The error, if one is there."""
+        """The error that was given, None if there is none or a value was given."""
         return self._given.get(None, (None, None))[1]
 
     def give(self, value: T | None = None, error: BaseException | None = None) -> None:
@@ -336,7 +338,7 @@ class Answer(Generic[T]):
         return self.is_given
 
     def take(self) -> T:
-        """Wait for the value and return it, or raise the error."""
+        """Wait until a value or an error is given. Return the value, or raise the error."""
         if not self._given:
             self.wait()
         value, error = self._given[None]

@@ -308,7 +308,9 @@ def is_path(value: Any) -> bool:
 
 
 def refuse_open_file(name: str, value: Any) -> None:
-    """Raise InputError for an open file, whose lines would be taken for paths or ids."""
+    """Raise InputError if a value is an open file. As an iterable its lines would be taken for
+    paths or ids.
+    """
     if hasattr(value, "read") and not isinstance(value, PathLike):
         path = getattr(value, "name", None)
         if isinstance(path, str):

@@ -55,7 +55,7 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
         graph, "NetworkX", "is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"
     )
     nodes = list(graph.nodes)
-    for odd in _odd_ids(nodes):  # the first, if there is one
+    for odd in _odd_ids(nodes):  # names the first one, if there is any
         raise InputError(
             f"node {arguments.describe(odd)} can be no vertex id: all nodes must be integers or all strings; "
             f"networkx.convert_node_labels_to_integers(graph, label_attribute=...) numbers them"
@@ -63,6 +63,7 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     weights = None
     if weight is not None:
         arguments.text("weight", weight, "the name of an edge attribute")
+        # ``edges`` yields None for an edge without the attribute.
         weights = [value for _, _, value in graph.edges(data=weight)]
         if any(value is None for value in weights):
             u, v = next((u, v) for u, v, value in graph.edges(data=weight) if value is None)
@@ -72,6 +73,8 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
             )
         weights = arguments.as_array("weight", weights)
 
+    # Number the nodes in the order of their ids, and the ends of the edges likewise. Edges come in
+    # the same order as their weights above.
     ids, numbers = _sort_ids(nodes)
     number_of = dict(zip(nodes, numbers.tolist(), strict=True))
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
@@ -180,6 +183,7 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
                 f"{name}={value!r} is none of the attributes "
                 f"{', '.join(map(repr, known.attributes())) or '(none)'}"
             )
+    # Ids must be of one kind and differ.
     names: list[Any] = list(range(graph.vcount())) if ids is None else list(graph.vs[ids])
     for odd in _odd_ids(names):
         raise InputError(
@@ -226,7 +230,7 @@ def from_cugraph(graph: Any) -> Graph:
     dst = _one_name(graph.destination_columns, "dst", names)
     weight = None
     if graph.is_weighted():
-        # the user's name, and cuGraph's own
+        # The column of the weights has the user's name, or cuGraph's own.
         known = (getattr(graph, "weight_column", None), "weights")
         weight = next((name for name in known if name in names and name not in (src, dst)), None)
         if weight is None:
@@ -285,10 +289,10 @@ def to_scipy(graph: Graph) -> Any:
     else:
         weights = _restore_integers(graph, to_host(graph.weights))
     arrays = (weights, to_host(graph.targets), to_host(graph.offsets))
-    # A copy: SciPy changes matrices in place, and a graph is never changed.
+    # A copy, since SciPy changes matrices in place, and the arrays of a graph must not change.
     matrix = scipy.sparse.csr_array(arrays, shape=(n, n), copy=True)
     if graph.negative_loops and graph.weights is not None:
-        # Not by a sum of two matrices, which would drop explicit zeros.
+        # Join the lists of entries. A sum of two matrices would drop explicit zeros.
         edges = matrix.tocoo()
         vertices, loops = _negative_loops(graph, matrix.dtype)
         ends = np.concatenate([edges.row, vertices]), np.concatenate([edges.col, vertices])
@@ -346,6 +350,7 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
     else:
         result = networkx.Graph()
     result.add_nodes_from(ids)
+    # In parts, since edges as Python objects are many times as large as in arrays.
     for begin in range(0, src.size, _AT_ONCE):
         part = slice(begin, begin + _AT_ONCE)
         src_ids = [ids[v] for v in src[part].tolist()]

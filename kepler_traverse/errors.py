@@ -97,7 +97,9 @@ def one_line(error: object, most: int = 200) -> str:
 
 
 def listed(names: Iterable[object], most: int = 10) -> str:
-    """Return the first ``most`` names for a message, each in quotes, and how many more there are."""
+    """Return text with the first ``most`` names for a message, each in quotes and cut to 60
+    characters, and the number of those that are left out.
+    """
     all_names = list(names)
     texts = []
     for name in all_names[:most]:
@@ -176,7 +178,9 @@ def how_to_install(extra: str, *others: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of a noun that ends in s, es or ces."""
+    """Return the plural of an English noun: of one in -ex with -ices, in -ch with -es, else with
+    -s.
+    """
     if noun.endswith("ex"):
         return noun[:-2] + "ices"
     return noun + ("es" if noun.endswith("ch") else "s")

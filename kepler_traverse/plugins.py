@@ -80,8 +80,10 @@ _LOADED: dict[str, Plugins] = {}
 
 
 def _load(named: str) -> Plugins:
-    """Import all plug-ins and add their kinds to ``RESULT_KINDS``; one that cannot be used is
-    listed as failed. ``named`` is the value of the environment variable.
+    """Import all plug-ins, add their result kinds to ``RESULT_KINDS``, and return them; one that
+    cannot be used is listed as failed.
+
+    ``named`` is the value of the environment variable, names of modules with commas between.
     """
     imported: list[ModuleType] = []
     failed: list[Failed] = []
@@ -93,6 +95,7 @@ def _load(named: str) -> Plugins:
         except _UnfitError as error:
             failed.append(Failed(name, str(error), origin))
             continue
+        # Only now, when nothing of the plug-in can be refused any more.
         imported.append(module)
         RESULT_KINDS.update({kind.name: kind for kind in kinds})
     return Plugins(tuple(imported), tuple(failed))

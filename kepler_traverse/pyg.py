@@ -103,6 +103,7 @@ class AddShortestPathEncoding(BaseTransform):
         dtype: Any = None,
         strategy: str = "auto",
     ) -> None:
+        # ``object`` stands for the base class where PyTorch Geometric is not installed.
         if BaseTransform is object:
             raise ImportError(
                 "AddShortestPathEncoding needs PyTorch Geometric: " + how_to_install("torch")
@@ -117,7 +118,7 @@ class AddShortestPathEncoding(BaseTransform):
             arguments.text("weight", weight, "the name of an edge attribute")
         self.directed = arguments.flag("directed", directed)
 
-        # Where there is no distance, and which nodes are chosen.
+        # ``seed`` is of use only if ``anchors`` is a number of nodes to choose.
         arguments.real("unreached", unreached)
         self.unreached = unreached
         self.seed = None if seed is None else arguments.whole("seed", seed)
@@ -126,6 +127,7 @@ class AddShortestPathEncoding(BaseTransform):
                 "seed chooses a number of anchors; give anchors as that number, or leave seed out"
             )
 
+        # Distances that are appended to ``x`` have its type.
         self.dtype = _check_dtype(dtype)
         if dtype is not None and attr_name is None:
             raise InputError(
@@ -412,8 +414,8 @@ def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
 
 
 def _as_array(tensor: Any) -> Array:
-    """Return a tensor as an array of NumPy or CuPy, which shares its memory if the tensor is
-    contiguous.
+    """Return a tensor as an array of NumPy, or of CuPy if it is on a GPU. The array shares the
+    memory of the tensor if that is contiguous, else it is a copy.
     """
     tensor = tensor.contiguous()
     if tensor.is_cuda:

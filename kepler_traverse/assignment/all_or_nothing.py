@@ -100,6 +100,7 @@ class SearchProver:
     device = "cpu"
 
     def __init__(self, problem: Problem) -> None:
+        """``problem`` has the links and the pairs."""
         self._problem = problem
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
@@ -117,6 +118,7 @@ class SearchLoader(SearchProver):
     """
 
     def __init__(self, problem: Problem, is_selected: np.ndarray | None) -> None:
+        """Allocate a tree per group, and divide the groups into blocks."""
         super().__init__(problem)
         n_groups = problem.demand.origin.size
         n_blocks = min(_MAX_BLOCKS, n_groups)
@@ -443,6 +445,7 @@ class HierarchyLoader(ABC):
     device: str  # "cpu" or "cuda"
 
     def __init__(self, problem: Problem, ground: Ground, is_selected: np.ndarray | None) -> None:
+        """``ground`` is the hierarchy of the problem; the others are those of the class."""
         self._problem = problem
         self._ground = ground
         self._is_selected = is_selected
@@ -553,6 +556,9 @@ class SweepLoader(HierarchyLoader):
     def __init__(
         self, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
     ) -> None:
+        """Allocate the weights and the memory of threads. ``is_selected`` (n_links,) bool: the
+        links of select link; None without.
+        """
         super().__init__(problem, ground, is_selected)
         topology = ground.customizable.topology
         self._arcs = new_arcs(topology)

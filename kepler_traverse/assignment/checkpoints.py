@@ -30,6 +30,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, fingerprint: str) -> None:
+        """Keep the path; nothing is read or written yet. InputError if it is no path."""
         if path is not None and not arguments.is_path(path):
             raise InputError(f"checkpoint must be a path, not {arguments.describe(path)}")
         self._path = None if path is None else Path(path)

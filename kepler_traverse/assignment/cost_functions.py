@@ -32,6 +32,7 @@ class LinkTable:
     """
 
     def __init__(self, columns: Mapping[Any, Any], n_rows: int) -> None:
+        """``columns`` are not checked before ``numbers`` reads them."""
         self._columns = columns
         self.n_rows = n_rows
 

@@ -65,6 +65,7 @@ class PathEquilibration:
     name = "paths"
 
     def __init__(self, problem: Problem) -> None:
+        """Allocate arrays without a path and without flow; ``begin`` or ``restore`` fills them."""
         self.problem = problem
         self.prover = SearchProver(problem)
         demand = problem.demand
@@ -91,20 +92,23 @@ class PathEquilibration:
         self.loads = problem.loads_at(np.zeros(problem.network.n_links))
 
     def begin(self) -> None:
-        """Load all trips, step by step, on paths that are shortest at the costs so far."""
+        """Find the first path of each pair, and load all trips: in several steps, each of a part of
+        the groups on the shortest paths at the costs of what is loaded so far.
+        """
         demand = self.problem.demand
         n_groups = demand.origin.size
         n_steps = min(_STEPS, n_groups)
         volumes = np.add.reduceat(demand.volume, demand.first_pair[:-1])  # of each group
-        flow = np.zeros(self.problem.network.n_links)
+        flow = np.zeros(self.problem.network.n_links)  # of all classes together
         for step in range(n_steps):
             groups = np.arange(step, n_groups, n_steps)  # each group is in one step
             self._search(groups)
             path_flows.load_new_pairs(groups, demand, self._paths, flow, self.problem.per_vehicle)
             # The volume of this step's groups and of those before.
             loaded = volumes[np.arange(n_groups) % n_steps <= step].sum()
-            # A part of the trips stands for all, but on fewer links. Of the powers 0, 0.5, 0.8 and
-            # 1 of the ratio, 0.5 left least to shift.
+            # Costs are those of the flow so far, scaled up towards all trips. The full ratio would
+            # be too much, since the part that is loaded is on fewer links. Of the powers 0, 0.5,
+            # 0.8 and 1 of the ratio, 0.5 left least to shift.
             self.loads = self.problem.loads_at(flow * np.sqrt(volumes.sum() / loaded))
 
     def measure(self) -> Bound:

@@ -32,6 +32,7 @@ class _Move:
     """
 
     def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
+        """``loads`` are those of all links at the current flows."""
         self._problem = problem
         self._carried = carried
         self._costs = problem.take_costs(carried.links)
@@ -157,6 +158,9 @@ class BiconjugateFrankWolfe:
     def __init__(
         self, problem: Problem, loader: Loader, is_selected: np.ndarray | None = None
     ) -> None:
+        """Allocate flows of 0. ``is_selected`` (n_links,) bool: the links of select link, None
+        without; ``loader`` must have the same.
+        """
         self.problem = problem
         self.prover = loader
         self._shape = (len(problem.classes), problem.network.n_links)
@@ -176,7 +180,7 @@ class BiconjugateFrankWolfe:
         return self._flows[: self._shape[0] * self._shape[1]].reshape(self._shape)
 
     def begin(self) -> None:
-        """Put all trips on the shortest paths of the network without flow."""
+        """Set the current flows: all trips on the paths that are shortest without any flow."""
         following, _ = self._load()
         self._flows = following.copy()  # the loader writes the next flows to the same memory
 

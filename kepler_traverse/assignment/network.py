@@ -54,7 +54,9 @@ class VehicleClass:
     passenger_cars: float = 1.0
 
     def check(self) -> None:
-        """Raise InputError for a name that is none, or a number that is out of range."""
+        """Raise InputError for a field that is no text where it names a column, or no number in its
+        range: above 0, or 0 or more for ``distance_weight``.
+        """
         for name in ("volume", "toll", "length"):
             arguments.text(f"{name} of a class", getattr(self, name), "the name of a column")
         above_zero = {"passenger_cars": self.passenger_cars}
@@ -70,7 +72,8 @@ class VehicleClass:
             )
 
     def fixed_costs(self, table: LinkTable) -> np.ndarray:
-        """Return the part of the costs that no flow changes, float64 per row, in units of time.
+        """Return the part of the cost of each link that no flow changes, toll and weighted length:
+        float64 of shape (n_rows,), in the order of the table, in units of time.
 
         InputError if it is beyond float64.
         """
@@ -121,7 +124,7 @@ class Network:
 
     @property
     def n_vertices(self) -> int:
-        """Number of vertices, which are the ends of links."""
+        """Number of vertices. Each is the end of a link."""
         return int(self.place.size)
 
     @property

@@ -78,6 +78,7 @@ class Problem:
         classes: Sequence[VehicleClass],
         cost: Any,
     ) -> None:
+        """Compute the fixed costs, and check the cost: InputError for a number that is wrong."""
         self.network = network
         self.trips = trips
         self.classes = classes
@@ -117,7 +118,9 @@ class Problem:
         return (self.network.n_vertices + _OTHER_ROUNDING) * _UNIT
 
     def require_gap(self, gap: float) -> None:
-        """Raise InputError for a gap that float64 cannot prove on this network."""
+        """Raise InputError for a relative gap, as a user asks for it, that float64 cannot prove on
+        this network.
+        """
         if not math.isfinite(gap):
             raise InputError(f"gap must be finite, not {gap}")
         if gap <= self.rounding:
@@ -249,7 +252,7 @@ class Problem:
         return loads
 
     def _refuse_costs(self, loads: Loads) -> None:
-        """Raise InputError for the first link without a finite cost."""
+        """Raise InputError about the first link whose cost is not finite; ``loads`` has one."""
         link = np.flatnonzero(~np.isfinite(loads.cost).all(axis=0))[0]
         raise InputError(
             f"links, row {self.network.row[link]}: the cost at flow {loads.flow[link]:g} is beyond "

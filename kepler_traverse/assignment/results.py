@@ -111,7 +111,7 @@ class Equilibrium:
 
     @property
     def shortest_by(self) -> str:
-        """How shortest paths were found: ``"searches"`` or ``"hierarchy"``."""
+        """How shortest paths were found: by ``"searches"``, or over a ``"hierarchy"``."""
         return self.prover.name
 
     @property

@@ -47,7 +47,11 @@ class SweepLoaderOnGpu(HierarchyLoader):
     def of(
         cls, problem: Problem, ground: Ground, is_selected: np.ndarray | None = None
     ) -> SweepLoaderOnGpu | None:
-        """Return the loader; None if the hierarchy has so many levels that a CPU takes less time."""
+        """Return the loader of a problem on the current GPU; None if its hierarchy has so many
+        levels that a CPU takes less time.
+
+        ``is_selected`` (n_links,) bool: the links of select link; None without.
+        """
         topology = ground.customizable.topology
         levels = find_levels(topology.offsets, topology.heads)
         if int(levels.max(initial=0)) >= MAX_LEVELS:

@@ -77,8 +77,8 @@ class GroundOnGpu:
         self.origins = cp.asarray(ground.meets[origins][ground.start])
 
     def lanes_at_once(self, n_lanes: int) -> int:
-        """Return how many of ``n_lanes`` lanes are loaded at a time: whole warps, at least one,
-        whose lines take at most half of the free memory.
+        """Return how many of ``n_lanes`` lanes are searched at a time: a multiple of the warp, at
+        least one warp, such that their arrays take at most half of the free memory of the GPU.
         """
         per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
         free, _ = cp.cuda.runtime.memGetInfo()
@@ -87,7 +87,7 @@ class GroundOnGpu:
 
 
 def _whole_warps(n_lanes: int) -> int:
-    """Return a number of lanes rounded up to whole warps."""
+    """Return ``n_lanes`` rounded up to a multiple of the warp, the threads that run together."""
     return -(-n_lanes // WARP) * WARP
 
 
@@ -99,9 +99,11 @@ class Sweeps:
     """
 
     def __init__(self, ground: GroundOnGpu, demand: Any, weights: tuple[Any, Any], is_wrong: Any):
-        """``demand``: ``first_pair`` and ``volume`` of all groups, CuPy. ``weights``: those of the
-        arcs of ``rise``, upward, and of ``fall``, downward. ``is_wrong`` (1,) int32: kernels set
-        it where a proof fails.
+        """Keep the arguments for the kernels; all arrays are on the GPU.
+
+        ``demand``: the arrays ``first_pair`` and ``volume`` of ``Demand``. ``weights``: those of
+        the arcs of ``rise``, upward, and of ``fall``, downward, int64. ``is_wrong`` (1,) int32:
+        kernels set it to other than 0 where a proof fails.
         """
         self._ground = ground
         self._demand = demand
@@ -320,6 +322,7 @@ class Lines:
     """
 
     def __init__(self, ground: GroundOnGpu, n_lanes: int, carries: bool) -> None:
+        """Allocate the arrays for ``n_lanes`` lanes; ``carries``: whether paths carry volumes."""
         self._ground = ground
         self.n_lanes = n_lanes
         self.pitch = np.int64(_whole_warps(n_lanes))
@@ -335,7 +338,7 @@ class Lines:
             self.waiting = cp.zeros(below, np.float64)
 
     def clear_volumes(self) -> None:
-        """Set all volumes to 0, for other ones on the same paths."""
+        """Set all volumes to 0, so that other volumes can be carried over the same paths."""
         self.climb.fill(0.0)
         self.waiting.fill(0.0)
 

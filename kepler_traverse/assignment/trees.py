@@ -74,7 +74,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(n_vertices: int, n_links: int) -> Scratch:
-    """Allocate the scratch of one thread."""
+    """Allocate the working memory of one thread for searches in a network of this size."""
     return Scratch(
         distance=np.empty(n_vertices),
         onward=np.empty(n_vertices),
@@ -381,16 +381,18 @@ def load_tree(origin, tree, links, scratch, flow):
 
 @njit(cache=True, nogil=True)
 def mark_users(origin, tree, is_selected, links, scratch):
-    """Set ``scratch.uses`` of each vertex: 1 if its path in the tree uses a selected link, else 0.
+    """Set ``scratch.uses`` of each vertex: 1 if its path from the origin in the tree uses a
+    selected link, else 0.
 
-    ``is_selected`` (n_links,) bool. A vertex that is not reached has 0.
+    ``tree`` (n_vertices,) has the link to each vertex, ``NO_LINK`` for one that is not reached,
+    which gets 0. ``is_selected`` (n_links,) bool: True for a selected link.
     """
     uses = scratch.uses
     stack = scratch.stack
     uses[:] = 2  # not known yet
     uses[origin] = 0
     for first in range(uses.size):
-        # Up the tree to a vertex that is known, and down again.
+        # Go up the tree to a vertex that is known, and down again, so that each vertex is set once.
         v = np.int64(first)
         depth = 0
         while uses[v] == 2:

@@ -122,6 +122,7 @@ class Hierarchy:
         return Restriction(places, Edges(offsets, heads, self.downward.weights[edges]))
 
     def __repr__(self) -> str:
+        """Return size, levels and memory of the hierarchy, and how long it took to build."""
         if self.seconds:
             took = f", built in {self.seconds:.1f} s"
         else:

@@ -105,6 +105,7 @@ class ColumnSums:
     """
 
     def __init__(self, canonical: CanonicalHierarchy, columns: Sequence[np.ndarray]):
+        """Add up each column along what each edge stands for, and find the type of the sums."""
         self.canonical = canonical
         self.entry_sums = []
         self.dtype: np.dtype = np.dtype(np.int32)
@@ -126,6 +127,7 @@ class SumSweeps:
     """
 
     def __init__(self, columns: ColumnSums):
+        """``columns`` are the hierarchy and the columns to add up."""
         self._columns = columns
         self._free: list[_Part] = []
 
@@ -182,6 +184,7 @@ class _Part:
     """
 
     def __init__(self, columns: ColumnSums, vertices: np.ndarray):
+        """Make the part above ``vertices``, which are vertex numbers and may repeat."""
         canonical = columns.canonical
         self.vertices = vertices
         self._canonical = canonical

@@ -100,6 +100,7 @@ class Lists:
     """
 
     def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
+        """Copy the edges, and sort the list of each vertex by weight."""
         self.begin = offsets[:-1].astype(np.int64)
         self.size = np.diff(offsets).astype(np.int32)
         self.capacity = self.size.copy()
@@ -732,6 +733,7 @@ class Contraction:
         reverse: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
         keeps_ties: bool = False,
     ):
+        """Copy the edges; nothing is contracted yet. Arguments are those of the class."""
         n = offsets.size - 1
         # With ties kept, a witness must be shorter than the shortcut, by 1 at least.
         self._margin = int(keeps_ties)
@@ -839,7 +841,11 @@ class Contraction:
         return vertices[marks]
 
     def _priority(self, vertices: np.ndarray | slice) -> np.ndarray:
-        """Return the priorities of some vertices, int64; the lowest are contracted first."""
+        """Return the priorities of some vertices, int64; the lowest are contracted first.
+
+        A vertex waits that would add many edges, has many contracted neighbors, or is on a high
+        level: so contraction proceeds evenly, with few levels.
+        """
         terms = self._difference[vertices] + self._contracted[vertices]
         return terms + _PER_LEVEL * self.level[vertices]
 

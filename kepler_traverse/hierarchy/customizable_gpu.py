@@ -210,9 +210,9 @@ class CustomizableOnGpu:
         }
 
     def take_weights(self, arcs: Any, way: int) -> Any:
-        """Return the weights of some arcs in one direction, int64, CuPy.
+        """Return the weights of some arcs in one direction, int64 of the shape of ``arcs``, CuPy.
 
-        ``arcs`` are int32, CuPy; ``way`` is ``UP`` or ``DOWN``.
+        ``arcs`` are numbers of arcs, int32, CuPy; ``way`` is the direction, ``UP`` or ``DOWN``.
         """
         taken = cp.empty(arcs.size, np.int64)
         run(
@@ -305,6 +305,7 @@ class PartOnGpu:
     """
 
     def __init__(self, part: Part) -> None:
+        """Copy a part to the current GPU, and find its levels."""
         self.n_numbers = int(part.ranks.size)
         self.arcs = cp.asarray(part.arcs)
         self.offsets = cp.asarray(part.offsets)

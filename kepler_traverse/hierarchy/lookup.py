@@ -55,6 +55,7 @@ class Lookup:
     def __init__(
         self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None, labels: Any = None
     ):
+        """Allocate the arrays; nothing is searched yet. Arguments are those of the class."""
         self._graph = graph
         self._hierarchy = hierarchy
         self._weights = weights
@@ -62,6 +63,7 @@ class Lookup:
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
 
+        # The arrays of ``_above``: the edges from above or the labels inward, and scratch.
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
@@ -73,7 +75,7 @@ class Lookup:
         scratch = tentative, heap, at, known, n_known
         self._above = Above(*searched, *scratch, is_label=labels is not None)
 
-        # What is known of the last source, which ``start`` clears.
+        # What is known of the last source; ``start`` sets it back for the next one.
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
         self._laid_out = known[:0]
@@ -175,6 +177,7 @@ class Lookups:
     def __init__(
         self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None, labels: Any = None
     ):
+        """Arguments are those of ``Lookup``, kept for the ``Lookup`` of each thread."""
         self._arguments = (graph, hierarchy, weights, labels)
         self._by_thread: list[Lookup | None] = [None] * threads.max_threads()
         self._sum_dtype = hierarchy.dtype
@@ -213,13 +216,15 @@ class Lookups:
         next_item = np.zeros(1, np.int64)  # the source that the next free thread takes
 
         def get_lookup(thread: int) -> Lookup:
-            """Return the ``Lookup`` of a thread."""
+            """Return the ``Lookup`` of the thread with this number; the first call makes it."""
             lookup = self._by_thread[thread] or Lookup(*self._arguments)
             self._by_thread[thread] = lookup
             return lookup
 
         def find_paths(i: int, thread: int) -> None:
-            """Look up the distances and the paths of the i-th source."""
+            """Look up the distances and the paths of the i-th source on the thread with this
+            number, and write them to ``sums``, ``sizes`` and ``paths``.
+            """
             lookup = get_lookup(thread)
             begin, end = lists.offsets[i : i + 2].tolist()
             lookup.start(int(source_numbers[i]))
@@ -231,7 +236,9 @@ class Lookups:
                     sizes[j] = path.size
 
         def find_distances(thread: int) -> None:
-            """Look up the distances of sources that no other thread takes."""
+            """Look up the distances of sources that no other thread takes, on the thread with this
+            number, and write them to ``sums``.
+            """
             get_lookup(thread).write_distances(next_item, source_numbers, tuple(lists), sums)
 
         if finds_paths:

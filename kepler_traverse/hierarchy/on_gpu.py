@@ -59,8 +59,9 @@ class HierarchyOnGpu:
     """
 
     def __init__(self, hierarchy: Hierarchy):
+        """Copy a hierarchy to the current GPU."""
         self._hierarchy = hierarchy
-        # From positions to vertex numbers.
+        # Renumber rows and heads from positions to vertex numbers.
         order = hierarchy.order
         position = hierarchy.position
         self.upward = _on_gpu(renumbered(hierarchy.upward, position, order))
@@ -99,8 +100,8 @@ _COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = (
 
 
 def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
-    """Return the copy of a hierarchy on the current GPU, which is made once and kept as long as the
-    hierarchy.
+    """Return the copy of a hierarchy on the current GPU. It is made at the first call for this GPU,
+    and kept as long as the hierarchy itself.
     """
     copies = _COPIES.setdefault(hierarchy, {})
     device = cp.cuda.runtime.getDevice()

@@ -92,15 +92,16 @@ class LookupArrays(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def depth_first(offsets, heads, order, position):
-    """Number vertices such that each comes after all its neighbors above, and soon after one of
-    them.
+    """Number vertices by positions such that each comes after all its neighbors above, and soon
+    after one of them.
 
-    ``offsets`` and ``heads`` are the neighbors above each vertex, int64 and int32. Two int32 arrays
-    of shape (n,) are written: ``order``, the vertex at each position, and ``position``, that of
-    each vertex, which is -1 on entry.
+    It is a depth-first search along edges upward, in which a vertex gets its position when all
+    above it have one. ``offsets`` (n + 1,) int64 and ``heads`` int32 are the neighbors above each
+    vertex. Two int32 arrays of shape (n,) are written: ``order``, the vertex at each position, and
+    ``position``, the position of each vertex, which is -1 on entry.
     """
     n = order.size
-    # A stack of vertices, each with its next edge to look at, in place of recursion.
+    # A stack in place of recursion: the vertices on the way, and the next edge of each to look at.
     stack = np.empty(n, np.int32)
     next_edge = np.empty(n, np.int64)
     n_placed = 0
@@ -115,7 +116,8 @@ def depth_first(offsets, heads, order, position):
             i = next_edge[depth]
             while i < offsets[v + 1] and position[heads[i]] >= 0:
                 i += 1
-            # If all above v have a position, v is next. Else go on with the one that has none.
+            # If all above v have a position, v gets the next one. Else go up to the first neighbor
+            # that has none.
             if i == offsets[v + 1]:
                 position[v] = n_placed
                 order[n_placed] = v
@@ -460,6 +462,7 @@ class SweepState:
     """
 
     def __init__(self, n_vertices: int, n_places: int, dtype: np.dtype):
+        """Allocate all arrays but ``_tentative``."""
         self.lines = aligned_lines(n_places, dtype)
         self.is_set = np.zeros(n_places, np.uint8)
         self.heap, self.reached = np.empty((2, n_vertices), np.int32)

@@ -123,13 +123,17 @@ class SerializedSearch:
             return outcome._replace(**copies)
 
     def adopt(self) -> None:
-        """Make the calling thread the owner. Results of earlier searches become invalid."""
+        """Make the calling thread the owner, which gets results without a copy. Arrays that earlier
+        searches returned to the last owner become invalid.
+        """
         with self._lock:
             self._owner = threading.current_thread()
 
     def unguarded(self, argument: Any) -> Any:
-        """Search without the lock and without copies: for a caller that already holds the lock of
-        an enclosing plan.
+        """Search without the lock and without copies, and return the outcome.
+
+        It is for a caller that already holds the lock of an enclosing plan, so that no other thread
+        searches meanwhile.
         """
         return self._search("_owned", argument)
 

@@ -40,6 +40,7 @@ class Meter:
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
+        """Count no source yet. Arguments are those of the class."""
         self._report = report
         self._total = total
         self._device = device
@@ -47,7 +48,7 @@ class Meter:
         self._seconds = 0.0
         self._since = 0.0
         if report is not None:
-            compile_clock.listen()
+            compile_clock.listen()  # so that ``_clock`` knows the time of compiling
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -64,7 +65,7 @@ class Meter:
             self._seconds += _clock() - self._since
 
     def begin(self) -> None:
-        """Report that no source is done."""
+        """Report that no source is done yet, so that a display appears before the first result."""
         if self._report is not None:
             self._report_progress(0.0)
 

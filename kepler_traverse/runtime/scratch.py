@@ -33,7 +33,9 @@ READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temp
 
 @contextmanager
 def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise OutputError, which names the folder, in place of an OSError: usually the disk is full."""
+    """Raise OutputError, which names ``folder``, in place of an OSError of the ``with`` block,
+    which writes to that folder. Usually the disk is full.
+    """
     try:
         yield
     except OSError as error:

@@ -278,6 +278,8 @@ def to_scipy(graph: Graph) -> Any:
     Self-loops of negative weight are entries of the diagonal. The matrix is a copy: changing it
     does not change the graph.
     """
+    # ``load`` imports it such that Ctrl-C cannot interrupt the import half way; the statement then
+    # finds it imported.
     load("scipy.sparse")
     import scipy.sparse
 

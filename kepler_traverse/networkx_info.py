@@ -43,7 +43,7 @@ def get_info() -> dict[str, Any]:
     """Return the facts about this backend that NetworkX asks for: its name and package, texts for
     the documentation, and a dictionary with the functions that it has and notes on them.
     """
-    # A note per function, "" for none.
+    # A note per function that the backend has, "" for none.
     notes = (
         dict.fromkeys(_OTHERS, "")
         | dict.fromkeys(_ROUNDED, _EQUAL_TO_ROUNDING)

@@ -128,8 +128,8 @@ class SearchLoader(SearchProver):
         self._scratches = problem.scratches()
 
     def load(self, cost: np.ndarray) -> Loaded:
-        """Return the flows at costs of shape (n_classes, n_links); the trees are kept for the next
-        call.
+        """Return distances, flows and selected flows at costs of shape (n_classes, n_links). The
+        trees are kept for the next call.
         """
         demand = self._problem.demand
         n_blocks = self._first_group.size - 1
@@ -689,8 +689,8 @@ class SweepLoader(HierarchyLoader):
 
 
 def _sum_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the sum over the first axis, added in order. ``numpy.sum`` promises no order, and so
-    no bits.
+    """Return the sum over the first axis, added in order, so that its bits are always the same.
+    ``numpy.sum`` promises no order.
     """
     total = np.zeros(rows.shape[1:])
     for row in rows:

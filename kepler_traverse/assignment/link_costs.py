@@ -364,6 +364,8 @@ def integral_at(link, flow, costs):
 def sum_integrals(flow, costs):
     """Return the sum over all links of the integral of the cost from flow 0 to ``flow``
     (n_links,), added in their order, so that rounding is always the same.
+
+    ``costs`` is the ``CostArrays`` of the links, without the kind LINEAR.
     """
     total = 0.0
     for link in range(flow.size):

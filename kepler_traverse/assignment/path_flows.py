@@ -330,7 +330,7 @@ def _shift(path, base, k, paths, loads, costs, marked):
     moved = flow
     if slope > 0.0:
         moved = min(flow, difference / (slope * weight))
-    if moved <= 0.0:
+    if moved <= 0.0:  # no vehicle is left, or the step is so small that it rounds to 0
         return flow * difference
     ends = (begin, end, base_begin, base_end)
     if _is_concave(ends, links, marked, costs):

@@ -430,11 +430,12 @@ def _carry_down(lane, start, ground, flow, scratch):
     its highest number on, so that each number has received all volumes when it passes them on.
     """
     begin = ground.list_offsets[start]
-    climb = scratch.climb
+    climb = scratch.climb  # the volume at each number of ``rise`` that came down from above
     for i in range(ground.list_offsets[start + 1] - begin - 1, -1, -1):
         v = ground.lists[begin + i]
         volume = climb[v]
         climb[v] = 0.0
+        # Volumes of ``fall`` wait at the same vertex if its path leads upward only.
         at = ground.meets[v]
         if at >= 0 and (scratch.from_below[at] >> lane) & 1:
             volume += scratch.waiting[at, lane]

@@ -65,6 +65,7 @@ class GroundOnGpu:
         self.rise = rise or PartOnGpu(ground.rise)
         self.fall = PartOnGpu(ground.fall)
         self.meets = cp.asarray(ground.meets)
+        # ``from_rise`` is the inverse of ``meets``, for the vertices that both parts have.
         is_met = np.flatnonzero(ground.meets >= 0)
         from_rise = np.full(ground.fall.ranks.size, -1, np.int32)
         from_rise[ground.meets[is_met]] = is_met
@@ -73,6 +74,7 @@ class GroundOnGpu:
         self.list_offsets = cp.asarray(ground.list_offsets)
         self.lists = cp.asarray(ground.lists)
         self.end = cp.asarray(ground.end)
+        # The first number of each list is the origin; per group, that of its list.
         origins = ground.lists[ground.list_offsets[:-1]]
         self.origins = cp.asarray(ground.meets[origins][ground.start])
 
@@ -171,6 +173,7 @@ class Sweeps:
 
         ``first`` is the group of lane 0.
         """
+        # A warp works at one number of ``fall`` in as many lanes as it has threads.
         fall = self._ground.fall
         run(
             _PARENTS,

@@ -287,9 +287,9 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
 
     The canonical path depends on the distances alone, and not on the tree that a search began with:
     its last link is the first in the order of ``links`` that explains the distance and comes from a
-    nearer vertex. If all links that explain it come from vertices at the same distance, as links of
-    cost 0 do, it is the one with which the way back over the fewest such links begins that leads to
-    a vertex with a nearer one.
+    nearer vertex. Among vertices that links of cost 0 join, there may be none. Then the path goes
+    back over links between vertices at the same distance, as few as possible, to a vertex that has
+    a link from a nearer one.
 
     ``vertices`` are the ends of the paths. ``is_wanted`` has one number per element of
     ``vertices``, which is not 0 for those that count; these must be reached. ``tree`` (n_vertices,)

@@ -288,7 +288,8 @@ def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: A
     ``costs`` (n_links,) int64 are at least 0, and add up to at most ``MAX_SUM``; ``UNREACHED``
     leaves a link out.
     """
-    # Weights of lower arcs must be final first: the shares, and then the ranks above them.
+    # The weights of links, and then the ways by lower ranks. Weights of lower arcs must be final
+    # before those above: the shares of the ranks on all threads, then the ranks above them.
     _set_links(costs, topology, arcs)
     subtrees.run(_lower_arcs, topology, arcs)
     subtrees.run_above(_lower_arcs, topology, arcs)
@@ -296,8 +297,10 @@ def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: A
 
 @njit(cache=True, nogil=True)
 def _set_links(costs, topology, arcs):
-    """Set the weight of each side to the cost of its cheapest link, the first one of several. A
-    side without a link is ``UNREACHED``.
+    """Set the weight of each side (an arc in one direction) to the cost of its cheapest link, the
+    first one of several, and note that link. A side without a link is ``UNREACHED``.
+
+    ``costs`` (n_links,) int64 are those of the links.
     """
     weights = arcs.weights
     first = arcs.first
@@ -335,20 +338,21 @@ def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
         if share >= n_items:
             break
         for middle in ranks[first_rank[share] : first_rank[share + 1]]:
-            if middle < topology.n_ends:  # no path leads through, here and below
+            if middle < topology.n_ends:  # an end: no path leads through it
                 continue
             for arc in range(offsets[middle], offsets[middle + 1]):
                 arc_to[heads[arc]] = arc
             for i in range(topology.below_offsets[middle], topology.below_offsets[middle + 1]):
+                # ``low`` and ``high`` are the first sides of the two arcs of ``bottom``, and
+                # ``side`` that of the arc that joins their heads.
                 low = 2 * np.int64(topology.below[i])
                 bottom = topology.tails[low >> 1]
                 if bottom < topology.n_ends:
                     continue
                 up = weights[low + UP]
                 down = weights[low + DOWN]
-                # Later arcs of ``bottom`` lead above ``middle``. ``side`` is the arc from
-                # ``middle`` to there: ``ahead`` is the way up from ``middle``, ``back`` the way
-                # down to it.
+                # Later arcs of ``bottom`` lead above ``middle``. ``ahead`` is the way by ``bottom``
+                # from ``middle`` up to there, and ``back`` the way down to ``middle``.
                 for other in range((low >> 1) + 1, offsets[bottom + 1]):
                     high = 2 * other
                     side = 2 * np.int64(arc_to[heads[other]])

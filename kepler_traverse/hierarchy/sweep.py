@@ -324,6 +324,7 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
                 n_known = search_upward(
                     p, downward, upward, tentative_of_target, heap, known, unreached
                 )
+                # The distance is the smallest sum over the positions that both searches reach.
                 smallest = np.int64(unreached)
                 for i in range(n_known):
                     smallest = min(
@@ -332,7 +333,7 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
                     tentative_of_target[known[i]] = unreached
                 sums[j] = smallest
 
-        # so that the next source finds all unreached
+        # Clear what was reached, so that the next source finds all unreached.
         for i in range(n_reached):
             tentative[reached[i]] = unreached
 

@@ -19,20 +19,26 @@ if TYPE_CHECKING:
 class ArrowArray(Protocol):
     """A column of Arrow: one array, by its interface for C."""
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        """Return two capsules, of the type and of the memory of the array."""
+        ...
 
 
 class ArrowStream(Protocol):
     """A column of Arrow: several arrays, by its interface for C."""
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return a capsule of a stream of arrays."""
+        ...
 
 
 class CudaArray(Protocol):
     """An array on a GPU: of CuPy, of torch, or a column of cuDF."""
 
     @property
-    def __cuda_array_interface__(self) -> Any: ...
+    def __cuda_array_interface__(self) -> Any:
+        """Address, shape and type of the array, in a dictionary."""
+        ...
 
 
 class DataclassInstance(Protocol):
@@ -83,7 +89,7 @@ class TraversalRun(Protocol):
 
     @property
     def frontier_size(self) -> int:
-        """Number of vertices in the frontier; the search ends at 0."""
+        """Number of vertices in the frontier. The search ends when it is 0."""
         ...
 
     def start(self, source_vertex: int, /) -> None:
@@ -158,7 +164,7 @@ class CsrBackend(Protocol):
     def transpose(
         self, offsets: Array, targets: Array, weights: Array | None
     ) -> tuple[Array, Array, Array | None]:
-        """Return offsets, targets and weights of the graph with every edge reversed."""
+        """Return offsets, targets and weights, in CSR, of the graph with every edge reversed."""
         ...
 
     def renumber(self, columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:

@@ -227,6 +227,7 @@ class PathEquilibration:
         """Go on from a state that ``state`` returned; CertificateError unless its paths lead from
         the origins to the destinations of all pairs and carry their volumes.
         """
+        # The arrays of a state have no room beyond what is in use.
         self._paths = Paths(**{name: state[name] for name in Paths._fields})
         self._n_paths = self._paths.flow.size
         self._n_links = self._paths.links.size

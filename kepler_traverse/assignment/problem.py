@@ -83,6 +83,7 @@ class Problem:
         self.trips = trips
         self.classes = classes
         self.cost = cost
+        # Classes and costs return values by row of the table; here they are by link.
         self.fixed = network.by_link(
             np.stack([each.fixed_costs(network.table) for each in classes])
         )

@@ -273,6 +273,7 @@ def _reporter(progress: Any) -> Report:
     began = time.monotonic()
 
     def write_line(iterations: int, gap: float) -> None:
+        """Write a line to stderr with the iterations, the relative gap and the seconds so far."""
         if sys.stderr is not None:  # as under pythonw and some servers
             seconds = time.monotonic() - began
             sys.stderr.write(f"iteration {iterations}: relative gap {gap:.2e}, {seconds:.1f} s\n")

@@ -361,11 +361,12 @@ def load_tree(origin, tree, links, scratch, flow):
     for v in range(carried.size):
         if tree[v] != NO_LINK:
             waits[links.tails[tree[v]]] += 1
-    # From the leaves upward: a vertex passes on what it carries after all of its children.
+    # From the leaves towards the origin: a vertex passes its volume on to the tail of its link
+    # after all of its children have. So each link is visited once.
     for first in range(carried.size):
         v = np.int64(first)
         while v != origin and tree[v] != NO_LINK and waits[v] == 0:
-            waits[v] = -1  # it has passed on
+            waits[v] = -1  # it has passed on, and does so once
             e = tree[v]
             u = np.int64(links.tails[e])
             if carried[v] != 0.0:

@@ -511,6 +511,7 @@ def _evaluate(next_item, n_items, items, search, shortcuts, difference):
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
+            # Its own edges, which contraction removes from the rest.
             if search.is_symmetric:
                 degree = np.int64(size[v])
             else:

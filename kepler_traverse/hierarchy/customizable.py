@@ -74,10 +74,13 @@ def make_customizable(
     ``is_end`` (n,) bool: True for a vertex with links in one direction only, so that no path leads
     through it.
     """
+    # The order of the vertices, and the arcs: from each rank to the neighbors above it.
     offsets, neighbors = _join_directions(n, tails, heads)
     elimination = eliminate(offsets, neighbors, is_end, most_triangles)
     if elimination is None:
         return None
+
+    # The arc of each link, and the arcs that lead to each rank from below.
     rank = np.empty(n, np.int32)
     rank[elimination.order] = np.arange(n, dtype=np.int32)
     sides = np.empty(tails.size, np.int32)
@@ -163,7 +166,7 @@ def _find_sides(next_item, n_items, ends, offsets, heads, sides):
             low = min(tail, head)
             above = heads[offsets[low] : offsets[low + 1]]
             arc = offsets[low] + np.searchsorted(above, max(tail, head))
-            sides[link] = 2 * arc + (tail > head)
+            sides[link] = 2 * arc + (tail > head)  # 1, which is ``DOWN``, from the higher rank
 
 
 class Arcs(NamedTuple):

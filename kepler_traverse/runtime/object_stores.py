@@ -336,8 +336,8 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
     """
     import obstore
 
-    last_name = f"{folder}/{after}".lstrip("/") if after else None
-    pages: Any = None
+    last_name = f"{folder}/{after}".lstrip("/") if after else None  # the listing begins behind it
+    pages: Any = None  # obstore's iterator over pages, while it is of use
 
     def next_page() -> Any:
         """Return the objects of the next page of the listing; none at the end.

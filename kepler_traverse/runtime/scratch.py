@@ -98,7 +98,7 @@ def _delete_abandoned(place: Path) -> None:
                 continue
             lock = open_lock(folder / _LOCK)
             try:
-                if take_lock(lock):
+                if take_lock(lock):  # its process has ended
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)

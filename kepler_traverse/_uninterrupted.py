@@ -281,7 +281,7 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
             raise error
         return value
     finally:
-        del error  # whose traceback holds this frame
+        del error  # its traceback holds this frame: the name would close a cycle
 
 
 def start(function: Callable[[], object], name: str) -> threading.Thread:
@@ -347,7 +347,7 @@ class Answer(Generic[T]):
                 raise error
             return value
         finally:
-            del error  # whose traceback holds this frame
+            del error  # its traceback holds this frame: the name would close a cycle
 
 
 class Promise(Answer[T]):

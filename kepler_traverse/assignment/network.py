@@ -245,6 +245,7 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     # The link numbers by tail: the links that leave each vertex.
     out_links, out_offsets = stable_order(tail_numbers[order], n_vertices)
 
+    # From ranks to numbers of vertices.
     is_closed_by_number = np.empty_like(is_closed)
     is_closed_by_number[place] = is_closed
     links = Links(

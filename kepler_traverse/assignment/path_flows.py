@@ -391,7 +391,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
                     if paths.flow[path] > 0.0:
                         excess += weight * _shift(path, base, k, paths, loads, costs, (mark, stamp))
                         stamp += 2  # a shift marks with two numbers
-                    if paths.flow[path] == 0.0:
+                    if paths.flow[path] == 0.0:  # ``before`` stays, as its successor is another one
                         if before == NO_PATH:
                             paths.head[pair] = after
                         else:
@@ -489,6 +489,7 @@ def copy_live(paths, compact):
         last = np.int32(NO_PATH)
         compact.head[pair] = NO_PATH
         while path != NO_PATH:
+            # Append the path to the new list of the pair, as number ``n_paths``.
             if last == NO_PATH:
                 compact.head[pair] = n_paths
             else:

@@ -101,8 +101,11 @@ class SweepLoaderOnGpu(HierarchyLoader):
         and these volumes handed to the links. Groups are searched some at a time, as many as fit
         the memory. CertificateError if the result of a step is not proved.
         """
+        # The weights, and what explains each.
         sweeps = self._sweeps(costs, self._searches)
         self._arcs.prove(self._costs_there)
+
+        # The volumes on the arcs.
         carried = self._new_carried(k)
         selected = self._new_selected(k)
         begin = int(self._first_group[k])  # groups of ``CarriedOnGpu`` are counted from here
@@ -113,6 +116,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
             if selected is not None:
                 sweeps.carry_selected(first, lines, selected.marks, selected.volume)
                 selected.carried.add(first - begin, lines)
+
+        # The volumes on the links, copied to the host.
         self._arcs.hand_down(self._costs_there, carried.volumes()).get(out=result.flow[k])
         if selected is not None:
             assert result.selected_flow is not None
@@ -120,6 +125,7 @@ class SweepLoaderOnGpu(HierarchyLoader):
             flow = self._arcs.hand_down(self._costs_there, selected.carried.volumes())
             flow.get(out=result.selected_flow[k])
             result.selected_volume[self._pairs(k)] = selected.volume[self._pairs(k)].get()
+        # Kernels have run to their ends by now, so that all proofs are known.
         self._require_proof()
         self._take_distances(k)
 

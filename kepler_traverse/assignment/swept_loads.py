@@ -168,7 +168,8 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
     ground : Ground
     weights : Weights
     results : tuple, output
-        The distance of each pair, int64 of shape (n_pairs,); the volumes on the arcs, ``Carried``;
+        The distance of each pair in whole numbers, int64 of shape (n_pairs,), ``UNREACHED`` or more
+        without a path; the volumes on the arcs, ``Carried``;
         a bool per share: whether its distances are proved; the volume of each pair whose path uses
         a selected link, float64 of shape (n_pairs,), or of size 0 if no link is selected; and the
         volumes of these paths on the arcs, ``Carried``.

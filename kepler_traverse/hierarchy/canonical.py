@@ -203,8 +203,9 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
     down = paths.down
     up_tail = paths.up_tail
     order = paths.order
-    met = np.int64(-1)  # the vertex up to which both paths are the same, seen from their end
+    met = np.int64(-1)  # the position up to which both paths are the same, seen from their end
     while True:
+        # Where a stack is empty, go on with the path upward to ``met``.
         if size_a == 0 or size_b == 0:
             if parent is None:
                 return False

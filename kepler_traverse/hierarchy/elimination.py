@@ -232,6 +232,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
     least = np.int64(0)  # no vertex that is left has fewer neighbors
     n_triangles = np.int64(0)
     while n_ordered < n:
+        # Take the vertex with the fewest neighbors left.
         while first[least] == _NONE:
             least += 1
         v = np.int64(first[least])
@@ -258,6 +259,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
                 begin[u] = n_listed
                 n_listed += capacity[u]
             lists[begin[u] : begin[u] + n_joined] = joined[:n_joined]
+            # Move u to the vertices with as many neighbors as it has now.
             if n_joined != size[u]:
                 _remove(u, size[u], first, following, previous)
                 size[u] = n_joined

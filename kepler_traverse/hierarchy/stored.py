@@ -119,6 +119,7 @@ def load_hierarchy(
         or _is_no_hierarchy(downward, n_vertices)
     ):
         raise ValueError("its hierarchy is none")
+    # A shortest path leads upward and then downward, so it is at most the sum of both maxima.
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= int(UNREACHED[upward.weights.dtype]):
         raise ValueError("sums of its hierarchy are too large")

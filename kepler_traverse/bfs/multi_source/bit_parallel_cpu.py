@@ -32,14 +32,16 @@ _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is
 _CHUNK_WORK = 8192
 _VERTEX_WORK = 4
 _CLEARED = 1 << 16  # bitsets that a thread clears at a time
-_TILE = 64  # vertices turned into bytes at a time
+_TILE = 64  # vertices whose distances are made of planes at a time
 _COUNTED = 2**DIGITS - 1  # bitsets that the counters can add before they overflow
 _DEFAULTS = BitParallelCpuTuning()
 
 
 def group_size(n_sources: int) -> int:
-    """Return the sources per group: those of the smallest bitset that holds all of them, or of the
-    largest bitset.
+    """Return how many sources are searched together.
+
+    It is the number of bits of a bitset: of the smallest one that has a bit for each of
+    ``n_sources``, or of the largest one.
     """
     words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
@@ -48,53 +50,70 @@ def group_size(n_sources: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Return the bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances,
     and the reverse graph.
+
+    ``shape`` is a ``Shape`` (size and depth of the graph), ``query`` a ``Query``, and ``group`` the
+    number of sources that are searched together.
     """
     n = shape.n_vertices
+    # Bytes per vertex: seen, front and found; and a plane for each bit of the largest hop count.
     bitsets = group // 8 * (3 + shape.depth.bit_length())
     if query.output == "all":
         distances = group * hops_dtype(shape.depth).itemsize
     else:
         distances = 0
+    # Targets and offsets of the reversed graph. An undirected graph is its own reverse.
     if shape.directed:
         reverse = shape.n_edges * shape.index + 8 * n
     else:
         reverse = 0
+    # 2: a byte for each of two flags. 2 * index: a frontier and the next one, as vertex numbers.
     return n * (bitsets + distances + 2 + 2 * shape.index) + reverse
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Return the amounts of the cost terms: one thread pushes a level, or all threads pull vertices
-    that not all sources reached.
+    """Return how much work all searches take, by terms of the cost model: one thread pushes a
+    level, or all threads pull vertices that not all sources reached.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size and depth of the graph), ``group`` the number of sources that are searched
+    together, and ``machine`` a ``Machine`` (cores and speeds).
     """
     groups = -(-n_sources // group)
     words = group // WORD
     group_sources = min(group, n_sources)
     levels = groups * shape.likely_depth
+    # The mean share of the vertices in a frontier. By it, either all levels are pulled or none.
     frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     edges = shape.n_edges * shape.edge_share(group_sources)
     return {
         "start": groups,
-        "reverse": shape.n_edges * shape.directed,
+        "reverse": shape.n_edges * shape.directed,  # edges of the reversed graph, which is built
         "level": levels,
-        "share": (levels - pulled) * shape.n_edges * frontier,
+        "share": (levels - pulled) * shape.n_edges * frontier,  # edges that one thread pushes
+        # vertices and edges that each core visits in pulled levels
         "vertex": pulled * shape.n_vertices / machine.cores,
         "edge": pulled * edges / machine.cores,
         # bitsets that are read: those of all edges in each of six levels of a group, at most
         "row": min(pulled, 6 * groups) * edges * words / machine.cores,
+        # distances that each core writes
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 
 
 def plan(graph, query, group: int):
-    """Return ``traverse(source_vertices)`` for up to ``group`` vertex numbers at once."""
+    """Allocate the state of a group; return ``traverse(source_vertices, lists=None)``, which
+    searches from up to ``group`` vertex numbers at once.
+
+    ``graph`` is a ``Graph``, and ``query`` a ``Query``, the options of the search.
+    """
     run = _Run(graph, group, query.get_tuning(BitParallelCpuTuning))
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         rounds, depth, limit = run.search(sources, query, lists)
         k = len(sources)
         distance = counts = None
@@ -105,6 +124,7 @@ def plan(graph, query, group: int):
             if query.output == "targets":
                 columns = query.targets if lists is None else lists.union()
             distance = run.distances(k, depth, columns)
+            # Each source has distances at the targets of all sources; take those of its own list.
             if lists is not None and columns is not None:
                 distance = lists.take(distance, columns)
         predecessor = cpu_steps.point_back(graph, query, np.asarray(sources), distance)
@@ -114,7 +134,7 @@ def plan(graph, query, group: int):
 
 
 class _Bits(NamedTuple):
-    """What is known of each vertex.
+    """What the searches of a group know of each of the n vertices.
 
     A bitset is one row of a uint64 array of shape (n, words). Bit i % 64 of its word i // 64 stands
     for the i-th source of the group.
@@ -129,23 +149,27 @@ class _Bits(NamedTuple):
     # in_front, is_found: uint8 arrays of shape (n,), 1 where front, or found, has a bit
     in_front: np.ndarray
     is_found: np.ndarray
-    # planes: bit planes of the hop counts. Row j * n + v holds the sources whose hop count of
-    # vertex v has bit j
+    # planes: bit planes of the hop counts, bitsets of shape (n_planes * n, words). Row j * n + v
+    # holds the sources whose hop count of vertex v has bit j of its binary number set
     planes: np.ndarray
 
 
 class _Chunks(NamedTuple):
-    """The chunks of vertices that threads take, and what is found in them."""
+    """The chunks of vertices that the threads of a pull take, and what they find."""
 
     next_chunk: np.ndarray  # int64 array of shape (1,): the number of the next chunk to take
-    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): the first vertex of each, and n
+    # int64 array of shape (n_chunks + 1,): the first vertex of each chunk, and n at the end
+    bounds: np.ndarray
     # bitsets of shape (n_chunks, words), output: the sources that discovered a vertex of the chunk
     arrived: np.ndarray
-    size: np.ndarray  # int64 array of shape (1,), output: the vertices that were found
+    # int64 array of shape (1,), output: how many vertices were discovered in all chunks
+    size: np.ndarray
 
 
 class _Run:
-    """The state of a group.
+    """The state of the searches from a group of sources. It is used again for the next group.
+
+    n is the number of vertices, and words the number of 64-bit words of a bitset.
 
     - ``_bits``: bitsets, flags and planes of all vertices.
     - ``_degrees``: the number of outgoing edges of each vertex.
@@ -182,32 +206,36 @@ class _Run:
         self._level_counts: list[Any] = []
 
     def _bitsets(self, n: int) -> np.ndarray:
-        """Return n bitsets of no source."""
+        """Return ``n`` bitsets without a set bit, uint64 of shape (n, words)."""
         return np.zeros((n, self._words), np.uint64)
 
     def search(self, sources, query, lists=None) -> tuple[int, int, int | None]:
-        """Search level by level until no vertex is discovered.
+        """Search level by level until no vertex is discovered, the limit of the query is reached,
+        or all targets are.
 
-        Return the number of levels, the last level that discovered a vertex, and the level up to
-        which distances are complete.
+        ``sources`` are vertex numbers, and ``lists`` the targets of each source, or None. Return
+        the number of levels that were searched; the last level that discovered a vertex; and the
+        level up to which distances are complete, None for all.
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
+        # The vertices of the frontier, or None where only ``in_front`` has them.
         frontier: Any = sort_distinct(sources)
         level = depth = 0
         size = frontier.size
         while size:
-            depth = level
+            depth = level  # the frontier has vertices, so this level is not empty
             if query.limit is not None and level >= query.limit:
                 return level, depth, query.limit
             if self._may_stop(query, lists):
                 return level, depth, level
             level += 1
             self._add_planes(level)
-            # Compiled code does not count if the array is empty.
+            # Vertices of this level per source. Compiled code does not count if it is empty.
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
 
-            # Push a frontier of few vertices and few edges. A pull does not list what it finds.
+            # Push a frontier of few vertices and few edges. A pull only flags what it discovers, so
+            # its vertices are listed here, once they are few.
             if frontier is None and size * self._tuning.push_vertices <= n:
                 frontier = np.flatnonzero(self._bits.in_front)
             pushes = False
@@ -216,7 +244,7 @@ class _Run:
                 pushes = edges * self._tuning.push_edges <= self._graph.n_edges
             if pushes:
                 size = self._push(frontier.astype(self._next_frontier.dtype), level, counts)
-                frontier = self._next_frontier[:size].copy()
+                frontier = self._next_frontier[:size].copy()  # the next push writes to that array
             else:
                 size = self._pull(level, counts)
                 frontier = None
@@ -224,8 +252,10 @@ class _Run:
         return level, depth, query.limit
 
     def _start(self, sources, counts_levels: bool) -> None:
-        """Begin the searches from ``sources``, the i-th with bit i % 64 of word i // 64 of a
-        bitset.
+        """Clear the state of the last group, and put each source on the frontier of its search.
+
+        ``sources`` are vertex numbers. The i-th has bit i % 64 of word i // 64 of a bitset.
+        ``counts_levels``: whether the vertices of each level are counted.
         """
         words, bits = np.divmod(np.arange(len(sources)), WORD)
         lanes = np.zeros(self._words, np.uint64)
@@ -237,6 +267,7 @@ class _Run:
         for bitsets in (self._bits.seen, self._bits.front, used_planes):
             _clear(bitsets)
         self._used_planes = 0
+        # ``at``, because one vertex may be the source of several searches.
         np.bitwise_or.at(self._bits.seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
         self._bits.front[sources] = self._bits.seen[sources]
         for flags in (self._bits.in_front, self._bits.is_found):
@@ -244,6 +275,7 @@ class _Run:
         self._bits.in_front[sources] = 1
         self._is_clear = True
 
+        # Level 0 of each search is its source. Bits without a source count nothing.
         if counts_levels:
             self._level_counts = [
                 np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])
@@ -252,7 +284,8 @@ class _Run:
             self._level_counts = [None]
 
     def _may_stop(self, query, lists) -> bool:
-        """Return whether there are targets, and each source has reached all of its own.
+        """Return whether the searches may end early: there are targets, and each source has reached
+        all of its own.
 
         ``lists`` are the targets of each source (``offsets`` and ``vertices``), or None if all
         sources have the targets of the query.
@@ -268,7 +301,10 @@ class _Run:
         return bool((self._bits.seen[query.targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
-        """Have a plane for each bit of a level's number."""
+        """Make sure that there is a plane for each bit of the number ``level``.
+
+        Planes that are new are clear. Those that exist keep the bits of earlier levels.
+        """
         n = self._graph.n_vertices
         self._used_planes = level.bit_length()
         if self._used_planes * n > self._bits.planes.shape[0]:
@@ -277,7 +313,11 @@ class _Run:
             )
 
     def _pull(self, level: int, counts) -> int:
-        """Find the vertices of a level by their incoming edges. Return how many they are."""
+        """Find the vertices of a level by their incoming edges, and make them the frontier.
+
+        Return how many they are. They are flagged in ``in_front``, and not listed. ``counts``
+        receives the vertices per source, unless it is empty.
+        """
         size = np.zeros(1, np.int64)
         self._arrived.fill(0)
         chunks = _Chunks(np.zeros(1, np.int64), self._bounds, self._arrived, size)
@@ -291,8 +331,10 @@ class _Run:
         return int(size[0])
 
     def _push(self, frontier, level: int, counts) -> int:
-        """Find the vertices of a level by the edges of the frontier, and list them. Return how many
-        they are.
+        """Find the vertices of a level by the edges of the frontier, and make them the frontier.
+
+        Return how many they are. ``_next_frontier`` begins with them. ``frontier`` has the vertices
+        to push from. ``counts`` receives the vertices per source, unless it is empty.
         """
         if not self._is_clear:
             self._bits.is_found.fill(0)
@@ -302,15 +344,16 @@ class _Run:
         self._lanes = tuple(
             np.bitwise_or.reduce(self._bits.found[self._next_frontier[:size]], axis=0)
         )
-        # The old frontier alone has flags, which become ``is_found``.
+        # The old frontier alone has flags in ``in_front``, which the swap makes ``is_found``.
         self._bits.in_front[frontier] = 0
         self._is_clear = True
         self._swap()
         return size
 
     def _swap(self) -> None:
-        """Make what was found the frontier. The arrays of the old frontier are used again for what
-        the next level finds.
+        """Make the vertices that a level has found the frontier, by an exchange of arrays.
+
+        The arrays of the old frontier receive what the next level finds.
         """
         bits = self._bits
         self._bits = bits._replace(
@@ -318,10 +361,11 @@ class _Run:
         )
 
     def distances(self, k: int, depth: int, columns) -> np.ndarray:
-        """Return hop counts of shape (k, n), or of some columns only, in the narrowest type that
-        holds ``depth``.
+        """Return the hop counts of the first ``k`` sources, -1 where unreached, of shape (k, n), or
+        (k, n_columns).
 
-        ``columns`` are vertex numbers, or None.
+        The type is the narrowest one that holds ``depth``, the largest hop count. ``columns`` are
+        the vertex numbers whose hop counts are wanted, or None for all vertices.
         """
         n = self._graph.n_vertices
         n_planes = depth.bit_length()
@@ -331,7 +375,8 @@ class _Run:
             seen = seen[columns]
             planes = np.ascontiguousarray(planes[:, columns])
 
-        # Eight planes at a time make one byte of each distance.
+        # Eight planes at a time make one byte of each distance: ``octets[i, v, b]`` is byte b, the
+        # lowest first, of the distance of vertex v from source i.
         distance = np.empty((k, seen.shape[0]), hops_dtype(depth))
         octets = distance.view(np.uint8).reshape(*distance.shape, distance.itemsize)
         for octet in range(distance.itemsize):
@@ -339,14 +384,20 @@ class _Run:
         return distance
 
     def counts(self, k: int, depth: int) -> np.ndarray:
-        """Return the number of vertices per source and level, int64 of shape (k, depth + 1)."""
+        """Return the number of vertices per source and level, int64 of shape (k, depth + 1).
+
+        ``k`` is the number of sources of the group, whose bits come first. ``depth`` is the last
+        level that has vertices.
+        """
         return np.stack(self._level_counts[: depth + 1], axis=1)[:k]
 
 
 @njit(inline="always")
 def _transpose(rows):
-    """Transpose a matrix of 8 x 8 bits, of which each byte is a row: three exchanges of blocks, of
-    1, 2 and 4 bits a side.
+    """Return the transpose of a matrix of 8 x 8 bits, of which each byte of ``rows``, uint64, is a
+    row.
+
+    Three steps exchange the blocks beside the diagonal: those of 1 x 1, of 2 x 2 and of 4 x 4 bits.
     """
     changed_bits = (rows ^ (rows >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
     rows ^= changed_bits ^ (changed_bits << np.uint64(7))
@@ -358,20 +409,25 @@ def _transpose(rows):
 
 @njit(inline="always")
 def _octet(word, i):
-    """Return byte ``i`` of a word, as uint64."""
+    """Return byte ``i`` of ``word``, 0 for the lowest, as uint64."""
     return (word >> np.uint64(8 * i)) & np.uint64(0xFF)
 
 
 @njit(inline="always")
 def _arrive(v, seen, lanes, found, planes, level, digits):
-    """Keep in ``found[v]`` the sources that had not seen ``v``, add them to ``seen[v]`` and to the
-    planes of the level. Return whether there are any.
+    """Record the sources that discover vertex ``v`` in this level. Return whether there are any.
 
-    ``digits`` counts the vertices per source, unless it is empty. Its digit d has shape (words,).
+    On entry ``found[v]`` has the sources that reach ``v``, those of earlier levels included. It
+    keeps those that had not seen ``v``. They are added to ``seen[v]``, and to each plane whose bit
+    is set in the number ``level``. ``lanes`` is the tuple of words that tells the size of a bitset.
+
+    ``digits``, unless it is empty, counts the vertices per source in binary: bit d of the counter
+    of a source is its bit in ``digits[d]``, a bitset.
     """
     if not take_new(found, seen, v, lanes):
         return False
     n = seen.shape[0]
+    # ``level >> plane`` is 0 once all set bits of the number have had their plane.
     plane = 0
     while level >> plane:
         if (level >> plane) & 1:
@@ -404,19 +460,23 @@ def _flush(digits, counts):
 
 
 def _clear(bitsets) -> None:
-    """Set all bits to 0, on all threads."""
+    """Set all bits of ``bitsets``, an array of shape (n, words), to 0, on all threads."""
 
     def clear(block: int, _thread: int) -> None:
+        """Clear the bitsets of block number ``block``, each of _CLEARED bitsets."""
         np.copyto(bitsets[block * _CLEARED : (block + 1) * _CLEARED], 0)  # releases the GIL
 
     threads.for_each(clear, -(-bitsets.shape[0] // _CLEARED))
 
 
 def _chunk_bounds(offsets) -> np.ndarray:
-    """Split the vertices into chunks of about as much work: vertices of high degree are often next
-    to each other.
+    """Split the vertices into chunks that take about equally long to pull. Vertices of high degree
+    are often next to each other, so that equally many vertices would not be equal work.
+
+    ``offsets`` are those of the reversed graph, int64 of shape (n + 1,). Return the first vertex of
+    each chunk and n at the end, ascending and distinct.
     """
-    # the work of all vertices before each one
+    # The work of all vertices before each one: its incoming edges, and _VERTEX_WORK per vertex.
     work = np.arange(0, _VERTEX_WORK * offsets.size, _VERTEX_WORK)
     work += offsets
     bounds = np.searchsorted(work, np.arange(0, int(work[-1]), _CHUNK_WORK))
@@ -429,9 +489,11 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
     """Find the vertices of a level. Each vertex that some source has not seen takes the sources of
     its in-neighbors in the frontier.
 
-    Threads take chunks of vertices. ``edges`` are those of the reversed graph, so that ``sources``
-    below are the tails of edges. ``lanes`` has the sources of searches that continue. ``counts``
-    receives the vertices per source, unless it is empty.
+    ``n_threads`` threads take ``chunks`` (``_Chunks``) of vertices. ``edges`` (``Neighbors``) are
+    those of the reversed graph, so that ``sources`` below are the tails of edges. ``bits``
+    (``_Bits``) has ``seen``, ``found``, ``is_found`` and ``planes`` changed. ``lanes`` has the
+    sources of searches that continue. ``counts``, int64, receives the vertices per source, unless
+    it is empty.
     """
     next_chunk = chunks.next_chunk
     bounds = chunks.bounds
@@ -449,7 +511,8 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
         n_found = 0
-        # Threads take chunks as they become free, because rows that are found early are left early.
+        # Threads take chunks as they become free, because the time of a chunk is not known before:
+        # a vertex is left as soon as all sources have reached it.
         chunk = atomic_add(next_chunk, 0, 1)
         while chunk < bounds.size - 1:
             for v in range(bounds[chunk], bounds[chunk + 1]):
@@ -483,8 +546,10 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
     """Find the vertices of a level by the edges of the frontier. Return how many they are;
     ``next_frontier`` begins with them.
 
-    ``bits.is_found`` is 0 everywhere before. ``lanes`` has the sources of searches that continue.
-    ``counts`` receives the vertices per source, unless it is empty.
+    ``edges`` (``Neighbors``) are those of the graph, and ``frontier`` vertex numbers. ``bits``
+    (``_Bits``) has ``seen``, ``found``, ``is_found`` and ``planes`` changed; its ``is_found`` must
+    be 0 everywhere. ``lanes`` has the sources of searches that continue. ``counts``, int64,
+    receives the vertices per source, unless it is empty.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -494,6 +559,8 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
     is_found = bits.is_found
     planes = bits.planes
 
+    # Gather the sources that reach each neighbor. A neighbor that is met first becomes a candidate,
+    # and begins with what it has seen: ``_arrive`` takes these sources out again.
     n_candidates = 0
     for i in range(frontier.size):
         u = frontier[i]
@@ -520,7 +587,7 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
         next_frontier[n_found] = v
         n_found += 1
         if counts.size and n_found % _COUNTED == 0:
-            _flush(digits, counts)
+            _flush(digits, counts)  # before a counter of 8 bits overflows
     if counts.size:
         _flush(digits, counts)
     return n_found
@@ -528,32 +595,35 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
 
 @njit(parallel=True, cache=True)
 def _write_octets(planes, seen, out):
-    """Write eight planes as one byte per source and vertex, with all bits set where a vertex was
-    not seen.
+    """Write up to eight planes of the hop counts as one byte per source and vertex.
 
-    ``planes`` has shape (up to 8, n, words), ``seen`` (n, words), and ``out``, uint8, (k, n).
+    All bits of the byte are set where the vertex was not seen, so that all bytes of a distance make
+    -1 there. ``planes`` has shape (up to 8, n, words), ``seen`` (n, words), and ``out``, uint8,
+    (k, n). Threads take tiles of _TILE vertices.
     """
     n_planes = planes.shape[0]
     k = out.shape[0]
     n, words = seen.shape
     for tile in prange((n + _TILE - 1) // _TILE):
-        # [j, i]: of vertex i the sources 8 j to 8 j + 7 of a word
+        # octets[j, i]: of the i-th vertex of the tile, the sources 8 j to 8 j + 7 of a word
         octets = np.empty((8, _TILE), np.uint64)
         first = tile * _TILE
         m = min(n - first, _TILE)
         for word in range((min(k, words * WORD) + WORD - 1) // WORD):
-            # A byte has eight sources: first all bits or none, by what was not seen.
+            # Each byte of an octet has a bit for each of eight sources. All eight bytes begin with
+            # the sources that have not seen the vertex.
             for i in range(m):
                 unseen = ~seen[first + i, word]
                 for j in range(8):
                     octets[j, i] = _octet(unseen, j) * np.uint64(0x0101010101010101)
-            # Byte p of a word becomes that of plane p, so that it is a matrix of planes by sources.
+            # Byte p of an octet also takes the bits of plane p, so that the octet is a matrix of
+            # planes by sources.
             for plane in range(n_planes):
                 for i in range(m):
                     bits = planes[plane, first + i, word]
                     for j in range(8):
                         octets[j, i] |= _octet(bits, j) << np.uint64(8 * plane)
-            # Transposed, it has the bits of one source in each byte.
+            # Transposed, an octet has in each byte the eight planes of one source: its hop count.
             for j in range(8):
                 for i in range(m):
                     octets[j, i] = _transpose(octets[j, i])

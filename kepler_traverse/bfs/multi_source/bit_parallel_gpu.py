@@ -33,7 +33,9 @@ WORD = 32
 BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
 TILE = 128  # the pitch of distances is a multiple of this
 PLANES = 4  # bit planes of hop counts that are allocated first
-_N_COUNTERS = 4  # vertices, edges, missing targets, chunks
+# Counters of 64 bits that a level leaves: vertices and edges of the next frontier, targets that
+# some source has not reached, and edge chunks that are pushed.
+_N_COUNTERS = 4
 _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
@@ -76,15 +78,19 @@ ENTRIES = (
 
 
 def group_size(n_sources: int) -> int:
-    """Return the sources per group: those of the smallest bitset that holds all of them, or of the
-    largest bitset.
+    """Return how many sources are searched together.
+
+    It is the number of bits of a bitset: of the smallest one that has a bit for each of
+    ``n_sources``, or of the largest one.
     """
     words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return WORD * words
 
 
 def row_pitch(n: int) -> int:
-    """Return the elements between the distances of two sources: whole tiles."""
+    """Return the length of a row of ``n`` distances in memory: ``n`` rounded up to whole tiles of
+    TILE elements.
+    """
     return -(-n // TILE) * TILE
 
 
@@ -94,11 +100,15 @@ def memory(shape, query, group: int) -> int:
     Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances,
     predecessors; and the reverse graph. The depth is known of one search only, and others may go
     twice as deep.
+
+    ``shape`` is a ``Shape`` (size and depth of the graph), ``query`` a ``Query``, and ``group`` the
+    number of sources that are searched together.
     """
     n = shape.n_vertices
     m = shape.n_edges
     depth = 2 * shape.depth
 
+    # Bitsets: seen, front, found and gathered, and the planes that hold the hop counts.
     planes = 0
     if query.output != "counts":
         n_planes = depth.bit_length()
@@ -108,9 +118,11 @@ def memory(shape, query, group: int) -> int:
         else:
             planes = PLANES * (2 ** (-(-n_planes // PLANES)).bit_length())
     bitsets = (4 + planes) * group // 8 * n
+    # Edge chunks of 8 bytes: those of a pushed frontier, and those of all hubs.
     tuning = query.get_tuning(BitParallelGpuTuning)
     chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
 
+    # Results: distances of all vertices; or of the targets, whose bitsets are copied first.
     if query.output == "all":
         results = group * row_pitch(n) * hops_dtype(depth).itemsize
     else:
@@ -137,46 +149,56 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the cost terms: the host waits at each level, which visits edges and
-    reads each bitset once.
+    """Return how much work all searches take, by terms of the cost model: the host waits at each
+    level, which visits edges and reads each bitset once.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size and depth of the graph), and ``group`` the number of sources that are searched
+    together.
     """
     groups = -(-n_sources // group)
     bitset_bytes = group // 8
     group_sources = min(group, n_sources)
     levels = groups * shape.likely_depth
+    # The mean share of the vertices in a frontier. By it, either all levels are pulled or none.
     frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     edges = shape.n_edges * shape.edge_share(group_sources)
     return {
         "start": groups,
+        # sort, reverse: the reversed graph is built once, and its edges are sorted
         "sort": shape.directed,
         "reverse": shape.n_edges * shape.directed,
         "level": levels,
+        # bytes of bitsets over pushed edges
         "share": (levels - pulled) * shape.n_edges * frontier * bitset_bytes,
-        "vertex": levels * shape.n_vertices * bitset_bytes,
-        "edge": pulled * edges,
+        "vertex": levels * shape.n_vertices * bitset_bytes,  # bytes of bitsets of all vertices
+        "edge": pulled * edges,  # edges that are pulled
+        # bytes of the bitsets that edges read, at least 32 per edge, and of six bitsets per vertex
         "row": groups * (edges * max(bitset_bytes, 32) + 6 * shape.n_vertices * bitset_bytes),
-        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),  # distances
     }
 
 
 def plan(graph, query, group: int):
-    """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at
-    once.
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to ``group`` vertex
+    numbers at once.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search.
     """
     return traverse_by(GroupRun(graph, query, group))
 
 
 def traverse_by(run: GroupRun):
-    """Return ``traverse(sources)`` by the state of a group."""
+    """Return ``traverse(sources, lists=None)``, which searches with the state ``run``."""
     graph = run.graph
     query = run.query
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         sources = np.asarray(sources, np.int64)
         k = sources.size
         all_targets = None if lists is None else lists.union()
@@ -199,9 +221,11 @@ def traverse_by(run: GroupRun):
 
 
 def predecessors_from_hops(graph, kernels, sources, padded):
-    """Return predecessors of shape (k, n) from hop counts, by the kernels of ``PREDECESSORS``.
+    """Return predecessors of shape (k, n) from the hop counts of k searches.
 
-    ``padded`` has the hop counts of each source, with elements beyond the last vertex.
+    ``kernels`` maps the entries of ``PREDECESSORS`` to compiled kernels. ``sources`` are vertex
+    numbers of shape (k,). ``padded`` has the hop counts, of shape (k, ``row_pitch(n)``): each row
+    has unused elements behind the last vertex.
     """
     k = sources.size
     n = graph.n_vertices
@@ -217,17 +241,24 @@ def predecessors_from_hops(graph, kernels, sources, padded):
         "distance": padded,
         "predecessor": predecessor,
     }
+    # One thread per source and vertex, with whole warps per source.
     launch(kernels[PREDECESSORS[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
     return predecessor
 
 
 def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
-    """Return the maximum number of edge chunks of a frontier that is pushed."""
+    """Return the maximum number of edge chunks of a frontier that is pushed, for n vertices and m
+    edges.
+
+    A larger frontier is not pushed. A vertex has at most one chunk that is not full.
+    """
     return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
 def kernels(graph, query, group: int) -> list[Request]:
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
+    before it is called.
+    """
     variants = _variants(graph, group // WORD, ENTRIES, query.get_tuning(BitParallelGpuTuning))
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
@@ -235,17 +266,21 @@ def kernels(graph, query, group: int) -> list[Request]:
 def kernels_for(
     graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS
 ) -> dict[Entry, Any]:
-    """Return the kernels for bitsets of ``words`` words."""
+    """Return the compiled kernels of ``entries``, by entry, for bitsets of ``words`` words of 32
+    bits.
+    """
     variants = _variants(graph, words, entries, tuning)
     index = graph.targets.dtype
+    # Begin with all of them before the first is waited for, so that they compile at the same time.
     start_compiling(Request(variant, index) for variant in variants.values())
     return {entry: kernel(variant, index) for entry, variant in variants.items()}
 
 
 def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[Entry, Entry]:
-    """Return for each entry the one with the constants for a graph and for bitsets of ``words``
-    words.
+    """Return for each entry its variant with the compile-time constants for a graph, and for
+    bitsets of ``words`` words of 32 bits.
     """
+    # Where few vertices have most edges, more lanes of a warp share a bitset.
     mean, _, max_degree = degree_statistics(graph.offsets)
     if max_degree >= tuning.uneven_from * mean:
         lanes = tuning.uneven_lanes
@@ -276,13 +311,14 @@ class GroupRun:
       ``gathered`` has a bit.
     - ``done``: bitmap of the vertices that all sources with a frontier have reached.
     - ``idle``: bitmap with which ``done`` begins: the vertices without an incoming edge.
-    - ``planes``: bit planes of the hop counts: row j * n + v holds the sources whose hop count of
-      vertex v has bit j. None if only counts of levels are wanted.
+    - ``planes``: bit planes of the hop counts, bitsets: row j * n + v holds the sources whose hop
+      count of vertex v has bit j of its binary number set. None if only counts are wanted.
     - ``in_offsets``, ``in_targets``: the edges of the reversed graph.
     - ``first_word``, ``end_word``, ``first_edge``: the bitmap words whose vertices a pull visits, here
       all, and the position of the first of their edges.
-    - ``hub_chunks``: edge chunks of adjacency lists of ``tuning.chunk`` edges or more, uint64.
-    - ``chunks``: edge chunks of a frontier that is pushed, at most ``capacity``.
+    - ``hub_chunks``: edge chunks of adjacency lists of ``tuning.chunk`` edges or more, uint64: the
+      number of the chunk in its list in the upper half, and the vertex in the lower.
+    - ``chunks``: edge chunks, of the same form, of a frontier that is pushed, at most ``capacity``.
     - ``_state``: two uint32 arrays, of which a level reads one and writes the other. Each begins with
       _N_COUNTERS counters of 64 bits. After them is the bitset of the sources that have a frontier.
     - ``target_vertices``: int64 array; a search may end once all sources have reached these. None
@@ -311,7 +347,7 @@ class GroupRun:
         )
         self.planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
 
-        bitmap = -(-n // 32)  # words
+        bitmap = -(-n // 32)  # words of a bitmap, of 32 vertices each
         self.in_front, self.is_found, self.done, self.idle, self.touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
@@ -334,33 +370,38 @@ class GroupRun:
         self.launches = self._new_launches()
 
     def wait_for(self, targets) -> None:
-        """Take other targets: the next searches may end once all sources have reached all of them.
+        """Set the targets of the next searches, which may end once all sources have reached all of
+        them.
 
         ``targets`` are vertex numbers.
         """
         self.target_vertices = cp.asarray(targets, np.int64)
 
     def _new_launches(self) -> dict[Entry, PackedLaunches]:
-        """Return launches whose arguments are packed when they are used. Levels swap two sets of
-        arrays, so each is packed once.
+        """Return the launches of the kernels that every level takes, by entry.
+
+        Levels swap two sets of arrays. The arguments are packed once for each set.
         """
         return {entry: PackedLaunches(self.kernels[entry]) for entry in (PULL, _PUSH, _FINALIZE)}
 
     def _new_planes(self, n_planes: int):
-        """Allocate bit planes of the hop counts, which are not set."""
+        """Allocate ``n_planes`` bit planes of the hop counts, whose bits are not cleared."""
         return cp.empty((n_planes * self.graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
-        """Search level by level until no vertex is discovered.
+        """Search level by level until no vertex is discovered, the limit of the query is reached,
+        or all targets are.
 
-        Return the number of levels, the last level that discovered a vertex, and the level up to
-        which distances are complete.
+        ``sources`` are vertex numbers, int64 of shape (k,). Return the number of levels that were
+        searched; the last level that discovered a vertex; and the level up to which distances are
+        complete, None for all.
         """
         query = self.query
+        # vertices and edges of the frontier, and targets that some source has not reached
         vertices, edges, missing = self._start(sources)
         level = depth = 0
         while vertices:
-            depth = level
+            depth = level  # the frontier has vertices, so this level is not empty
             if query.limit is not None and level >= query.limit:
                 return level, depth, query.limit
             if self.target_vertices is not None and not missing:
@@ -370,8 +411,10 @@ class GroupRun:
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
-        """Begin the searches. Return the vertices and edges of the first frontier, and the number
-        of targets that are not reached, as ``_read_counters`` does.
+        """Clear the state of the last group, and put each source on the frontier of its search.
+
+        Return the vertices and edges of the first frontier, and the number of targets that are not
+        reached, as ``_read_counters`` does.
         """
         clear(self.seen, self.gathered, self.in_front, self.touched, *self._state)
         # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.
@@ -389,11 +432,13 @@ class GroupRun:
         return self._read_counters()
 
     def _counters(self):
-        """The int64 counters that the current level writes."""
+        """Return the int64 counters that the current level writes, of shape (_N_COUNTERS,)."""
         return self._state[0][:_COUNTER_WORDS].view(np.int64)
 
     def _alive(self):
-        """The bitset of the sources that have a frontier after the current level."""
+        """Return the bitset of the sources that have a frontier after the current level, so that
+        their searches continue.
+        """
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
@@ -406,13 +451,15 @@ class GroupRun:
             args = (self.target_vertices, n_targets, self.seen, self._alive(), self._counters())
             launch(self.kernels[_MISSING], size, args)
         self._counters().get(out=self._counters_on_host)
+        # The fourth counter, of edge chunks, is for kernels only.
         return tuple(self._counters_on_host[:3].tolist())
 
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
-        """Find the vertices at a level from the frontier, which has so many vertices and edges.
+        """Find the vertices at ``level``, and make them the frontier.
 
-        Return the vertices and edges of the next frontier, and the number of targets that are not
-        reached, as ``_read_counters`` does.
+        ``vertices`` and ``edges`` are the numbers of those of the current frontier. Return the same
+        of the next frontier, and the number of targets that are not reached, as ``_read_counters``
+        does.
         """
         self._make_planes(level)
         graph = self.graph
@@ -425,15 +472,18 @@ class GroupRun:
         n = self.n
         threads = int(self.n + 31) // 32 * WARP  # one warp per word of a bitmap
         tuning = self._tuning
+        # Push a frontier of few vertices and few edges.
         is_pushed = (
             vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         )
         # Levels exchange two pairs of arrays. Packed arguments are kept for each state of that
         # exchange, which these two addresses tell.
         array_addresses = self.front.data.ptr, counters.data.ptr
+        # ``keeps_found``: a pull sets bits of ``is_found``, to which the last kernel adds others.
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
         def pack() -> Named:
+            """Return the arguments of kernels; the next level has ``alive_next`` as ``alive``."""
             return self.arguments(alive=alive, alive_next=self._alive())
 
         if is_pushed:
@@ -462,18 +512,23 @@ class GroupRun:
     def pull(
         self, key: tuple[int, ...], pack: Callable[[], Named], changed: dict[str, Any]
     ) -> None:
-        """Let all vertices search their incoming edges. The arguments are those of
-        ``PackedLaunches.launch``.
+        """Launch the kernel in which all vertices search their incoming edges.
+
+        The arguments are those of ``PackedLaunches.launch``: ``key`` names the set of arrays,
+        ``pack()`` returns the arguments by name, and ``changed`` are those that differ per level.
         """
         self.launches[PULL].launch(self.in_front.size * WARP, key, pack, **changed)
 
     def arguments(self, **own: Any) -> Named:
-        """Return what kernels take, by name; ``own`` comes before all else."""
+        """Return what kernels may take, by name: attributes of this run, and arrays of the graph.
+
+        ``own`` are further arguments of one kernel; they replace others of the same name.
+        """
         return named(self, self.graph, **{"counters": self._counters(), **own})
 
     def _make_planes(self, level: int) -> None:
-        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no
-        level had before.
+        """Make sure that there is a clear plane for each bit that the number ``level`` is the first
+        to have.
         """
         n = self.graph.n_vertices
         n_planes = level.bit_length()
@@ -489,7 +544,10 @@ class GroupRun:
         clear(self.planes[(n_planes - 1) * n : n_planes * n])
 
     def count_level(self, level: int) -> None:  # noqa: ARG002
-        """Count the vertices that each source has reached in this level."""
+        """Count the vertices that each source has discovered in this level, which are the frontier.
+
+        ``level`` is for a subclass; here the counts are appended.
+        """
         counts = cp.zeros(self._words * WORD, np.int64)
         launch(
             self.kernels[_COUNT],
@@ -499,8 +557,11 @@ class GroupRun:
         self._level_counts.append(counts)
 
     def distances(self, k: int, depth: int):
-        """Return hop counts of shape (k, n), or of the targets only, in the narrowest type that
-        holds ``depth``.
+        """Return the hop counts of the first ``k`` sources, -1 where unreached, of shape (k, n), or
+        (k, n_targets) if the query asks for targets.
+
+        The type is the narrowest one that holds ``depth``, the largest hop count. The array is
+        valid until the next call.
         """
         n = self.graph.n_vertices
         n_planes = depth.bit_length()
@@ -515,6 +576,7 @@ class GroupRun:
             ).reshape(-1, self._words)
             n = columns.size
 
+        # Groups share one array, until another type or width is needed.
         pitch = row_pitch(n)
         shape = self._words * WORD, pitch
         if self._distance is None or (self._distance.dtype, self._distance.shape) != (dtype, shape):
@@ -532,11 +594,14 @@ class GroupRun:
         return distance[:, :n]
 
     def counts(self, k: int, depth: int):
-        """Return the number of vertices per source and level, int64 of shape (k, depth + 1)."""
+        """Return the number of vertices per source and level, int64 of shape (k, depth + 1).
+
+        ``k`` is the number of sources of the group, and ``depth`` the last level that has vertices.
+        """
         return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 
 def clear(*arrays) -> None:
-    """Set all bits to zero."""
+    """Set all bits of GPU arrays to zero, on the current stream."""
     for array in arrays:
         array.data.memset_async(0, array.nbytes)

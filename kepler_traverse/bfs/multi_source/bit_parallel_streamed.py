@@ -53,6 +53,7 @@ class Segment(NamedTuple):
 
     @property
     def n_edges(self) -> int:
+        """The number of edges of the segment."""
         return self.end_edge - self.first_edge
 
 
@@ -66,19 +67,24 @@ class Buffer(NamedTuple):
 
 
 def segment_size(n_edges: int, tuning: StreamedTuning) -> int:
-    """Return the edges of a segment, unless the vertices of one word of a bitmap have more."""
+    """Return how many edges a segment has at most, unless the WORD vertices of one bitmap word have
+    more.
+    """
     edges_per_segment = -(-n_edges // tuning.min_segments)
     return max(min(tuning.max_segment, edges_per_segment), tuning.min_segment, 1)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Return the bytes of a run: those of ``bit_parallel_gpu`` without the edges of the reverse,
-    and buffers.
+    """Return the bytes of a run on the GPU: those of ``bit_parallel_gpu`` without the edges of the
+    reverse, which are in host memory, and the buffers of segments.
+
+    ``group`` is the number of sources that are searched together.
     """
     tuning = query.get_tuning(StreamedTuning)
     state_bytes = bit_parallel_gpu.memory(shape, query, group)
     if shape.directed:
         state_bytes -= shape.n_edges * shape.index
+    # At most the edges of WORD vertices of the highest degree, which no segment can split.
     max_degree = shape.skew * shape.n_edges / max(shape.n_vertices, 1)
     word_edges = min(int(WORD * max_degree), shape.n_edges)
     buffer = max(segment_size(shape.n_edges, tuning), word_edges)
@@ -86,29 +92,33 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
-    """Return the amounts of the cost terms: those of ``bit_parallel_gpu``, and the bytes over the
-    bus.
+    """Return how much work all searches take, by terms of the cost model: those of
+    ``bit_parallel_gpu``, and ``"bus"``, the bytes of edges that are copied from host memory.
 
-    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``group`` is
+    the number of sources that are searched together, and ``machine`` a ``Machine``.
     """
     amounts = bit_parallel_gpu.terms(shape, n_sources, group, machine)
     return amounts | {"bus": amounts["edge"] * shape.index}
 
 
 def plan(graph: Graph, query: Query, group: int) -> MultiSourceSearch:
-    """Allocate and compile; return ``traverse(sources)``, as ``bit_parallel_gpu.plan``."""
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to ``group`` vertex
+    numbers at once.
+    """
     return traverse_by(StreamedRun(graph, query, group))
 
 
 def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
-    """Return the first bitmap word of each segment, and the number of words.
+    """Return the first bitmap word of each segment, and the number of words at the end.
 
     A segment has at most ``size`` edges. It has more only if it is a single word. ``word_offsets``
-    has the position of the first edge of each word, and the number of edges.
+    has the position of the first edge of each word, and the number of edges at the end.
     """
     n_words = word_offsets.size - 1
     cuts = [0]
     while cuts[-1] < n_words:
+        # The segment ends before the last word whose edges would exceed the size, but has a word.
         max_offset = word_offsets[cuts[-1]] + size
         end = int(np.searchsorted(word_offsets, max_offset, side="right")) - 1
         cuts.append(min(max(end, cuts[-1] + 1), n_words))
@@ -116,7 +126,11 @@ def cut_words(word_offsets: np.ndarray, size: int) -> list[int]:
 
 
 def make_segments(in_offsets: Array, size: int, chunk: int) -> list[Segment]:
-    """Cut the edges into segments of about ``size`` edges. ``chunk``: edges of a chunk of a hub."""
+    """Cut the incoming edges of all vertices into segments of about ``size`` edges.
+
+    ``in_offsets`` are the offsets of the reversed graph, on the GPU, of shape (n + 1,). ``chunk``
+    is the number of edges of an edge chunk: a hub is a vertex of as many edges or more.
+    """
     n_vertices = in_offsets.size - 1
     # Cuts lie at multiples of WORD vertices: pulls of several segments run at once, and write words
     # of bitmaps without atomics. So each word must belong to one segment.
@@ -167,7 +181,8 @@ class StreamedRun(GroupRun):
             for number in range(self._streaming.buffers)
         ]
         self._may_begin = cp.cuda.Event(disable_timing=True)
-        # segments of all searches by what became of them
+        # How many segments of all searches were searched from a copy of their edges, over the bus,
+        # or not at all.
         self.counted = {"copied": 0, "in_place": 0, "left_out": 0}
 
     def pull(
@@ -176,9 +191,11 @@ class StreamedRun(GroupRun):
         """Let all vertices search their incoming edges, one segment after another, each in one of
         several streams.
 
-        The arguments are those of ``GroupRun.pull``.
+        ``key`` names the set of arrays, ``pack()`` returns the arguments of the kernel by name, and
+        ``changed`` are those that differ per level, as in ``GroupRun.pull``.
         """
         edges_left = self._count_edges_left()
+        # No stream may begin before the work that precedes the level is done.
         main = cp.cuda.get_current_stream()
         self._may_begin.record(main)
         for buffer in self._buffers:
@@ -196,7 +213,10 @@ class StreamedRun(GroupRun):
             main.wait_event(buffer.searched)
 
     def _count_edges_left(self) -> list[int]:
-        """Return for each segment the edges of vertices that some source has not reached."""
+        """Return for each segment how many incoming edges those of its vertices have that some
+        source has not reached. Each such vertex counts as 16 edges at least: 64 bytes are the least
+        that a read over the bus takes.
+        """
         clear(self._edges_left)
         args = {
             "in_offsets": self.in_offsets,
@@ -219,6 +239,9 @@ class StreamedRun(GroupRun):
     ) -> None:
         """Pull in each segment that has edges left: from a copy of its edges, or in place where few
         are left.
+
+        ``edges_left`` is what ``_count_edges_left`` returns. The other arguments are those of
+        ``pull``.
         """
         n_taken = 0
         for number, segment in enumerate(self.segments):
@@ -229,12 +252,15 @@ class StreamedRun(GroupRun):
                 clear(self.is_found[segment.first_word : segment.end_word])
                 self.counted["left_out"] += 1
                 continue
+            # Buffers take turns. The stream of each keeps the order of its copies and kernels.
             buffer = self._buffers[n_taken % len(self._buffers)]
             n_taken += 1
             is_copied = n_left * self._streaming.in_place > segment.n_edges
             if is_copied:
                 self._copy_edges(segment, buffer)
             self.counted["copied" if is_copied else "in_place"] += 1
+            # Arguments depend on the segment and on where its edges are, besides the arrays of a
+            # level.
             segment_key = (number, buffer.number if is_copied else IN_PLACE, *key)
             pack_segment = functools.partial(self._pack_segment, pack, segment, buffer, is_copied)
             n_words = segment.end_word - segment.first_word
@@ -242,15 +268,20 @@ class StreamedRun(GroupRun):
                 self.launches[PULL].launch(n_words * WARP, segment_key, pack_segment, **changed)
 
     def _copy_edges(self, segment: Segment, buffer: Buffer) -> None:
-        """Copy the edges of a segment behind what the stream of the buffer does already."""
+        """Begin to copy the edges of a segment to a buffer, once the stream of the buffer has done
+        its earlier work. Return without waiting.
+        """
         edges = self._host_targets[segment.first_edge : segment.end_edge]
         buffer.targets.data.copy_from_host_async(edges.ctypes.data, edges.nbytes, buffer.stream)
 
     def _pack_segment(
         self, pack: Callable[[], Named], segment: Segment, buffer: Buffer, is_copied: bool
     ) -> Named:
-        """Return the arguments of a kernel that pulls in a segment: those of a whole pull, and in
-        front of them the bounds of the segment, and the copy of its edges if there is one.
+        """Return the arguments of a kernel that pulls in a segment, by name.
+
+        They are those of a whole pull, which ``pack()`` returns. The bounds of the segment replace
+        those of all vertices, and the copy of its edges in ``buffer``, if ``is_copied``, replaces
+        all edges.
         """
         segment_args: dict[str, Any] = {
             "first_word": np.int64(segment.first_word),
@@ -259,6 +290,7 @@ class StreamedRun(GroupRun):
             "n_hub_chunks": np.int64(segment.end_chunk - segment.first_chunk),
         }
         if is_copied:
+            # Offsets count from the first edge of all; the copy begins with ``first_edge``.
             segment_args["in_targets"] = buffer.targets
             segment_args["first_edge"] = np.int64(segment.first_edge)
         return pack().new_child(segment_args)

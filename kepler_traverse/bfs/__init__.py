@@ -39,6 +39,12 @@ def plan_bfs(
     Parameters are those of ``bfs``. The arrays of a result are valid until the next traversal of
     the plan.
 
+    Returns
+    -------
+    Plan
+        Called with the id of a source, it returns a ``Traversal``, whose ``distance`` and
+        ``predecessor`` have an element per vertex.
+
     Examples
     --------
     >>> import numpy as np

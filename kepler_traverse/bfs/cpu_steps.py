@@ -29,18 +29,20 @@ _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes a
 
 
 class Reached(NamedTuple):
-    """What a search has found."""
+    """What a search has found so far, as compiled functions take it and change it."""
 
-    distance: np.ndarray  # int32 array of shape (n_vertices,): hops
-    # array of shape (n_vertices,), or empty if no predecessors are wanted: compiled functions take
-    # it in place of None
+    distance: np.ndarray  # int32 array of shape (n_vertices,): hops, UNREACHED where not found
+    # array of shape (n_vertices,) of vertex numbers, NO_PREDECESSOR for none. Empty if no
+    # predecessors are wanted: compiled functions take it in place of None
     predecessor: np.ndarray
     counter: np.ndarray  # int64 array of shape (1,): the vertices of the next frontier
 
 
 class Run:
-    """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step
+    """The state of a BFS on a CPU: the frontier as a queue or as a bitmap, whichever the last step
     left.
+
+    n is the number of vertices.
 
     - ``distance``: int32 array of shape (n,): hops, or UNREACHED.
     - ``predecessor``: array of shape (n,) of the type of vertices, or NO_PREDECESSOR; None if no
@@ -52,9 +54,10 @@ class Run:
     - ``counter``: int64 array of shape (1,), in which compiled code counts the next frontier.
     - ``reached``: these results and the counter, as compiled code takes them.
     - ``targets``: vertex numbers, or None; a search may end once all of them are reached.
+    - ``last_level``: the level at which the search ends, that of the query's limit.
     """
 
-    counted: dict[str, int] | None = None
+    counted: dict[str, int] | None = None  # counters of the strategy; this one has none
 
     def __init__(self, graph: Graph, query: Query):
         n = graph.n_vertices
@@ -73,7 +76,7 @@ class Run:
         self.last_level = MAX_HOP_COUNT if query.limit is None else query.limit
 
     def start(self, source: int) -> None:
-        """Begin a search: the source alone is in the frontier."""
+        """Begin a search from the vertex number ``source``, which alone is in the frontier."""
         self.distance.fill(UNREACHED)
         self.distance[source] = 0
         if self.predecessor is not None:
@@ -88,13 +91,13 @@ class Run:
         return self.targets is not None and bool((self.distance[self.targets] != UNREACHED).all())
 
     def as_queue(self) -> None:
-        """Have the frontier as a queue, for a push."""
+        """Make the frontier a queue, for a push, if it is a bitmap."""
         if self.is_bitmap:
             _list_bits(self.bitmap, self.queue)
             self.is_bitmap = False
 
     def as_bitmap(self) -> None:
-        """Have the frontier as a bitmap, for a pull."""
+        """Make the frontier a bitmap, for a pull, if it is a queue."""
         if not self.is_bitmap:
             self.bitmap.fill(0)
             _set_bits(self.queue[: self.frontier_size], self.bitmap)
@@ -105,11 +108,12 @@ memory = state_bytes(4.25, numbers=2)  # distance and predecessor, two bitmaps; 
 
 
 def push(run: Run, level: int) -> int:
-    """Push: every frontier vertex claims its unreached neighbors. Return the number of levels.
+    """Push: every vertex of the frontier, which is at ``level``, claims its unreached neighbors,
+    which become the frontier. Return the number of levels that were searched.
 
-    While the frontier is small, one thread makes several levels without a return to the loop: a
-    road network has a thousand levels of a few microseconds. With targets it makes one, after which
-    the loop looks whether they are reached.
+    While the frontier is small, one thread searches several levels without a return to the loop: a
+    road network has a thousand levels of a few microseconds. With targets it searches one, after
+    which the loop looks whether they are reached.
     """
     run.as_queue()
     graph = run.graph
@@ -117,7 +121,7 @@ def push(run: Run, level: int) -> int:
     edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
         last_level = level + 1 if run.targets is not None else run.last_level
-        # with a frontier of so many vertices another step may be faster
+        # With a frontier of so many vertices, several threads or a pull may be faster.
         max_serial = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
         levels = push_serial(
             edges, level, last_level, max_serial, run.reached, run.queue, run.next_queue
@@ -138,8 +142,8 @@ def push(run: Run, level: int) -> int:
 
 
 def pull(run: Run, level: int) -> None:
-    """Pull: every unreached vertex searches for a neighbor in the frontier and stops at the first
-    one.
+    """Pull: every unreached vertex searches its in-neighbors for one in the frontier, which is at
+    ``level``, and stops at the first one. Those that have one become the frontier.
     """
     run.as_bitmap()
     run.counter[0] = 0
@@ -156,8 +160,11 @@ def is_dense(run: Run) -> bool:
 
 
 def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
-    """Return predecessors from the hop counts of several searches, or None if none are wanted. Both
-    arrays have shape (k, n_vertices).
+    """Return predecessors from the hop counts of several searches, or None if the query wants none.
+
+    ``sources`` are k vertex numbers, and ``distance`` their hop counts, of shape (k, n_vertices),
+    as are the predecessors. The predecessor of a vertex is its smallest in-neighbor that is one hop
+    nearer, NO_PREDECESSOR where unreached; that of a source is itself.
     """
     if not query.predecessors:
         return None
@@ -166,6 +173,7 @@ def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
     roots = np.asarray(sources).tolist()
 
     def find_predecessors(i: int, _thread: int) -> None:
+        """Write the predecessors of the i-th search."""
         _point_back(reverse.offsets, reverse.targets, roots[i], distance[i], predecessor[i])
 
     threads.for_each(find_predecessors, len(roots))
@@ -174,12 +182,13 @@ def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
 
 @njit(cache=True, nogil=True)
 def push_serial(edges, level, last_level, max_frontier, reached, queue, next_queue):
-    """Make one or more levels by one thread, up to ``last_level`` or until the frontier has
-    ``max_frontier`` vertices or more. Return how many.
+    """Search one or more levels by one thread, up to ``last_level`` or until the frontier has
+    ``max_frontier`` vertices or more. Return how many levels were searched.
 
-    ``level`` is that of the frontier. ``reached.counter`` has the size of the frontier, before and
-    after. It is in ``queue`` first; each level exchanges the two queues, so after an odd number of
-    levels it is in ``next_queue``.
+    ``edges`` are ``Neighbors``, ``reached`` is a ``Reached``, and ``level`` is that of the
+    frontier. ``reached.counter`` has the size of the frontier, before and after. The frontier is in
+    ``queue`` first; each level exchanges the two queues, so after an odd number of levels it is in
+    ``next_queue``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -215,8 +224,12 @@ def push_serial(edges, level, last_level, max_frontier, reached, queue, next_que
 
 @njit(cache=True, nogil=True)
 def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_queue):
-    """Claim the unreached neighbors of the frontier for ``level``, and queue them. Threads take
-    shares of the frontier from the counter ``next_share``.
+    """Claim the unreached neighbors of ``frontier``, a queue, for ``level``, and write them to
+    ``next_queue``. ``reached.counter`` must be 0, and becomes their number.
+
+    Each of several threads calls this function. It takes shares of _SHARE vertices of the frontier,
+    of which there are ``n_shares``, by the counter ``next_share``. ``edges`` are ``Neighbors``, and
+    ``reached`` is a ``Reached``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -229,12 +242,15 @@ def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_q
             u = frontier[i]
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
+                # The plain comparison comes first because it fails for most edges, and is cheaper.
+                # One thread alone wins the swap, and queues the vertex.
                 if (
                     distance[v] == UNREACHED
                     and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED
                 ):
                     next_queue[atomic_add(reached.counter, 0, 1)] = v
                 # Every frontier neighbor of v comes here in this level, so the smallest one stays.
+                # The minimum is unsigned, so that NO_PREDECESSOR, -1, is the largest.
                 if predecessor.size and distance[v] == level:
                     atomic_umin(predecessor, v, u)
         share = atomic_add(next_share, 0, 1)
@@ -242,11 +258,13 @@ def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_q
 
 @njit(cache=True, nogil=True)
 def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
-    """Reach each vertex that has a neighbor in the frontier, the set bits of ``bitmap``;
-    ``next_bitmap`` receives the vertices of ``level``.
+    """Reach each unreached vertex that has an in-neighbor in the frontier, the set bits of
+    ``bitmap``. ``next_bitmap`` receives these vertices, which are at ``level``.
 
-    Threads take shares of the words from the counter ``next_share``. ``edges`` are those of the
-    reversed graph, so that ``sources`` below are the tails of edges.
+    ``reached`` is a ``Reached``, whose counter must be 0, and becomes their number. Each of several
+    threads calls this function. It takes shares of _SHARE words of the bitmap, of which there are
+    ``n_shares``, by the counter ``next_share``. ``edges`` (``Neighbors``) are those of the reversed
+    graph, so that ``sources`` below are the tails of edges.
     """
     offsets = edges.offsets
     sources = edges.targets
@@ -259,6 +277,7 @@ def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
     while share < n_shares:
         end = (share + 1) * _SHARE
         for word in range(share * _SHARE, end if end < next_bitmap.size else next_bitmap.size):
+            # One thread has all vertices of a word, so it writes the word without an atomic.
             bits = np.uint64(0)
             end_of_word = word * _WORD + _WORD
             for v in range(word * _WORD, end_of_word if end_of_word < n else n):
@@ -280,7 +299,7 @@ def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
 
 @njit(cache=True)
 def _set_bits(queue, bitmap):
-    """Set the bits of the queued vertices."""
+    """Set the bits of the vertices of ``queue`` in ``bitmap``: bit v % 64 of word v // 64."""
     for i in range(queue.size):
         v = queue[i]
         bitmap[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
@@ -288,7 +307,7 @@ def _set_bits(queue, bitmap):
 
 @njit(cache=True)
 def _list_bits(bitmap, queue):
-    """Write the vertices whose bits are set to the queue, in ascending order."""
+    """Write the vertices whose bits are set in ``bitmap`` to the begin of ``queue``, ascending."""
     size = 0
     for word in range(bitmap.size):
         bits = bitmap[word]
@@ -303,11 +322,11 @@ def _list_bits(bitmap, queue):
 
 @njit(cache=True, nogil=True)
 def _point_back(offsets, sources, root, distance, predecessor):
-    """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency
-    lists ascend.
+    """Write the predecessor of each vertex: its smallest in-neighbor that is one hop nearer, which
+    is the first one, as adjacency lists ascend. That of ``root``, the source, is itself.
 
-    The edges are those of the reversed graph: ``sources`` are the tails of the edges that lead to
-    each vertex.
+    ``distance`` has the hop counts from ``root``, -1 where unreached, of shape (n,). The edges are
+    those of the reversed graph: ``sources`` are the tails of the edges that lead to each vertex.
     """
     for v in range(distance.size):
         predecessor[v] = NO_PREDECESSOR

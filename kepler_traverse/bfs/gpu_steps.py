@@ -36,11 +36,14 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED, _LIST_LEVEL)
 
 
 class Run:
-    """The state of a GPU traversal: distances, predecessors, the frontier, and the number of
-    targets that are not reached.
+    """The state of a BFS on a GPU: distances, predecessors, the frontier, and the number of targets
+    that are not reached.
 
-    ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
+    ``n_counters``: int64 counters of the frontier, the first for its vertices, the second for
+    targets that are not reached. ``queue_capacity``: vertices that a queue of the frontier takes;
+    None: all. n is the number of vertices.
 
+    - ``frontier``: a ``Frontier``: the queue of this level, that of the next, and counters.
     - ``distance``: int32 array of shape (n,): hops, or UNREACHED.
     - ``predecessor``: array of shape (n,) of the type of vertices, or NO_PREDECESSOR. None if no
       predecessors are wanted.
@@ -48,7 +51,8 @@ class Run:
     - ``targets_left``: the number of targets that are not reached.
     """
 
-    # A level. A target that is farther counts as unreached, since it may still get nearer.
+    # The level up to which distances are final. A target that is farther counts as unreached, since
+    # a subclass that relaxes all edges in each round may still bring it nearer.
     complete_up_to = MAX_HOP_COUNT
 
     @property
@@ -71,30 +75,36 @@ class Run:
         self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:
-        """Begin a search: the source alone is in the frontier."""
+        """Begin a search from the vertex number ``source``, which alone is in the frontier."""
         self.distance.fill(UNREACHED)
         self.distance[source] = 0
         if self.predecessor is not None:
             self.predecessor.fill(NO_PREDECESSOR)
             self.predecessor[source] = source
         self.frontier.start(source)
+        # Targets are distinct, so that at most one of them is the source.
         if self.target_vertices is None:
             self.targets_left = 0
         else:
             self.targets_left = int((self.host_targets != source).sum())
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name. It stays the same while the two queues keep their
-        order.
+        """Return what kernels may take, by name: attributes of this run, arrays of the graph, and
+        those of the frontier.
+
+        The arguments stay the same while the two queues of the frontier keep their order.
         """
         return named(self, self.graph, **self.frontier.arguments())
 
     @property
     def frontier_size(self) -> int:
+        """The number of vertices in the frontier; the search ends at 0."""
         return self.frontier.size
 
     def count_targets_left(self) -> None:
-        """Let the device count, into the frontier's second counter, the targets that are unreached."""
+        """Launch the kernel that counts the targets that are unreached, in the frontier's second
+        counter. The host does not wait.
+        """
         if self.target_vertices is not None:
             targets = self.target_vertices
             n_targets = np.int64(targets.size)
@@ -103,10 +113,11 @@ class Run:
             launch(self._count_unreached, targets.size, args)
 
     def list_level(self, level: int, queue: Array, counter: Array) -> None:
-        """Queue the vertices of a level by a scan of the distances; ``counter`` receives their
-        number.
+        """Write the vertices whose distance is ``level`` to ``queue``, in any order, by a scan of
+        all distances.
 
-        Each is queued once, so the queue does not overflow.
+        ``counter``, an int64 array of shape (1,), receives their number. Each vertex is queued
+        once, so a queue of n vertices does not overflow.
         """
         n = self.graph.n_vertices
         args = (
@@ -120,7 +131,7 @@ class Run:
         launch(kernel(_LIST_LEVEL, queue.dtype), n, args)
 
     def close_level(self) -> None:
-        """Wait for a level, and make its vertices the frontier."""
+        """Wait for a level, and make the vertices that it has queued the frontier."""
         self.count_targets_left()
         self.targets_left = self.frontier.advance()
 
@@ -130,7 +141,10 @@ class Run:
 
 
 class PushRun(Run):
-    """A traversal by the push kernels."""
+    """The state of a BFS by the push kernels.
+
+    - ``push``: the launches of each kernel by its scope, ``"thread"`` or ``"warp"``.
+    """
 
     def __init__(self, graph: Graph, query: Query):
         super().__init__(graph, query)
@@ -144,10 +158,15 @@ memory = state_bytes(4, numbers=2)  # distance and predecessor; two queues
 
 
 def push_frontier(run: Run, launches: PackedLaunches, level: int) -> None:
-    """Make one level by one launch over the frontier, which queues the vertices of the next one."""
+    """Search one level by one launch over the frontier at ``level``, which queues the vertices at
+    ``level + 1``. They become the frontier.
+
+    ``launches`` are those of the kernel.
+    """
     frontier = run.frontier
     frontier.clear_counters()
     size = frontier.size
+    # The address tells which of the two queues is read, and so which packed arguments fit.
     queue_address = frontier.queue.data.ptr
     launches.launch(
         size, queue_address, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1)
@@ -161,7 +180,7 @@ def push(scope: str):
     """
 
     def step(run: PushRun, level: int) -> None:
-        """Make one level."""
+        """Search one level: the vertices at ``level + 1`` become the frontier."""
         push_frontier(run, run.push[scope], level)
 
     return step

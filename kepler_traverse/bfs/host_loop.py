@@ -14,22 +14,31 @@ from ..search.strategy import Outcome, Search
 
 @dataclass(frozen=True)
 class LevelLoop:
-    """The ``plan`` of a strategy: a loop of steps until the frontier is empty."""
+    """The ``plan`` of a strategy: a loop of steps until the frontier is empty.
+
+    A loop is called as ``loop(graph, query)``, and returns ``traverse(source)``.
+    """
 
     # ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``
     new_run: Callable[[Graph, Query], LevelRun]
-    step: Step  # to look at single levels, wrap it: ``replace(loop, step=wrapped)``
+    # ``step(run, level)`` searches from the frontier at ``level``. It returns how many levels it
+    # has searched, None for one. To look at single levels, wrap it:
+    # ``replace(loop, step=wrapped)``
+    step: Step
 
     def __call__(self, graph: Graph, query: Query) -> Search:
-        """Allocate the state of a search and return the search."""
+        """Allocate the state of a search; return ``traverse(source)``, which uses it each time."""
         run = self.new_run(graph, query)
         step = self.step
 
         def traverse(source: int) -> Outcome:
-            """Search from a vertex number."""
+            """Search from the vertex number ``source``. The arrays of the outcome are valid until
+            the next call.
+            """
             run.start(source)
             level = 0
-            limit = query.limit  # of the result: where the search stops, if it does
+            # Up to where distances are complete: the query's limit, or the level of an early stop.
+            limit = query.limit
             while run.frontier_size:
                 if (query.limit is not None and level >= query.limit) or run.targets_reached():
                     limit = level
@@ -44,12 +53,15 @@ levels = LevelLoop
 
 
 def switch(push: Step, pull: Step, should_pull: Callable[[Any], bool]) -> Step:
-    """Combine two steps into one that pulls at each level for which ``should_pull(run)`` is true,
-    and else pushes.
+    """Return a step that calls ``pull`` at each level for which ``should_pull(run)`` is true, and
+    else ``push``.
+
+    A push follows the edges that leave the frontier. A pull searches the incoming edges of
+    unreached vertices for one of the frontier. ``run`` is the state of the search.
     """
 
     def step(run: Any, level: int) -> int | None:
-        """Make one level."""
+        """Push or pull from the frontier at ``level``; return the levels taken, None for one."""
         if should_pull(run):
             return pull(run, level)
         return push(run, level)

@@ -58,19 +58,25 @@ ENTRIES = (_CLUSTER, _GRID)
 
 
 def plan(graph, query) -> TracedSearch:
-    """Allocate and compile. The returned search holds the trace of its last call."""
+    """Allocate and compile; return the search, which is called with a vertex number.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search. The
+    returned search holds the trace of its last call, if ``Tuning.trace`` asks for one.
+    """
     n = graph.n_vertices
     m = graph.n_edges
     index = graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
     cluster_entry, grid_entry = entries_for(graph, query)
     constants = dict(grid_entry.constants)
+    # Both begin to compile before the first is waited for.
     start_compiling([Request(cluster_entry, index), Request(grid_entry, index)])
     cluster_kernel = kernel(cluster_entry, index)
     grid_kernel = kernel(grid_entry, index)
     n_blocks = dict(cluster_entry.constants)["CLUSTER"]
 
-    # The state of a search.
+    # The state of a search. ``packed`` has a word per vertex, its distance in the upper half and
+    # its predecessor in the lower.
     distance = cp.empty(n, np.int32)
     if query.predecessors:
         predecessor = cp.empty(n, index)
@@ -93,7 +99,9 @@ def plan(graph, query) -> TracedSearch:
         np.int64,
     )
 
-    arrived = cp.zeros(1, np.uint32)  # of the barriers of the grid
+    arrived = cp.zeros(1, np.uint32)  # blocks that have come to a barrier of the grid
+    # What the kernels report: the number of levels, and whether the search was stopped. The host
+    # reads it in pinned memory.
     outcome_layout = struct_layout(_GRID.file, "Outcome")
     outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
     outcome_on_host = np.frombuffer(
@@ -122,6 +130,7 @@ def plan(graph, query) -> TracedSearch:
         "distance": distance,
         "trace": trace,
     }
+    # Arguments are packed once. Each traversal sets its source.
     run_cluster = prepare(cluster_kernel, n_blocks, {**shared_args, "source": index.type(0)})
     grid_args = {
         "in_offsets": None if incoming is None else incoming.offsets,
@@ -132,11 +141,14 @@ def plan(graph, query) -> TracedSearch:
         "predecessor": predecessor,
         "outcome": outcome,
     }
+    # Barriers of the grid need all of its blocks resident at once.
     run_grid = prepare(grid_kernel, blocks_at_once(grid_kernel), {**shared_args, **grid_args})
     is_clean = False  # whether the last search has cleared the claims
 
     def traverse(source: int) -> Outcome:
-        """Search from a vertex number."""
+        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
+        next call.
+        """
         nonlocal is_clean
         if not is_clean:
             claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
@@ -155,9 +167,12 @@ def plan(graph, query) -> TracedSearch:
 
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
-    """Return the kernels of cluster and grid with the compile-time constants for a graph."""
+    """Return the entries of the cluster kernel and of the grid kernel, with the compile-time
+    constants for a graph and a query.
+    """
     tuning = query.get_tuning(bfs_tuning.Tuning)
     _, _, max_degree = degree_statistics(graph.offsets)
+    # Edges per chunk of a long adjacency list, and warps that share a chunk (0: a whole block).
     chunk, warps = bfs_tuning.CHUNKS["pull" if _can_pull(graph) else "push"]
     constants = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
@@ -168,9 +183,12 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
 
 
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
-    """Return kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits:
-    for even and uneven degrees.
+    """Return the kernels of a search in a graph that is not known yet, so that they can be compiled
+    while it is read: those for even and for uneven degrees, with vertex numbers of 32 bits.
+
+    ``directed`` and ``predecessors`` are those of the graph and of the query.
     """
+    # Of a directed graph the reverse is not there yet, so it is pushed only.
     chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
     constants: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
     cluster_entry = _CLUSTER.variant(
@@ -183,8 +201,10 @@ def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
 
 
 def _can_pull(graph) -> bool:
-    """Return whether the reverse is available or requested: building it costs more than one search
-    gains by pulling.
+    """Return whether a search may pull, which needs the reversed graph.
+
+    An undirected graph is its own reverse. Of a directed one the reverse is used only if it is
+    there or requested: building it costs more than one search gains by pulling.
     """
     return not graph.directed or graph.may_pull
 
@@ -192,6 +212,8 @@ def _can_pull(graph) -> bool:
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Return the bytes of a run: distances, predecessors or queue, claims, edge chunks of long
     adjacency lists, and three bitmaps.
+
+    ``predecessors``: whether they are wanted. Without them the distances are the claims.
     """
     return (
         n_vertices * (4 + 4 + 8 * predecessors)

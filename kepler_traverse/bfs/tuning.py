@@ -96,6 +96,7 @@ class BitParallelCpuTuning:
     and 1 / ``push_edges`` of the edges. Otherwise all threads pull.
     """
 
+    # push_vertices, push_edges: divisors, as said above
     push_vertices: int = 32
     push_edges: int = 32
 

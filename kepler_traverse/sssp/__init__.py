@@ -40,6 +40,12 @@ def plan_sssp(
     Parameters are those of ``sssp``. The arrays of a result are valid until the next traversal of
     the plan.
 
+    Returns
+    -------
+    Plan
+        Called with the id of a source, it returns a ``Traversal``, whose ``distance`` and
+        ``predecessor`` have an element per vertex.
+
     Examples
     --------
     >>> import numpy as np
@@ -158,6 +164,12 @@ def plan_sssp_many(
 
     Parameters are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of
     ``plan_bfs_many``. So are the errors.
+
+    Returns
+    -------
+    MultiSourcePlan
+        ``run`` takes the vertex numbers of a group of sources, ``iter_groups`` those of any number
+        of sources. ``why`` explains the choice.
 
     Examples
     --------

@@ -35,15 +35,17 @@ from .tuning import SERIAL_FRONTIER
 if TYPE_CHECKING:
     from ..graph import Graph
 
-_UNRESOLVED = -1
+_UNRESOLVED = -1  # in place of a layer: the vertex has no predecessor yet
 _SHARE = 256  # vertices of a frontier that a thread takes at a time
 _CHUNK = 1 << 14  # vertices that a thread takes at a time where all are visited
 
 
 class Labels(NamedTuple):
-    """What the rounds of a search know of each vertex, in arrays of shape (n,)."""
+    """What the rounds of a search know of each vertex, in arrays of shape (n,), as compiled
+    functions take it and change it.
+    """
 
-    keys: np.ndarray  # integers whose order is that of the distances
+    keys: np.ndarray  # distances as integers in the same order (``cpu.atomics.to_ordered``)
     limit: Any  # scalar of the type of the distances: no farther vertex is reached
     # int32: the last round that queued the vertex, -1 for none, so that a round queues it once
     queued_in: np.ndarray
@@ -53,17 +55,21 @@ class Labels(NamedTuple):
 
 
 class Predecessors(NamedTuple):
-    """Predecessors, and the final distances that they follow from, in arrays of shape (n,)."""
+    """Predecessors, and the final distances that they follow from, in arrays of shape (n,).
 
-    distance: np.ndarray
-    unreached: Any  # the distance that stands for no path
-    predecessor: np.ndarray  # output, NO_PREDECESSOR for none
+    An edge is tight if the distance of its tail plus its weight is the distance of its head.
+    """
+
+    distance: np.ndarray  # final distances, floats or int64
+    unreached: Any  # the distance that stands for no path, a scalar of their type
+    predecessor: np.ndarray  # output: vertex numbers, NO_PREDECESSOR for none
     layer: np.ndarray  # int32: the level of a BFS along tight edges, or ``_UNRESOLVED``
     counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
 
 
 class Run:
-    """The state of a CPU traversal.
+    """The state of a search on a CPU, and what makes distances and predecessors of it. n is the
+    number of vertices.
 
     - ``distance``: array of shape (n,) of the type of the weights, infinite where unreached.
     - ``keys``: the same memory as integers in the order of the distances. With negative weights
@@ -77,7 +83,7 @@ class Run:
     - ``labels``: what compiled code takes of all these.
     """
 
-    counted: dict[str, int] | None = None
+    counted: dict[str, int] | None = None  # counters of the strategy; this one has none
 
     def __init__(self, graph: Graph, query: Query):
         weights: Array = graph.weights
@@ -102,7 +108,7 @@ class Run:
         self.labels = Labels(self.keys, self.limit, self.queued_in, self.parent, counter)
 
     def start(self, source: int) -> None:
-        """Begin a search: the source alone is in the frontier."""
+        """Begin a search from the vertex number ``source``, which alone is in the frontier."""
         self.distance.fill(np.inf)
         self.distance[source] = 0
         self.queued_in.fill(-1)
@@ -111,8 +117,14 @@ class Run:
         self.frontier_size = 1
 
     def finish(self, source: int) -> None:
-        """Make distances and predecessors of what the rounds left."""
+        """Turn what the rounds left into distances, check them for overflow, and find predecessors.
+
+        ``source`` is the vertex number that the search began at.
+
+        Raises PrecisionError: a distance exceeds its type, or a vertex has no predecessor.
+        """
         graph = self.graph
+        # The keys of non-negative floats are their bits already.
         if graph.has_negative_weights:
             _decode(self.keys, self.distance)
         if self.may_overflow and count_overflows(graph, self.distance):
@@ -130,12 +142,12 @@ class Run:
 
 
 def _shares(n_frontier: int) -> int:
-    """Return how many shares a frontier has that threads take."""
+    """Return in how many shares of _SHARE vertices threads take a frontier of that size."""
     return -(-n_frontier // _SHARE)
 
 
 def _chunks(graph) -> int:
-    """Return how many chunks all vertices have."""
+    """Return in how many chunks of _CHUNK vertices threads take all vertices of a graph."""
     return -(-graph.n_vertices // _CHUNK)
 
 
@@ -147,13 +159,18 @@ def may_overflow(graph) -> bool:
     """Return whether a path could be longer than the largest number of the graph's float type."""
     if not graph.n_edges:
         return False
+    # A shortest path has fewer edges than the graph has vertices.
     heaviest = max(abs(float(graph.weights.max())), abs(float(graph.weights.min())))
     return heaviest * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
 
 
 def count_overflows(graph, distance, run=threads.run) -> int:
-    """Count the edges from a vertex at a finite distance to one without a finite distance. In a
-    search without a limit there are such edges only if their sum overflows.
+    """Return the number of edges from a vertex at a finite distance to one without a finite
+    distance, over which the sum is infinite. In a search without a limit there are such edges only
+    if a distance overflows.
+
+    ``distance`` has shape (n,), and ``run`` is ``threads.run``, or ``threads.run_alone`` to use the
+    calling thread only.
     """
     counters = np.zeros(1, np.int64)
     run(_count_overflows, _chunks(graph), Edges.of(graph), distance, counters)
@@ -161,8 +178,13 @@ def count_overflows(graph, distance, run=threads.run) -> int:
 
 
 def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
-    """Return predecessors from the distances of several searches, or None if none are wanted. Both
-    arrays have shape (k, n_vertices).
+    """Return predecessors from the distances of several searches, or None if the query wants none.
+
+    ``sources`` are k vertex numbers, and ``distance`` their final distances, of shape
+    (k, n_vertices), as are the predecessors: NO_PREDECESSOR where unreached; that of a source is
+    itself.
+
+    Raises PrecisionError: a reached vertex has no predecessor.
     """
     if not query.predecessors:
         return None
@@ -176,8 +198,13 @@ def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
 
 
 def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, next_queue) -> None:
-    """Write the predecessors that follow from final distances; the last three arrays, over all
-    vertices, are scratch.
+    """Write to ``predecessor`` what follows from the final distances from the vertex ``source``.
+
+    All arrays have shape (n,); ``layer`` (int32), ``queue`` and ``next_queue`` (vertex numbers) are
+    scratch. Below, an edge is tight if the distance of its tail plus its weight is the distance of
+    its head.
+
+    Raises PrecisionError: a reached vertex has no predecessor.
     """
     unreached = unreached_value(distance.dtype)
     counter = np.zeros(1, np.int64)
@@ -185,7 +212,8 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
     edges = Edges.of(graph)
     reached = is_reached(distance)
 
-    # Most vertices have a nearer in-neighbor. With negative weights such ones could form a cycle.
+    # Most vertices have a tight in-neighbor that is nearer. With negative weights such predecessors
+    # could form a cycle, so that only the source has one at first.
     predecessor.fill(NO_PREDECESSOR)
     predecessor[source] = source
     if graph.has_negative_weights:
@@ -199,7 +227,8 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         if size == np.count_nonzero(reached):
             return
 
-    # The others are found by a breadth-first search along tight edges.
+    # The others get one by a breadth-first search along tight edges, from the vertices that have
+    # one. The tail of such an edge is found one level earlier, so there is no cycle.
     depth = 0
     while size:
         depth += 1
@@ -215,7 +244,7 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
 
 
 def overflow_error(graph) -> PrecisionError:
-    """Return the error for a distance beyond the largest number of the weights' type."""
+    """Return the error for a distance beyond the largest float of the type of the weights."""
     if graph.weights.dtype.itemsize < 8:
         advice = "build the graph with weight_type='float64', or scale"
     else:
@@ -226,8 +255,8 @@ def overflow_error(graph) -> PrecisionError:
 
 
 def relax(run: Run, round_number: int) -> None:
-    """Relax the edges of the frontier, as round ``round_number``. The improved vertices are
-    the next frontier.
+    """Relax the edges of the frontier, in round ``round_number``, from 0 on. The vertices that
+    improved become the frontier.
     """
     counter = run.labels.counter
     counter[0] = 0
@@ -248,10 +277,12 @@ def relax(run: Run, round_number: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
-    """Relax the edges of some shares of the frontier, which threads take from the counter
-    ``next_share``. Improved vertices are put on ``queue``, once per round ``round_number``.
+    """Relax the edges of ``frontier``, vertex numbers. Vertices that improved are put on ``queue``,
+    each once in this round, ``round_number``.
 
-    ``labels`` are ``Labels``; their counter is the number of vertices on ``queue``.
+    Each of several threads calls this function. It takes shares of _SHARE vertices of the frontier,
+    of which there are ``n_shares``, by the counter ``next_share``. ``edges`` are ``Edges``, and
+    ``labels`` are ``Labels``, whose counter is the number of vertices on ``queue``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -279,6 +310,7 @@ def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
                 if parent.size:
                     # may race with another improvement of v; only the search for cycles reads it
                     parent[v] = u
+                # The one thread that changes the mark queues the vertex.
                 if atomic_exchange(queued_in, v, round_number) != round_number:
                     queue[atomic_add(labels.counter, 0, 1)] = v
         share = atomic_add(next_share, 0, 1)
@@ -286,15 +318,21 @@ def _relax(next_share, n_shares, edges, frontier, round_number, labels, queue):
 
 @njit(cache=True, nogil=True)
 def _decode(keys, distance):
-    """Turn the integers of ``cpu.atomics`` into the distances that they stand for, in place."""
+    """Turn ``keys``, the integers that stand for distances (``cpu.atomics``), into ``distance``.
+
+    Both arrays may be the same memory.
+    """
     for v in range(keys.size):
         distance[v] = from_ordered(keys[v])
 
 
 @njit(cache=True, nogil=True)
 def _count_overflows(next_chunk, n_chunks, edges, distance, counters):
-    """Count the edges from a finite distance over which the sum is infinite, to a vertex without a
-    finite one.
+    """Add to ``counters[0]`` the number of edges from a finite distance over which the sum is
+    infinite, to a vertex without a finite distance.
+
+    Each of several threads calls this function. It takes chunks of _CHUNK vertices, of which there
+    are ``n_chunks``, by the counter ``next_chunk``. ``edges`` are ``Edges``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -313,7 +351,11 @@ def _count_overflows(next_chunk, n_chunks, edges, distance, counters):
 @njit(cache=True, nogil=True)
 def _point_to_nearer(next_chunk, n_chunks, edges, predecessors):
     """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form
-    no cycle.
+    no cycle. Vertices without one keep what they have.
+
+    Each of several threads calls this function. It takes chunks of _CHUNK vertices, of which there
+    are ``n_chunks``, by the counter ``next_chunk``. ``edges`` are ``Edges``, and ``predecessors``
+    are ``Predecessors``, with NO_PREDECESSOR everywhere but at the source.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -329,6 +371,7 @@ def _point_to_nearer(next_chunk, n_chunks, edges, predecessors):
             if d < unreached:
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
+                    # As unsigned numbers NO_PREDECESSOR, -1, is the largest.
                     if d < distance[v] < unreached and d + weights[e] == distance[v]:
                         atomic_umin(predecessor, v, u)
         chunk = atomic_add(next_chunk, 0, 1)
@@ -336,11 +379,11 @@ def _point_to_nearer(next_chunk, n_chunks, edges, predecessors):
 
 @njit(cache=True)
 def _list_resolved(predecessors, queue):
-    """Make the vertices that have a predecessor layer 0, and write them to the queue; return how
-    many there are.
+    """Write the vertices that have a predecessor to ``queue``, ascending; return how many they are.
 
-    A vertex is resolved if it has a predecessor. Vertices to which only edges of weight 0 lead get
-    theirs layer by layer: those of layer n + 1 from vertices of layer n.
+    They are layer 0 of a breadth-first search along tight edges, and all others are _UNRESOLVED.
+    These are unreached, or only edges over which the distance does not grow lead to them. They get
+    a predecessor layer by layer: those of layer n + 1 from vertices of layer n.
     """
     predecessor = predecessors.predecessor
     layer = predecessors.layer
@@ -356,8 +399,14 @@ def _list_resolved(predecessors, queue):
 
 @njit(cache=True, nogil=True)
 def _point_along_tight(next_share, n_shares, edges, frontier, depth, predecessors, next_queue):
-    """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero
-    or less.
+    """Search one level of a BFS along tight edges, which gives a predecessor to vertices that have
+    no nearer tight in-neighbor.
+
+    ``frontier`` are the vertices of layer ``depth - 1``. The unresolved heads of their tight edges
+    become layer ``depth``, and are written to ``next_queue``. Their predecessor is the smallest of
+    these tails. Each of several threads calls this function. It takes shares of _SHARE vertices of
+    the frontier, of which there are ``n_shares``, by the counter ``next_share``. ``edges`` are
+    ``Edges``, and ``predecessors`` are ``Predecessors``, whose counter must be 0.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -375,7 +424,7 @@ def _point_along_tight(next_share, n_shares, edges, frontier, depth, predecessor
                 v = targets[e]
                 if not (distance[v] < unreached and distance[u] + weights[e] == distance[v]):
                     continue
-                # the one thread that puts v into the layer queues it
+                # The one thread that puts v into the layer queues it.
                 if (
                     layer[v] == _UNRESOLVED
                     and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED

@@ -35,9 +35,11 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 
 
 class Run:
-    """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name.
+    """The state of a search on a GPU, and what makes distances and predecessors of it.
 
-    ``distance`` and ``predecessor``: arrays for the results, if the caller has memory for them.
+    ``entries`` are the kernels that its steps launch, by name; ``n_counters`` the int64 counters of
+    the frontier. ``distance`` and ``predecessor``: arrays for the results, if the caller has memory
+    for them. n is the number of vertices.
 
     - ``distance``: array of shape (n,) of the type of the weights, infinite where unreached.
     - ``keys``: the same memory as integers, which atomic minima lower. Their order is that of the
@@ -51,7 +53,9 @@ class Run:
       serves another end: the layer of the vertex in the search for predecessors, or -1.
     - ``parent``: array of shape (n,): the vertex that lowered each distance last, NO_PREDECESSOR
       for none. The search for negative cycles reads it. None without negative weights.
-    - ``relax``, ``kernels``: compiled kernels by name, and by entry.
+    - ``relax``, ``kernels``: compiled kernels of the rounds by name, and of ``finish`` by entry.
+    - ``frontier``: a ``Frontier``: the queue of this round, that of the next, and counters.
+    - ``edges``: offsets, targets and weights of the graph.
     """
 
     @property
@@ -96,7 +100,7 @@ class Run:
         self._packed: dict[Any, PackedLaunches] = {}
 
     def start(self, source: int) -> None:
-        """Begin a search: the source alone is in the frontier."""
+        """Begin a search from the vertex number ``source``, which alone is in the frontier."""
         self.distance.fill(np.inf)
         self.distance[source] = 0
         self.queued_in.fill(-1)
@@ -106,11 +110,14 @@ class Run:
 
     @property
     def frontier_size(self) -> int:
+        """The number of vertices in the frontier; the search ends at 0."""
         return self.frontier.size
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name. It stays the same while the two queues keep their
-        order.
+        """Return what kernels may take, by name: attributes of this run, arrays of the graph, and
+        those of the frontier.
+
+        The arguments stay the same while the two queues of the frontier keep their order.
         """
         return named(self, self.graph, layer=self.queued_in, **self.frontier.arguments())
 
@@ -130,9 +137,12 @@ class Run:
         )
 
     def finish(self, source: int, n_open: int | None = None) -> None:
-        """Make results of what the search left.
+        """Turn what the rounds left into distances, check them for overflow, and find predecessors.
 
-        ``n_open`` vertices that were reached lack a predecessor; None: all do, but the source.
+        ``source`` is the vertex number that the search began at. ``n_open`` is the number of
+        reached vertices that lack a predecessor; None: all do, but the source.
+
+        Raises PrecisionError: a distance exceeds its type, or a vertex has no predecessor.
         """
         n = self.n_vertices
         if self.parent is not None:  # with negative weights keys are not the bits of distances
@@ -155,9 +165,12 @@ class Run:
         self._resolve_in_layers()
 
     def _point_to_nearer(self, source: int) -> None:
-        """Set predecessors to the smallest tight in-neighbor that is strictly nearer.
+        """Set predecessors to the smallest tight in-neighbor that is strictly nearer, and that of
+        ``source`` to itself.
 
-        With negative weights that could close a cycle: only the source gets one.
+        An in-neighbor u of v is tight if its distance plus the weight of the edge is the distance
+        of v. With negative weights a nearer one could close a cycle: only the source gets a
+        predecessor here.
         """
         n = self.n_vertices
         self.predecessor.fill(NO_PREDECESSOR)
@@ -171,7 +184,10 @@ class Run:
         """Set the predecessors that are missing, by a breadth-first search along tight edges from
         the vertices that have one.
 
-        Raises PrecisionError: a vertex has none.
+        An edge is tight if the distance of its tail plus its weight is the distance of its head.
+        These predecessors form no cycle, because each is found one level before its vertex.
+
+        Raises PrecisionError: a reached vertex has no predecessor in the end.
         """
         n = self.n_vertices
         frontier = self.frontier
@@ -180,7 +196,7 @@ class Run:
         resolved = self.arguments() | {"queue": frontier.next}
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()  # the second counter: vertices at a finite distance
-        n_resolved = frontier.size
+        n_resolved = frontier.size  # vertices that have a predecessor
         depth = 0
         while frontier.size and n_resolved < reached:
             depth += 1
@@ -190,7 +206,9 @@ class Run:
             raise closed_cycle_error(self.distance.dtype)
 
     def _point_along_tight(self, depth: int) -> None:
-        """Make one level of the search along tight edges."""
+        """Search level ``depth`` of the breadth-first search along tight edges: the vertices that
+        it gives a predecessor become the frontier.
+        """
         self.frontier.clear_counters()
         self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], depth=np.int32(depth))
         self.frontier.advance()
@@ -201,8 +219,18 @@ memory = state_bytes(8 + 4, numbers=3)
 
 
 def finish_each(run: Run | None, sources, distance):
-    """Return predecessors of shape (k, n) from the distances of several searches; None without a
-    run or an array for them.
+    """Check the distances of several searches, and return the predecessors that follow from them,
+    of shape (k, n).
+
+    Parameters
+    ----------
+    run : Run or None
+        The state that is used for one search after the other. With None nothing is done and None is
+        returned; without ``run.predecessor`` distances are checked and None is returned.
+    sources : int64 array of shape (k,)
+        Vertex numbers.
+    distance : array of shape (k, n), or more rows, on the GPU
+        Final distances from each source.
 
     Raises
     ------
@@ -217,6 +245,7 @@ def finish_each(run: Run | None, sources, distance):
     else:
         predecessor = cp.empty(shape, run.predecessor.dtype)
     for i, source in enumerate(sources.tolist()):
+        # ``finish`` works on the arrays of the run, so each row is copied in and out.
         run.distance[...] = distance[i]
         run.finish(source)
         if predecessor is not None:
@@ -225,10 +254,16 @@ def finish_each(run: Run | None, sources, distance):
 
 
 def relax(scope: str):
-    """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
+    """Return the step of a search in which one round relaxes the edges of the frontier.
+
+    ``scope`` names the threads that share the edges of a vertex, as ``Run.relax`` does: ``"warp"``,
+    or a name of other kernels that a run was given.
+    """
 
     def step(run: Run, count: int) -> None:
-        """Make one round, of number ``count``."""
+        """Relax the edges of the frontier, in the round of number ``count``, from 0 on. The
+        vertices that improved become the frontier.
+        """
         run.frontier.clear_counters()
         run.launch_frontier(run.relax[scope], round=np.int32(count))
         run.frontier.advance()

@@ -17,24 +17,37 @@ from .tuning import FIRST_CYCLE_SEARCH
 
 @dataclass(frozen=True)
 class RoundLoop:
-    """The ``plan`` of a strategy: relax the frontier until no distance changes."""
+    """The ``plan`` of a strategy: relax the frontier until no distance changes.
+
+    A loop is called as ``loop(graph, query)``, and returns ``traverse(source)``.
+    """
 
     # ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``
     new_run: Callable[[Graph, Query], RoundRun]
+    # ``relax(run, round)`` relaxes the edges of the frontier. It returns how many rounds it has
+    # made, None for one
     relax: Step
 
     def __call__(self, graph: Graph, query: Query) -> Search:
-        """Allocate the state of a search and return the search."""
+        """Allocate the state of a search; return ``traverse(source)``, which uses it each time."""
         run = self.new_run(graph, query)
         relax = self.relax
 
         def traverse(source: int) -> Outcome:
-            """Search from a vertex number."""
+            """Search from the vertex number ``source``. The arrays of the outcome are valid until
+            the next call.
+
+            Raises NegativeCycleError or PrecisionError: distances do not stop falling, or exceed
+            their type.
+            """
             run.start(source)
             n_rounds = 0
-            next_search = FIRST_CYCLE_SEARCH
+            next_search = FIRST_CYCLE_SEARCH  # rounds before the next search for a cycle
             while run.frontier_size:
                 n_rounds += relax(run, n_rounds) or 1  # most steps are one round and return None
+                # With V vertices a shortest path has fewer than V edges, so that further rounds
+                # improve distances around a negative cycle, or by rounding. Cycles are searched for
+                # earlier, after 16, 32, 64, ... rounds.
                 if graph.has_negative_weights and run.frontier_size:
                     if n_rounds > graph.n_vertices:
                         negative_cycles.give_up(graph, run.parent)

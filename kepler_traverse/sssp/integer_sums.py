@@ -23,18 +23,21 @@ from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import cpu_steps, negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 
-# where falling distances stop: the sum with a weight above it stays within int64
+# Distances fall to this one and no further, so that their sums with weights stay within int64.
 _LOWEST = -(2**62)
 SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
 group_size = per_core(SOURCES_PER_THREAD)
 
 
 def plan(graph, query):
-    """Return ``traverse(source_vertex)``, as strategies for one source do."""
+    """Return ``traverse(source_vertex)``, as strategies for one source do.
+
+    ``graph`` is a ``Graph`` with integer weights, on either device, and ``query`` a ``Query``.
+    """
     search_group = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
-        """Search from a vertex number."""
+        """Search from the vertex number ``source``; distances are int64."""
         outcome = search_group(np.array([source], np.int64))
         if outcome.predecessor is None:
             predecessor = None
@@ -53,7 +56,11 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 
 
 def memory_of_multi_source(shape, query, group: int) -> int:
-    """Return the bytes of a run: results of a group, and the state of one search per thread."""
+    """Return the bytes of a run: results of a group, and the state of one search per thread.
+
+    ``shape`` is a ``Shape`` (size of the graph), ``query`` a ``Query``, and ``group`` the number of
+    sources that are searched together.
+    """
     rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
     return rows + threads.count() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
 
@@ -64,13 +71,14 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan_multi_source(graph, query, _group: int = 0):
-    """Return ``traverse(source_vertices)``, as strategies for several sources do; a negative cycle
-    is named by ids.
+    """Return ``traverse(source_vertices)``, as strategies for several sources do.
+
+    Its NegativeCycleError names the cycle by the user's ids.
     """
     search_group = _plan(graph, query)
 
     def traverse(sources) -> MultiSourceOutcome:
-        """Search from each of several vertex numbers."""
+        """Search from each of the vertex numbers ``sources``."""
         try:
             return search_group(sources)
         except NegativeCycleError as error:
@@ -82,9 +90,12 @@ def plan_multi_source(graph, query, _group: int = 0):
 
 
 def _plan(graph, query):
-    """Return ``traverse(source_vertices)``, whose NegativeCycleError names vertex numbers."""
+    """Return ``traverse(source_vertices)``, whose NegativeCycleError names vertex numbers.
+
+    The search runs on the host. Its results are on the device of the graph.
+    """
     device = graph.device
-    graph = graph.derived.sums_in("int64")
+    graph = graph.derived.sums_in("int64")  # the same graph with int64 weights
     host = graph.to("cpu")
     edges = Edges.of(host)
     has_negative_weights = graph.has_negative_weights
@@ -98,7 +109,11 @@ def _plan(graph, query):
     bound = as_distance(limit, np.dtype(np.int64))
 
     def traverse(sources) -> MultiSourceOutcome:
-        """Search from each of several vertex numbers."""
+        """Search from each of the vertex numbers ``sources``.
+
+        Raises NegativeCycleError or PrecisionError: a negative cycle is reached, or a sum exceeds
+        int64.
+        """
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
         rounds = np.zeros(sources.size, np.int64)
@@ -108,6 +123,7 @@ def _plan(graph, query):
             for i, source in enumerate(source_numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
                 refuse_negative_return(host, source, distance[i])
+            # Self-loops are no edges of the CSR. A negative one is a cycle, if it is reached.
             for vertex, weight in graph.negative_loops.items():
                 if (distance[:, vertex] != MAX_INTEGER).any():
                     raise NegativeCycleError([vertex], weight)
@@ -115,9 +131,11 @@ def _plan(graph, query):
             overflows = np.zeros(sources.size, np.bool_)
 
             def search_one(i: int, _thread: int) -> None:
+                """Search from the i-th source. Settled vertices count as rounds."""
                 rounds[i], overflows[i] = _dijkstra(edges, source_numbers[i], bound, distance[i])
 
             threads.for_each(search_one, sources.size)
+            # With a limit, a sum that does not fit is beyond it, and so unreached.
             if overflows.any() and limit is None:
                 raise overflow_error()
 
@@ -143,18 +161,19 @@ def overflow_error() -> PrecisionError:
 
 @njit(cache=True, nogil=True)
 def _dijkstra(edges, source, limit, distance):
-    """Write the distances from a source, int64, up to a limit.
+    """Write the distances from the vertex ``source`` to ``distance``, int64 of shape (n,):
+    MAX_INTEGER where unreached or beyond ``limit``.
 
-    Return how many vertices were settled, and whether one has no path but such as are longer than
-    int64 holds.
+    ``edges`` are ``Edges`` with non-negative int64 weights. Return how many vertices were settled,
+    and whether a vertex has paths, but all of them are longer than int64 holds.
     """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights
     distance[:] = MAX_INTEGER
     distance[source] = 0
-    is_too_far = np.zeros(distance.size, np.bool_)
-    heap = [(np.int64(0), np.int64(source))]
+    is_too_far = np.zeros(distance.size, np.bool_)  # where a path was too long for int64
+    heap = [(np.int64(0), np.int64(source))]  # (distance, vertex); a vertex may be there repeatedly
     n_settled = 0
 
     while len(heap):
@@ -180,8 +199,10 @@ def _dijkstra(edges, source, limit, distance):
 
 
 def _bellman_ford(graph, source: int, distance) -> int:
-    """Write the distances from a source, int64 of shape (n,), and return the number of rounds;
-    raise NegativeCycleError if there is such a cycle.
+    """Write the distances from the vertex ``source`` to ``distance``, int64 of shape (n,), and
+    return the number of rounds. Weights may be negative.
+
+    Raises NegativeCycleError: a negative cycle is reached.
     """
     n = graph.n_vertices
     distance.fill(MAX_INTEGER)
@@ -190,6 +211,8 @@ def _bellman_ford(graph, source: int, distance) -> int:
     queued_in = np.full(n, -1, np.int64)
     frontier = np.array([source], np.int64)
     n_rounds = 0
+    # Cycles are searched for after 16, 32, 64, ... rounds. More rounds than vertices improve
+    # distances only around a negative cycle.
     next_search = FIRST_CYCLE_SEARCH
     while frontier.size:
         frontier = _relax(Edges.of(graph), frontier, n_rounds, distance, parent, queued_in)
@@ -206,10 +229,12 @@ def _bellman_ford(graph, source: int, distance) -> int:
 
 @njit(cache=True, nogil=True)
 def _relax(edges, frontier, round_number, distance, parent, queued_in):
-    """Relax the edges of a frontier. Return the vertices that improved, each once.
+    """Relax the edges of ``frontier``, int64 vertex numbers. Return the vertices that improved,
+    each once: the next frontier.
 
-    ``parent`` receives the vertex that lowered each one last, ``queued_in`` the round that last put
-    it on the frontier.
+    ``distance``, ``parent`` and ``queued_in``, of shape (n,), are updated: int64 distances, the
+    vertex that lowered each one last, and the round that last put the vertex on the frontier.
+    ``round_number`` is that of this round. ``edges`` are ``Edges``.
     """
     offsets = edges.offsets
     targets = edges.targets

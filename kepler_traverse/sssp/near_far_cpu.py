@@ -22,37 +22,48 @@ from ..search.strategy import Outcome, state_bytes
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
 
-# vertices from which on threads share a pile that one thread is to relax alone
+# ``shared_from`` of a search that one thread is to make alone: no near pile has as many vertices
 NEVER = np.iinfo(np.int64).max
 _RELAXED = -1  # in place of the round that a vertex was queued in
 _SHARE = 128  # vertices of the near pile that a thread takes at a time
 _BUFFER_SIZE = 1024  # vertices that a thread collects before it takes places for them
 _CONTINUE = -1  # in place of a source: go on with the search that was left
-# numbers of an array that one thread writes to, so that no other thread's lies in the same line of
-# the cache
+# Elements of a small array that one thread writes to: so many that no other thread's array lies in
+# the same line of the cache.
 _PADDED = 16
-_LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)  # in ``State.sizes``
+# Indices into ``State.sizes``: vertices that a shared round has put on the next near pile, and that
+# are on the far pile and on the near pile; the number of the round; and which of ``State.piles`` is
+# the near one, 0 or 1.
+_LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)
 
 
 class State(NamedTuple):
-    """The state of a search, which ``search`` keeps when it leaves a large pile to several threads."""
+    """The state of a search, which ``search`` keeps when it leaves a large pile to several threads.
 
-    # array of shape (3, n) of vertices: two near piles, which rounds exchange, and the far pile
+    n is the number of vertices. A vertex below the threshold is near, any other one is far.
+    """
+
+    # array of shape (3, n) of vertices: two near piles, of which each round reads one and writes
+    # the other, and the far pile
     piles: np.ndarray
     # int32 array of shape (n,): the round that last put a vertex on a near pile. _RELAXED: it has
     # been relaxed since
     queued_in: np.ndarray
     is_far: np.ndarray  # uint8 array of shape (n,): 1 where the vertex is on the far pile
     distance: np.ndarray  # float array of shape (n,), infinite where unreached
-    # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one, at
-    # _LOWERED, ..., _SWAPPED
+    # int64 array of shape (_PADDED,): sizes of the piles, rounds begun, and which of two piles is
+    # the near one, at the indices _LOWERED, ..., _SWAPPED
     sizes: np.ndarray
-    # array of the type of distances: at 0 the threshold, at 1 up to where the result is complete
+    # array of shape (_PADDED,) of the type of distances: at 0 the threshold; at 1 the distance up
+    # to which the result is complete, infinite for everywhere
     bounds: np.ndarray
 
 
 def plan(graph, query):
-    """Return ``traverse(source)``."""
+    """Allocate the state of a search; return ``traverse(source)``, which uses it each time.
+
+    ``graph`` is a ``Graph`` with non-negative weights, and ``query`` a ``Query``.
+    """
     run = cpu_steps.Run(graph, query)
     n = graph.n_vertices
     dtype = graph.weights.dtype
@@ -67,12 +78,15 @@ def plan(graph, query):
     sizes, bounds = new_state(dtype)
 
     def traverse(source: int) -> Outcome:
-        """Search from a vertex number."""
+        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
+        next call.
+        """
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
         # One thread alone never hands a pile over.
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
         search(edges, source, limit, targets, width, shared_from, state)
         while sizes[_NEAR]:  # ``search`` left a pile that is worth the start of other threads
+            # One round by all threads. Then ``search`` goes on from the pile that they have filled.
             sizes[_LOWERED] = 0
             n_shares = -(-int(sizes[_NEAR]) // _SHARE)
             threads.run(_relax_shared, n_shares, edges, limit, run.keys, state)
@@ -82,6 +96,7 @@ def plan(graph, query):
             search(edges, _CONTINUE, limit, targets, width, shared_from, state)
 
         run.finish(source)
+        # Without a stop at targets, the result is complete up to the limit of the query.
         complete_to = bounds[1]
         if np.isinf(complete_to):
             limit_of_result = query.limit
@@ -93,12 +108,12 @@ def plan(graph, query):
 
 
 def new_state(dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``sizes`` and ``bounds`` of a ``State``."""
+    """Allocate ``sizes`` and ``bounds`` of a ``State``; ``dtype`` is the type of the distances."""
     return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, dtype)
 
 
 def count_rounds(sizes) -> int:
-    """Return the number of rounds that a finished search took."""
+    """Return the number of rounds that a finished search took, from ``sizes`` of its ``State``."""
     return int(sizes[_ROUNDS]) - 1  # they are numbered from 1
 
 
@@ -107,8 +122,10 @@ memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)
 
 
 def pile_width(graph):
-    """Return the width of a pile, in the type of the weights: the mean weight divided by how many
-    edges of a vertex it should hold on average.
+    """Return the width of a pile, the difference of two thresholds, in the type of the weights.
+
+    It is such that EDGES_PER_PILE edges of a vertex are shorter, on average, if weights are spread
+    evenly: that many times the mean weight, divided by the mean degree.
     """
     mean = compute_mean(graph.weights)
     return as_distance(
@@ -118,11 +135,15 @@ def pile_width(graph):
 
 @njit(cache=True, nogil=True)
 def search(edges, source, limit, target_vertices, width, shared_from, state):
-    """Search from a source, or continue, until all is done or the near pile has ``shared_from``
-    vertices or more.
+    """Search from the vertex ``source``, or continue with ``_CONTINUE`` in its place, until all is
+    done or the near pile has ``shared_from`` vertices or more.
 
-    The near pile of a finished search is empty; its result is complete up to ``bounds[1]``,
-    infinity for everywhere.
+    ``edges`` are ``Edges``, and ``state`` is a ``State``. No path longer than ``limit`` is
+    followed. The search ends early once all ``target_vertices``, unless there are none, have final
+    distances. ``width`` is the difference of two thresholds.
+
+    The near pile of a finished search is empty: ``state.sizes[_NEAR]`` is 0. Its result is complete
+    up to ``state.bounds[1]``, infinity for everywhere.
     """
     if source != _CONTINUE:
         _begin(source, width, state)
@@ -138,13 +159,14 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
     sizes = state.sizes
     bounds = state.bounds
 
+    # Each round reads ``near``, and writes the vertices that stay near to ``lowered``.
     infinity = distance.dtype.type(np.inf)
     near = piles[sizes[_SWAPPED]]
     lowered = piles[1 - sizes[_SWAPPED]]
     far = piles[2]
     threshold = bounds[0]
     n_near = sizes[_NEAR]
-    n_settled = 0  # targets before it have final distances
+    n_settled = 0  # of the targets, as many from the first on have final distances
     while True:
         while n_near:
             # A pile for several threads: leave what they and the next call need.
@@ -168,8 +190,10 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
                     if not (candidate < distance[v] and candidate <= limit):
                         continue
                     distance[v] = candidate
+                    # With an infinite threshold all is near, an infinite distance included.
                     if candidate < threshold or threshold == np.inf:
-                        # else it is in this pile and yet to come, or in the next one already
+                        # The round before this one has filled ``near``. A vertex that was queued in
+                        # it or later is in this pile and yet to come, or in the next one already.
                         if queued_in[v] < round_number - 1:
                             queued_in[v] = round_number
                             lowered[n_lowered] = v
@@ -185,7 +209,8 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
             sizes[_ROUNDS] += 1
         sizes[_NEAR] = 0
 
-        # All distances below the threshold are final: so may be those of all targets.
+        # The near pile is empty, so all distances below the threshold are final: so may be those of
+        # all targets.
         if target_vertices.size:
             while (
                 n_settled < target_vertices.size
@@ -196,6 +221,7 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
                 bounds[1] = _cut_at_farthest(target_vertices, distance)
                 return
 
+        # The next threshold follows from the nearest vertex of the far pile, if there is one.
         nearest = _drop_settled(far, distance, is_far, threshold, sizes)
         if sizes[_FAR] == 0:
             return
@@ -211,7 +237,9 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
 
 @njit(cache=True, nogil=True)
 def _begin(source, width, state):
-    """Put the source alone onto the near pile, and set the first threshold."""
+    """Reset ``state``, put the vertex ``source`` alone onto the near pile, and set the first
+    threshold, which is ``width``.
+    """
     distance = state.distance
     sizes = state.sizes
     infinity = distance.dtype.type(np.inf)
@@ -226,13 +254,16 @@ def _begin(source, width, state):
     sizes[_NEAR] = 1
     sizes[_ROUNDS] = 1
     sizes[_SWAPPED] = 0
+    # Above 0 also if the width is 0, so that the source is below it.
     state.bounds[0] = max(width, np.nextafter(distance[source], infinity))
     state.bounds[1] = infinity
 
 
 @njit(cache=True, nogil=True)
 def _cut_at_farthest(target_vertices, distance):
-    """Forget what is farther than all targets; return the distance of the farthest one."""
+    """Return the distance of the farthest target, and set all larger distances to infinite, as they
+    may not be final.
+    """
     farthest = distance[target_vertices[0]]
     for target in target_vertices:
         farthest = max(farthest, distance[target])
@@ -244,8 +275,11 @@ def _cut_at_farthest(target_vertices, distance):
 
 @njit(inline="always")
 def _drop_settled(far, distance, is_far, threshold, sizes):
-    """Drop the vertices of the far pile that are nearer than the threshold: they were settled
-    since. Return the smallest distance of those that stay, infinite without one.
+    """Drop the vertices of the far pile that are nearer than the threshold: a shorter path was
+    found since, and they were settled. Return the smallest distance of those that stay, infinite
+    without one.
+
+    ``far`` is the far pile, whose size ``sizes[_FAR]`` is updated, as is ``is_far``.
     """
     nearest = distance.dtype.type(np.inf)
     n_kept = 0
@@ -263,9 +297,12 @@ def _drop_settled(far, distance, is_far, threshold, sizes):
 
 @njit(inline="always")
 def _split(far, distance, is_far, queued_in, threshold, near, sizes):
-    """Move the vertices below the threshold from the far pile to the near one. Return how many they
-    are.
+    """Move the vertices below the threshold from the far pile ``far`` to the near pile ``near``,
+    which is empty. Return how many they are.
+
+    ``is_far``, ``queued_in`` and ``sizes[_FAR]`` are updated.
     """
+    # They count as queued by the last round, as all vertices of a near pile do.
     last_round = sizes[_ROUNDS] - 1
     n_near = n_kept = 0
     for i in range(sizes[_FAR]):
@@ -284,10 +321,12 @@ def _split(far, distance, is_far, queued_in, threshold, near, sizes):
 
 @njit(cache=True, nogil=True)
 def _relax_shared(next_share, n_shares, edges, limit, keys, state):
-    """Relax the near pile by several threads, which take shares of it from the counter
-    ``next_share``: a round of ``search``.
+    """Relax the edges of the near pile, by several threads: a round of ``search``.
 
-    ``keys`` are the distances as integers (``cpu.atomics``), so that an atomic minimum lowers one.
+    Each thread calls this function. It takes shares of _SHARE vertices of the pile, of which there
+    are ``n_shares``, by the counter ``next_share``. ``keys`` are the distances as integers of the
+    same order (``cpu.atomics``), which an atomic minimum lowers. Vertices that improve are put on
+    the next near pile, and counted in ``state.sizes[_LOWERED]``, or on the far pile.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -316,9 +355,10 @@ def _relax_shared(next_share, n_shares, edges, limit, keys, state):
                 candidate = distance_u + weights[e]
                 key = to_ordered(candidate)
                 # A plain comparison first, as most candidates fail it. Another thread may have
-                # lowered v since; what was there before tells.
+                # lowered v since: then the atomic minimum returns a key that is as small.
                 if not (key < keys[v] and candidate <= limit) or atomic_min(keys, v, key) <= key:
                     continue
+                # The one thread that changes the mark of a vertex puts it on the pile.
                 if candidate < threshold or threshold == np.inf:
                     if atomic_exchange(queued_in, v, round_number) != round_number:
                         if n_buffered == _BUFFER_SIZE:
@@ -337,8 +377,10 @@ def _relax_shared(next_share, n_shares, edges, limit, keys, state):
 
 @njit
 def _append(buffer, n_buffered, pile, sizes, pile_size):
-    """Copy the vertices of a buffer to the end of a pile, whose size is ``sizes[pile_size]``.
-    Return the new number of vertices in the buffer, 0.
+    """Copy the first ``n_buffered`` vertices of a buffer to the end of a pile, whose size is
+    ``sizes[pile_size]``. Return the new number of vertices in the buffer, 0.
+
+    Several threads append to one pile: an atomic addition to its size gives each its own places.
     """
     begin = atomic_add(sizes, pile_size, n_buffered)
     for i in range(n_buffered):

@@ -54,12 +54,16 @@ _MAX_STEPS = 1 << 30  # since the stamps were last cleared
 
 
 def plan(graph, query) -> TracedSearch:
-    """Allocate and compile; the returned search holds the trace of its last call."""
+    """Allocate and compile; return the search, which is called with a vertex number.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search. The
+    returned search holds the trace of its last call, if ``Tuning.trace`` asks for one.
+    """
     entry = entry_for(graph, query.predecessors, query.get_tuning(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
 
-    # What the kernel leaves for the host, in pinned memory there.
+    # What the kernel leaves for the host, which reads it in pinned memory.
     outcome_layout = struct_layout(_FILE, "Outcome")
     outcome = cp.zeros(outcome_layout.itemsize // 8, np.int64)
     outcome_on_host = np.frombuffer(
@@ -71,7 +75,7 @@ def plan(graph, query) -> TracedSearch:
     else:
         trace = None
 
-    arrived = cp.zeros(1, np.uint32)  # of the barriers of the grid
+    arrived = cp.zeros(1, np.uint32)  # blocks that have come to a barrier of the grid
     is_short = _has_short_lists(graph)
     if is_short:
         edges_per_width = sssp_tuning.EDGES_PER_WIDTH
@@ -90,13 +94,16 @@ def plan(graph, query) -> TracedSearch:
         "outcome": outcome,
         "trace": trace,
     }
+    # Arguments are packed once. Barriers of the grid need all of its blocks resident at once.
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
     packed = arrays["packed"]  # per vertex its distance and predecessor in one word, or None
     stamps = run.queued_in  # per vertex the last step that queued it
     first_step = -1  # of the next search; negative: labels and stamps must be cleared before it
 
     def traverse(source: int) -> Outcome:
-        """Search from a vertex number."""
+        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
+        next call.
+        """
         nonlocal first_step
         # Steps are numbered on from search to search, so that old stamps are of earlier steps.
         if not constants["CLEANS_UP"]:
@@ -120,8 +127,9 @@ def plan(graph, query) -> TracedSearch:
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
 
-        # Both are the bits of distances. A search that has settled its targets is complete up to
-        # the limit; any other one has no distance beyond its last threshold.
+        # The kernel leaves both as the bits of distances. A search that has settled its targets is
+        # complete up to ``result["limit"]``; any other one has no distance beyond its last
+        # threshold.
         limit_and_threshold = np.array([result["limit"], result["threshold"]], run.keys.dtype)
         settled_limit, threshold = limit_and_threshold.view(run.distance.dtype).tolist()
         if result["is_settled"]:
@@ -138,7 +146,11 @@ def plan(graph, query) -> TracedSearch:
 
 
 def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
-    """Return the kernel with the constants for a graph."""
+    """Return the entry of the kernel with the compile-time constants for a graph.
+
+    ``predecessors``: whether they are wanted. The search itself finds them if ``tuning`` says so
+    and a distance and a vertex number fit into one word of 64 bits.
+    """
     is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
     finds_predecessors = predecessors and tuning.predecessors_inside and is_narrow
     _, _, max_degree = degree_statistics(graph.offsets)
@@ -160,7 +172,9 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
 
 
 def local_rounds_for(graph) -> int:
-    """Return how many local rounds a block makes between two grid barriers."""
+    """Return how many local rounds a block makes between two grid barriers: rounds in which it
+    relaxes the vertices that it has improved itself.
+    """
     if _has_short_lists(graph):
         return sssp_tuning.ROAD_LOCAL_ROUNDS
     return sssp_tuning.LOCAL_ROUNDS
@@ -172,7 +186,9 @@ def _has_short_lists(graph) -> bool:
 
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
-    """Return the state of a run, and by name the arrays that the kernel takes besides."""
+    """Return the state of a run, and by name the further arrays that the kernel of ``entry``
+    takes.
+    """
     n = graph.n_vertices
     m = graph.n_edges
     index = graph.targets.dtype
@@ -185,7 +201,8 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
         # The results share memory with the piles, which are not used any more in the last pass.
         results = {"distance": piles[:n].view(graph.weights.dtype), "predecessor": piles[n:]}
     run = gpu_steps.Run(graph, query, {"all": entry}, **results)
-    # Per iteration: an adjacency list of CHUNK edges or more has at most one partial chunk.
+    # Chunks of long adjacency lists in one iteration: a list of CHUNK edges or more has at most one
+    # that is not full. Two iterations have memory, as one reads what the other writes.
     chunk_capacity = 2 * m // constants["CHUNK"] + 1
     return run, {
         "packed": packed,
@@ -201,12 +218,14 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
 
 
 def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_PER_WIDTH):
-    """Return the distance between the first two thresholds, in the type of the weights.
+    """Return the width of the first pile, the difference of two thresholds, in the type of the
+    weights.
 
     With this width a vertex has on average ``edges`` edges that are shorter, if weights are
     distributed evenly. It is at least the lightest weight: narrower piles would save no work. If
-    all weights are equal, no vertex improves twice, so all vertices are near, as in a BFS; unless
-    the search may stop early, which it does between piles.
+    all weights are equal, no vertex improves twice. Then the width is infinite, so that all
+    vertices are near, as in a BFS; unless ``may_stop``: the search may stop early, which it does
+    between piles.
     """
     weights = graph.weights
     real = graph.weights.dtype

@@ -19,11 +19,14 @@ from ..errors import NegativeCycleError, PrecisionError
 
 
 def search(graph, parent) -> None:
-    """Raise NegativeCycleError, with vertex numbers, if the parents form a negative cycle.
+    """Raise NegativeCycleError, with vertex numbers, if the parents form a negative cycle. Return
+    if they do not.
 
-    The parent of each vertex is the vertex that improved its distance last; -1 for none.
+    ``parent`` is an array of shape (n,) on either device: the vertex that improved each distance
+    last, -1 for none.
     """
     parent = to_host(parent)
+    # All cycles, one after the other, and where each begins; at the end where the last one ends.
     cycles, starts = _cycles(parent)
     for begin, end in pairwise(starts):
         cycle = cycles[begin:end][::-1]  # found in the reverse direction of the edges
@@ -33,8 +36,11 @@ def search(graph, parent) -> None:
 
 
 def give_up(graph, parent) -> None:
-    """Raise the error of a search that still improves distances after V rounds: a negative cycle,
-    or lack of precision.
+    """Raise the error of a search that still improves distances after as many rounds as the graph
+    has vertices.
+
+    It is NegativeCycleError if ``parent``, as in ``search``, has a negative cycle, and else
+    PrecisionError.
     """
     search(graph, parent)
     raise PrecisionError(
@@ -47,11 +53,13 @@ def give_up(graph, parent) -> None:
 def _weights_along(graph, cycle) -> list[float] | None:
     """Return the weights of the edges of a cycle, or None if one of the edges does not exist.
 
-    ``cycle`` has vertex numbers, NumPy, in the direction of the edges.
+    ``cycle`` has vertex numbers, NumPy, in the direction of the edges. The last vertex has an edge
+    to the first.
     """
     xp = namespace(graph.offsets)
     vertices = xp.asarray(cycle)
-    # All edges of the vertices; of each vertex, the one to the next vertex of the cycle.
+    # Look at all edges of the vertices: ``place_of_edge`` is the place of the tail of each on the
+    # cycle. Of each vertex, choose the edge to the next vertex of the cycle.
     begin = to_host(graph.offsets[vertices])
     end = to_host(graph.offsets[vertices + 1])
     place_of_edge = np.repeat(np.arange(cycle.size), end - begin)
@@ -66,25 +74,27 @@ def _weights_along(graph, cycle) -> list[float] | None:
 
 @njit(cache=True)
 def _cycles(parent):
-    """Return all cycles of a graph in which every vertex has at most one predecessor, in O(V).
+    """Return all cycles of a graph in which every vertex has at most one predecessor, in O(V), as
+    two int64 arrays: ``cycles`` and ``starts``.
 
-    ``parent`` has that of each vertex, negative for none. The vertices of the i-th cycle, from each
-    to its predecessor, are those from ``starts[i]`` to ``starts[i + 1] - 1``.
+    ``parent`` has the predecessor of each vertex, negative for none. The vertices of the i-th
+    cycle, each followed by its predecessor, are ``cycles[starts[i]:starts[i + 1]]``.
     """
     n = parent.size
-    # of each vertex, the walk that visited it first: its start plus 1, and 0 for none
+    # Of each vertex, the walk that visited it: a walk is named by its first vertex plus 1. 0: none.
     walk = np.zeros(n, np.int64)
     cycles = np.empty(n, np.int64)
     starts = [0]
     size = 0
     for start in range(n):
-        # Walk until a vertex has no predecessor or was visited before.
+        # Walk back until a vertex has no predecessor or was visited before.
         v = start
         while v >= 0 and walk[v] == 0:
             walk[v] = start + 1
             v = parent[v]
 
-        # One that this walk visited is on a new cycle.
+        # If this walk itself visited the vertex, it is on a cycle. If an earlier walk did, what
+        # follows is known already.
         if v >= 0 and walk[v] == start + 1:
             u = v
             while True:

@@ -31,7 +31,8 @@ from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 
 _LANES = LANES[np.dtype(np.int32)]
-_BYTES_PER_ANSWER = 48  # of a pair that labels answer: its ends, as numbers and ranks, and its sum
+# of a pair of source and target that labels answer: its ends, as numbers and ranks, and its sum
+_BYTES_PER_ANSWER = 48
 _SHARE_OF_LAID_OUT = 0.25  # of the time of a pair whose two labels are merged
 _SHARE_BY_LABELS = 0.8  # of the time of a path whose distances are looked up in a hierarchy
 group_size = per_core(_LANES)
@@ -41,8 +42,11 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
     """Return the bytes of a run: distances of a group; lines, marks, and the state of an upward
     search per core.
 
-    ``weight``: bytes of a weighted distance; 0 for hops.
+    ``shape`` is a ``Shape`` (size and depth of the graph), ``query`` a ``Query``, and ``group`` the
+    number of sources that are searched together. ``weight``: bytes of a weighted distance; 0 for
+    hops.
     """
+    # Hub labels answer, or lookups in the hierarchy: nothing is swept.
     if shape.is_summed_by_labels:
         return int(group * shape.per_source * _BYTES_PER_ANSWER) + 8 * shape.n_vertices
     cores = threads.count()
@@ -51,6 +55,7 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
         reverse_bytes = 8 * shape.n_vertices + (shape.index + weight) * shape.n_edges
         return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse_bytes * needs_reverse
 
+    # Rows of distances; the last line of a sweep may have lanes without a source.
     keeps_rows = query.output == "all" or (query.output == "targets" and query.targets is None)
     if keeps_rows:
         rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize)
@@ -64,33 +69,37 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
         predecessors = group * shape.index
     else:
         predecessors = 0
+    # Per core a line of 64 bytes, a mark, and 16 bytes for the search upward.
     return shape.n_vertices * (rows + predecessors + (64 + 1 + 16) * cores) + counts
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the terms of the cost: those of a sweep, and of writing or counting its
-    distances; or hubs of the labels that answer.
+    """Return how much work one core has, by terms of the cost model: those of a sweep, and of
+    writing or counting its distances; or hubs of the labels that answer.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine`` (cores and speeds).
     """
+    # Hub labels answer: the hubs of two labels are merged per pair.
     if shape.is_summed_by_labels:
         pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
         # The label of a source is laid out once for several targets.
         share = 1.0 if shape.per_source < 2 else _SHARE_OF_LAID_OUT
         return {"merge": share * pairs * shape.hubs}
+    # Paths: "lookup" counts vertices of the first path of a source, "chain" those of all its paths.
     if shape.keep == "paths":
         per_worker = sources_per_worker(n_sources, machine.cores)
         hops = shape.likely_depth / 2  # of a path between two random vertices
         if shape.hubs:
             hops *= _SHARE_BY_LABELS
         return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
-    # A group that is smaller than the lanes takes as long as a full one.
+    # Sweeps. A group that is smaller than the lanes takes as long as a full one.
     per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
     if shape.keep == "targets":
         return {"start": 2 * per_worker, "clear": shape.n_vertices}
     return {
-        "start": per_worker,
+        "start": per_worker,  # searches upward
+        # sums that are lowered, distances that are written, and distances that are counted by level
         "vertex": per_worker * shape.n_vertices,
         "write": per_worker * shape.n_vertices * (shape.keep == "all"),
         "count": per_worker * shape.n_vertices * (shape.keep == "counts"),
@@ -98,13 +107,19 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan(graph, query, group: int):
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate what sweeps or lookups need; return ``traverse(sources, lists=None)`` for up to
+    ``group`` vertex numbers at once.
+
+    ``graph`` is a ``Graph`` that has a hierarchy of hops, and ``query`` a ``Query``, the options of
+    the search.
+    """
     hierarchy = graph.derived.known_hierarchy("hops")
     sum_dtype = hierarchy.dtype
     lanes = LANES[sum_dtype]
     doublings = DOUBLINGS[sum_dtype]
     unreached = UNREACHED[sum_dtype]
-    # the smallest sum that is no distance of the result
+    # The smallest sum of hops that is no distance of the result, as it is beyond the limit or means
+    # unreached.
     if query.limit is None:
         bound = unreached
     else:
@@ -115,31 +130,33 @@ def plan(graph, query, group: int):
 
     places, swept, columns = part_to_sweep(hierarchy, query)
     edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
-    # One state per sweep and not per thread: lines are held until the type of the distances is
-    # known.
+    # One state per sweep, and not per thread: its lines, the interleaved sums of a sweep, are held
+    # until all sweeps have shown which type the distances need.
     n_rows = -(-group // lanes) * lanes
     states = [
         SweepState(graph.n_vertices, swept.offsets.size - 1, sum_dtype)
         for _ in range(n_rows // lanes)
     ]
     counts_only = query.output == "counts"
+    # The distances of the result, one row per source, in the narrowest type at first.
     rows = np.empty((0 if counts_only else n_rows, columns.size), hops_dtype(0))
-    # no distance of the result is larger than the smallest of these
+    # No distance of the result exceeds the longest path of the hierarchy, the limit, or the hops of
+    # a path through all vertices.
     n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
     counts = np.zeros((n_rows if counts_only else 0, n_levels), np.int64)
     n_used = 0  # levels that the last group has counted
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``."""
         nonlocal rows, n_used
         source_numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[source_numbers].astype(np.int64)
         k = source_numbers.size
-        deepest = np.zeros(len(states), np.int64)
+        deepest = np.zeros(len(states), np.int64)  # the largest distance of each sweep
         counts[:, :n_used] = 0  # all that the last group has written
 
         def sweep_line(i: int, _thread: int) -> None:
-            """Sweep for the sources of the i-th line."""
+            """Sweep for the sources of the i-th line: ``lanes`` sources, fewer in the last one."""
             line = slice(i * lanes, (i + 1) * lanes)
             n_sources = positions[line].size
             search(positions[line], edges, states[i].arrays(), unreached, doublings)
@@ -147,7 +164,7 @@ def plan(graph, query, group: int):
                 deepest[i] = count_hops(states[i].lines, n_sources, bound, counts[line])
 
         def write_line_rows(i: int, _thread: int) -> None:
-            """Write the rows of the sources of the i-th line."""
+            """Write the rows of the sources of the i-th line, in the type that ``rows`` has."""
             line = slice(i * lanes, min((i + 1) * lanes, k))
             deepest[i] = write_hops(states[i].lines, columns, rows[line], bound)
 
@@ -159,7 +176,7 @@ def plan(graph, query, group: int):
             n_used = int(deepest.max()) + 1
             return MultiSourceOutcome(None, None, limits, rounds, counts[:k, :n_used])
 
-        # Once more if the type of the rows turns out to be too narrow.
+        # Rows are written once more if their type turns out to be too narrow.
         threads.for_each(write_line_rows, n_sweeps)
         needed = hops_dtype(int(deepest.max()))
         if needed.itemsize > rows.itemsize:  # kept, as the next group will need it too
@@ -175,11 +192,13 @@ def plan(graph, query, group: int):
 
 
 def part_to_sweep(hierarchy, query):
-    """Return what a sweep needs: places, edges, and columns.
+    """Return which part of a hierarchy a sweep visits for a query, as places, edges, and columns.
 
-    The places are an int32 array of shape (n,): the place of each position in the sweep, -1 for a
-    position that takes no part. It is empty if all positions are swept in their order. The edges
-    lead downward, between places. The columns are the place of each column of the result.
+    A position is the number of a vertex in the order of the hierarchy, and a place its number in
+    the sweep. Only the positions above a target take part, if there are targets. The places are an
+    int32 array of shape (n,): the place of each position, -1 for a position that takes no part. It
+    is empty if all positions are swept in their order. The edges lead downward, between places. The
+    columns are the place of each column of the result.
     """
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restrict(query.targets)
@@ -188,26 +207,28 @@ def part_to_sweep(hierarchy, query):
 
 
 def answer_by_labels(labels, query, sources, lists=None):
-    """Return the sums of labels from each source to its targets, int64.
+    """Return the distances from each source to its targets as hub labels give them, int64 sums in
+    units of the hierarchy.
 
-    With ``lists`` each source has targets of its own, and the sums have shape (n_targets,), one
-    list after the other. Else all sources have the targets of the query, and the shape is (k,
-    n_targets).
+    ``labels`` are ``HubLabels``, and ``sources`` k vertex numbers. With ``lists`` each source has
+    targets of its own, and the sums have shape (n_targets,), one list after the other. Else all
+    sources have the targets of the query, and the shape is (k, n_targets).
     """
     source_numbers = np.asarray(sources)
     if lists is not None:
         return labels.to_lists(source_numbers, *lists)
+    # The targets of the query, as a list per source.
     offsets = np.arange(source_numbers.size + 1) * query.targets.size
     sums = labels.to_lists(source_numbers, offsets, np.tile(query.targets, source_numbers.size))
     return sums.reshape(source_numbers.size, query.targets.size)
 
 
 def _plan_lookups(graph, query, bound, labels):
-    """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source,
-    and paths to them.
+    """Return ``traverse(sources, lists=None)``, which looks up the hops to the targets of each
+    source, and paths to them if the query asks for these.
 
     ``bound`` is the smallest sum that is no distance of the result. ``labels`` are the hub labels
-    that answer, or None.
+    that answer, or None if the hierarchy does.
     """
     hierarchy = graph.derived.known_hierarchy("hops")
     finds_paths = query.output == "paths"
@@ -216,8 +237,12 @@ def _plan_lookups(graph, query, bound, labels):
         lookups = Lookups(graph, hierarchy, None, labels)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the targets of a group."""
+        """Look up the targets of the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         routes = None
+        # Labels alone give distances. Paths, and distances without labels, take lookups.
         if lookups is None:
             sums = answer_by_labels(labels, query, sources, lists)
         else:

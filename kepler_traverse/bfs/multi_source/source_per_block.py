@@ -36,6 +36,8 @@ _DEFAULTS = SourcePerBlockTuning()
 # Compiled into the kernel.
 _BUCKET = 4  # slots per bucket of the hash table
 _LEVEL_BITS = 4  # of a word of the table; the others hold a vertex
+# What a search reports in place of the level at which it was stopped: it was not stopped; or it
+# found a vertex beyond the largest hop count, or level, that its arrays hold.
 _STOPPED_NOWHERE = -1
 _TOO_DEEP = -2
 
@@ -89,9 +91,10 @@ class _Layout:
 
 
 def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
-    """Return the resources of a block for a graph of n vertices.
+    """Return the resources of a block for a graph of ``n`` vertices.
 
-    Visited bits in shared memory if they fit, or a part of them; else a hash table.
+    A block marks visited vertices by bits in shared memory if they fit, or if a part of them does.
+    Else it has a hash table of the vertices of the last levels.
     """
     # The same for all graphs with visited bits: it is a compile-time constant, and each value of it
     # needs a kernel of its own.
@@ -100,6 +103,7 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
     available = bytes_per_block - _BLOCK_SHARED
 
     # All visited bits in shared memory; blocks of other sizes where two share a multiprocessor.
+    # Beside them are two queues of 4 bytes per vertex.
     bit_bytes = -(-n // 32) * 4
     shared_bytes = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
     if bit_bytes <= shared_bytes:
@@ -124,7 +128,7 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
         )
 
     # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less
-    # than half full.
+    # than half full. Its size is a power of two, as hashes are cut by a mask.
     slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:
@@ -136,7 +140,9 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Return the blocks that the device holds at once, as threads and shared memory allow."""
+    """Return how many blocks the device holds at once, as threads and shared memory allow, for a
+    graph of ``n`` vertices.
+    """
     if tuning.in_flight:
         return tuning.in_flight
     layout = _choose_layout(n, tuning)
@@ -150,9 +156,12 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 def memory(shape, query, group: int) -> int:
     """Return the bytes of a run: distances per source or per block, spilled queues and visited bits
     per block, counts of levels, distances of targets, and predecessors.
+
+    ``shape`` is a ``Shape`` (size and depth of the graph), ``query`` a ``Query``, and ``group`` the
+    number of sources that are searched together.
     """
     n = shape.n_vertices
-    depth = 2 * shape.depth
+    depth = 2 * shape.depth  # other searches may be deeper than the one that is known
     tuning = query.get_tuning(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
     n_arrays = group if query.output == "all" else blocks
@@ -185,19 +194,20 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the cost terms: requests of all blocks; levels and edges of the
-    consecutive searches of one block.
+    """Return how much work all searches take, by terms of the cost model: requests of all blocks;
+    levels and edges of the consecutive searches of one block.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine``, whose cores are
+    multiprocessors.
     """
     if shape.n_vertices > _MAX_VERTICES:
-        return {"start": float("inf")}
+        return {"start": float("inf")}  # the strategy refuses such graphs
     block_bytes = shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity
     blocks_per_processor = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // block_bytes))
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    # of the block that has the largest search last
+    # Edges of one block, divided by those of the graph: it has the largest search last.
     searched_share = (per_worker - 1) * shape.walked + shape.most
     edges_of_block = (
         shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
@@ -205,21 +215,26 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     results = min(n_sources, blocks_per_processor * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
-        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
+        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,  # levels of one block
         "share": edges_of_block,
         "uneven": edges_of_block * shape.unevenness,
+        # edges whose visited bit lies outside shared memory, which has 8 bits per byte
         "spill": edges_of_block * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
+        # edges that all searches visit, and vertices that they reach
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
+        # edges whose load misses the cache, which targets, offsets and distances share
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(4 * shape.n_edges + 8 * shape.n_vertices + results),
-        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),  # distances
     }
 
 
 def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.dtype, Entry]:
-    """Return the kernels with the constants for a graph, by the type of hops."""
+    """Return the entries of the kernel with the compile-time constants for a graph, by the type of
+    hop counts: int16 or int32.
+    """
     constants: dict[str, Any] = {
         "SHARED_BITS": int(layout.shared_bits),
         "SHARED_WORDS": layout.shared_words,
@@ -235,23 +250,32 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
+    before it is called.
+    """
     tuning = query.get_tuning(SourcePerBlockTuning)
     variants = _variants(graph, _choose_layout(graph.n_vertices, tuning), tuning)
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
 def plan(graph, query, group: int):
-    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to ``group`` vertex
+    numbers at once.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search.
+    """
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
         levels, stops = run.search(sources)
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
-        # A search that ran out of vertices noticed one level later.
+        # A search that ran out of vertices has searched one level more, which was empty.
         depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
         if query.predecessors:
             predecessor = run.predecessors(sources)
@@ -269,9 +293,11 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group. Distances keep the type that the last group needed.
+    """The state of the searches from a group of sources. Distances keep the type that the last
+    group needed.
 
-    Attributes without an underscore are passed to the kernel by their names.
+    Attributes without an underscore are passed to the kernel by their names. n is the number of
+    vertices, and blocks the number of blocks that run at once.
 
     - ``is_per_source``: 1 if each source has a row of ``distance``, 0 if each block has one.
     - ``distance``: hop counts of shape (group or blocks, ``pitch``), int16 or int32.
@@ -283,8 +309,9 @@ class _Run:
     - ``at_target_vertices``: hop counts of shape (group, n_targets), or of the lists one after the
       other. None unless these are the output.
     - ``taken``: int64 array of shape (1,): the number of the next source that a block takes.
-    - ``outcome``: int64 array of shape (group,): the struct ``Outcome`` of each source.
-    - ``columns``: levels that are counted per source, level 0 included.
+    - ``outcome``: int64 array of shape (group,): per source two int32 in one word, the struct
+      ``Outcome`` of the kernel: levels searched, and the level at which the search was stopped.
+    - ``columns``: levels that can be counted per source, level 0 included.
     - ``counts_of_levels``: vertices per source and level, int32 of shape (group, ``columns``). None
       unless these are the output.
     """
@@ -305,6 +332,7 @@ class _Run:
         self._kernels = {
             hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()
         }
+        # As many blocks as run at once: each takes one source after another.
         self._shared_bytes = layout.nbytes
         fitting = min(
             blocks_at_once(compiled, self._shared_bytes) for compiled in self._kernels.values()
@@ -334,7 +362,7 @@ class _Run:
         )
 
     def _allocate(self, dtype) -> None:
-        """Allocate the arrays of results for hops of a type."""
+        """Allocate the arrays of results for hop counts of type ``dtype``, int16 or int32."""
         output = self._query.output
         # frees the old arrays before new ones are allocated
         self.distance = self.at_target_vertices = self.counts_of_levels = None
@@ -351,7 +379,10 @@ class _Run:
             self.counts_of_levels = cp.empty((self._group, self.columns), np.int32)
 
     def wait_for(self, lists) -> None:
-        """Take the targets of the next sources, if each has its own. ``lists`` is None if not."""
+        """Set the targets of the next search, if each source has its own.
+
+        ``lists`` are ``TargetLists``. With None the targets of the query stay.
+        """
         if lists is None:
             return
         self.target_offsets = cp.asarray(lists.offsets)
@@ -360,8 +391,10 @@ class _Run:
             self.at_target_vertices = cp.empty(lists.vertices.size, self._dtype)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
-        """Search from each source. Return the number of levels, and the level at which each search
-        was stopped, or _STOPPED_NOWHERE; both int64 of shape (k,).
+        """Search from each of ``sources``, int64 vertex numbers of shape (k,).
+
+        Return the number of levels that each search took, and the level at which it was stopped by
+        the limit or its targets, or _STOPPED_NOWHERE; both int64 of shape (k,).
         """
         on_device = cp.asarray(sources)
         while True:
@@ -376,7 +409,11 @@ class _Run:
             self._allocate(np.dtype(np.int32))
 
     def _search(self, sources) -> None:
-        """Launch the search from each source; hops beyond the type or the columns leave _TOO_DEEP."""
+        """Launch the search from each of ``sources``, vertex numbers on the GPU.
+
+        A search whose hop counts exceed their type, or whose levels exceed ``columns``, leaves
+        _TOO_DEEP in its outcome.
+        """
         graph = self._graph
         query = self._query
         self.taken.data.memset_async(0, self.taken.nbytes)
@@ -396,13 +433,19 @@ class _Run:
         launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared_bytes)
 
     def predecessors(self, sources):
-        """Return predecessors of shape (k, n), from the distances of the last search."""
+        """Return the predecessors of shape (k, n) that follow from the distances of the last
+        search, which was from ``sources``.
+        """
         graph = self._graph
         return predecessors_from_hops(graph, self._predecessor_kernels, sources, self.distance)
 
     def distances(self, k: int, depth: int):
-        """Return hop counts of shape (k, n), or of the targets only, in the narrowest type that
-        holds ``depth``; None where they are only counted.
+        """Return the hop counts of the last search, -1 where unreached; None where they are only
+        counted.
+
+        The shape is (k, n) for ``k`` sources, (k, n_targets) for targets of all sources, or
+        (n_targets,) for lists. The type is the narrowest one that holds ``depth``, the largest hop
+        count.
         """
         if self._query.output == "counts":
             return None
@@ -415,7 +458,9 @@ class _Run:
         return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
-        """Return the number of vertices per source and level, int32 of shape (k, depth + 1), valid
-        until the next search.
+        """Return the number of vertices per source and level, int32 of shape (k, depth + 1).
+
+        ``k`` is the number of sources of the last search, and ``depth`` the last level that has
+        vertices. The array is valid until the next search.
         """
         return self.counts_of_levels[:k, : depth + 1]

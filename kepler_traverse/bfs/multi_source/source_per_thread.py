@@ -18,11 +18,17 @@ from .. import cpu_steps
 
 SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time
 group_size = per_core(SOURCES_PER_CORE)
-_NOT_YET = -1  # the depth of a search that outgrew the type of its distances
+# In place of a number of levels: the search outgrew the type of its distances. In place of the
+# level at which it was stopped: it was not stopped.
+_NOT_YET = -1
 
 
 def memory(shape, query, group: int) -> int:
-    """Return the bytes of a run: distances per source or per core, and a queue per core."""
+    """Return the bytes of a run: distances per source or per core, and a queue per core.
+
+    ``shape`` is a ``Shape`` (size and depth of the graph), ``query`` a ``Query``, and ``group`` the
+    number of sources that are searched together.
+    """
     rows = group if query.output == "all" else threads.count()
     if query.output == "counts":
         counts = 8 * group * shape.depth
@@ -33,26 +39,32 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the cost terms: each core visits what its sources reach; beyond the
-    cache an edge is a cache miss.
+    """Return how much work one core has, by terms of the cost model: it visits what its sources
+    reach; beyond the cache an edge is a cache miss.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine`` (cores and speeds).
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {
-        "start": per_worker,
-        "clear": per_worker * shape.n_vertices,
+        "start": per_worker,  # searches
+        "clear": per_worker * shape.n_vertices,  # distances that are set to unreached
+        # vertices that are reached, and edges that are visited
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
+        # loads that miss the cache of a core, and that come from memory; distances have two bytes
         "miss": edges * shape.scatter * machine.share_of_misses(2 * shape.n_vertices),
         "fetch": per_worker * shape.fetches(machine, 2),
     }
 
 
 def plan(graph, query, _group: int):
-    """Return ``traverse(source_vertices)`` for several vertex numbers."""
+    """Allocate a queue per thread; return ``traverse(source_vertices, lists=None)`` for several
+    vertex numbers.
+
+    ``graph`` is a ``Graph``, and ``query`` a ``Query``, the options of the search.
+    """
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. Memory that
     # is never touched costs nothing. ``_search`` needs space for one vertex more.
@@ -63,14 +75,18 @@ def plan(graph, query, _group: int):
         limit = query.limit
     shared_targets = query.shared_targets
     edges = Neighbors.of(graph)
-    dtype = hops_dtype(0)
+    dtype = hops_dtype(0)  # of distances: the narrowest at first; ``traverse`` widens it
 
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Search from each source; write its number of levels and where it stopped.
+        """Search from each source, once, with distances of type ``dtype``.
 
-        ``levels`` and ``stops`` are int64 of shape (k,), output. Return the distances, those at the
-        targets, and the number of vertices per source and level. What the query does not ask for
-        is empty, or scratch of the threads.
+        ``sources`` are int64 vertex numbers of shape (k,), and ``lists`` the targets of each, or
+        None if all have those of the query. ``levels`` and ``stops``, int64 of shape (k,), receive
+        the number of levels of each search and the level at which it was stopped; for both _NOT_YET
+        has a meaning.
+
+        Return the distances, those at the targets, and the number of vertices per source and level.
+        What the query does not ask for is empty, or scratch of the threads.
         """
         source_numbers = sources.tolist()
         k = sources.size
@@ -89,7 +105,7 @@ def plan(graph, query, _group: int):
         counts = np.zeros((k, n_levels), np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            """Search from the i-th source."""
+            """Search from the i-th source, on the thread of number ``thread``."""
             row = distance[i if keeps_all else thread]
             if lists is None:
                 targets = shared_targets
@@ -107,7 +123,11 @@ def plan(graph, query, _group: int):
         return distance, at_targets, counts
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group; again with a wider type if one of the searches is too deep."""
+        """Search from the vertex numbers ``sources``; again with a wider type if one of the
+        searches is too deep.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         nonlocal dtype
         sources = np.asarray(sources, np.int64)
         levels, stops = np.empty((2, sources.size), np.int64)
@@ -127,8 +147,8 @@ def plan(graph, query, _group: int):
             )
         # ``distance`` is the scratch of threads unless all distances are wanted.
         result = distance if query.output == "all" else at_targets
-        # A search that ran out of vertices noticed one level later. An earlier group may have
-        # needed a wider type.
+        # A search that ran out of vertices has searched one level more, which was empty. An earlier
+        # group may have needed a wider type.
         depth = int((levels - (stops == _NOT_YET)).max(initial=0))
         result = result.astype(hops_dtype(depth), copy=False)
         return MultiSourceOutcome(result, predecessor, limits, rounds)
@@ -138,12 +158,17 @@ def plan(graph, query, _group: int):
 
 @njit(cache=True, nogil=True)
 def _search(edges, source, limit, target_vertices, queue, distance, counts):
-    """Search from a source. Return the number of levels that were searched, and the level at which
-    the search was stopped. The latter is _NOT_YET if it was not stopped.
+    """Search from the vertex ``source``. Return the number of levels that were searched, and the
+    level at which the search was stopped. The latter is _NOT_YET if it was not stopped.
 
     Both are _NOT_YET if there is a vertex beyond the last level that the type of the distances
-    holds. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
-    has space for all vertices and one more: a neighbor that is not new is written behind its end.
+    holds. The search stops at level ``limit``, or once all ``target_vertices``, unless there are
+    none, are reached.
+
+    ``edges`` are ``Neighbors``. ``distance``, a signed integer array of shape (n,), becomes the hop
+    counts, -1 where unreached. ``counts``, unless it is empty, becomes the number of vertices at
+    each level; it must be 0 before. ``queue`` is scratch with space for all vertices and one more:
+    a neighbor that is not new is written behind its end.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -156,8 +181,8 @@ def _search(edges, source, limit, target_vertices, queue, distance, counts):
         counts[0] = 1
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
-    at = np.uint64(0)
-    end = one
+    at = np.uint64(0)  # the next vertex of the queue whose edges are followed
+    end = one  # of the queue
     level = 0
     next_target = 0  # the first target that is not reached
     while at < end:

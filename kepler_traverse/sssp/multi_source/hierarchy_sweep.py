@@ -44,7 +44,10 @@ group_size = of_hops.group_size
 
 def memory(shape, query, group: int) -> int:
     """Return the bytes of a run: those of a sweep for hops, with wider distances; and what finds
-    predecessors or adds columns up.
+    predecessors, or adds columns of the edges up along paths.
+
+    ``shape`` is a ``Shape`` (size of the graph), ``query`` a ``Query``, and ``group`` the number of
+    sources that are searched together.
     """
     if shape.is_summed_by_labels:
         return of_hops.memory(shape, query, group)
@@ -59,11 +62,11 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Return the amounts of the terms of the cost: those of a sweep for hops, where wider distances
-    are written as rows.
+    """Return how much work one core has, by terms of the cost model: that of a sweep for hops,
+    where wider distances are written, so that ``"write"`` counts bytes.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size of the graph), and ``machine`` a ``Machine`` (cores and speeds).
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
     if shape.is_summed_by_labels:
@@ -72,7 +75,13 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
 
 
 def plan(graph, query, group: int):
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate what sweeps or lookups need; return ``traverse(sources, lists=None)`` for up to
+    ``group`` vertex numbers at once.
+
+    ``graph`` is a ``Graph`` that has a hierarchy of its weights, and ``query`` a ``Query``, the
+    options of the search.
+    """
+    # Few targets are looked up; otherwise the whole hierarchy is swept.
     if query.sums is not None and query.output == "targets" and query.targets is not None:
         return _plan_sums(graph, query)
     labels = answering_labels(graph, query, "weights")
@@ -84,6 +93,7 @@ def plan(graph, query, group: int):
     lanes = LANES[sum_dtype]
     doublings = DOUBLINGS[sum_dtype]
     unreached = UNREACHED[sum_dtype]
+    # Sums are integers: multiples of the unit. Those from ``bound`` on are no distances.
     unit = dtype.type(hierarchy.unit)
     bound = first_beyond(query.limit, hierarchy, dtype)
     # Without a check no distance is ever rounded. Those of integers are checked by the caller.
@@ -91,24 +101,29 @@ def plan(graph, query, group: int):
 
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
     edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
+    # The distances of the result, one row per source; the last line may have lanes without one.
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), dtype)
     states = [
         SweepState(graph.n_vertices, swept.offsets.size - 1, sum_dtype)
         for _ in range(threads.max_threads())
     ]
+    # Above all finite distances, for ``MultiSourceOutcome.below``.
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group. The distances are those of all vertices, from which the caller takes
-        those of lists.
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        With lists the distances are those of all vertices, from which the caller takes those at the
+        targets.
         """
         source_numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[source_numbers].astype(np.int64)
         k = source_numbers.size
 
         def sweep_line(i: int, thread: int) -> None:
-            """Sweep for the sources of the i-th line, and write their rows."""
+            """Sweep for the sources of the i-th line, ``lanes`` of them, and write their rows."""
             state = states[thread]
             first = i * lanes
             line_positions = positions[first : first + lanes]
@@ -131,7 +146,9 @@ def plan(graph, query, group: int):
 
 def _plan_sums(graph, query):
     """Return ``traverse(sources)``, which finds the distances of the targets, the same for all
-    sources, and adds columns up along the paths to them, by ``query.sums``, a ``SumSweeps``.
+    sources, and adds columns of the edges up along the paths to them.
+
+    ``query.sums``, a ``SumSweeps``, does both.
     """
     hierarchy = query.sums.hierarchy
     dtype = graph.weights.dtype
@@ -140,9 +157,10 @@ def _plan_sums(graph, query):
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``."""
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
+        # The targets of the query, as a list per source.
         same_lists = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
         distance, sums = query.sums.at_targets(source_numbers, same_lists)
         # The sums of targets without a path, or beyond the limit, mean nothing.
@@ -161,8 +179,10 @@ def _plan_sums(graph, query):
 
 
 def _plan_lookups(graph, query, labels):
-    """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each
-    source, and paths to them.
+    """Return ``traverse(sources, lists=None)``, which looks up the distances at the targets of each
+    source, and paths to them if the query asks for these.
+
+    ``labels`` are the hub labels that answer, or None if the hierarchy does.
     """
     hierarchy = graph.derived.known_hierarchy("weights")
     finds_paths = query.output == "paths"
@@ -171,6 +191,7 @@ def _plan_lookups(graph, query, labels):
     bound = first_beyond(query.limit, hierarchy, dtype)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
+    # Labels alone give distances. Paths, and distances without labels, take lookups.
     lookups = None
     if finds_paths:
         lookups = Lookups(graph, hierarchy, graph.reverse.weights, labels)
@@ -178,7 +199,10 @@ def _plan_lookups(graph, query, labels):
         lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the targets of a group."""
+        """Look up the targets of the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         routes = None
         if lookups is None:
             sums = of_hops.answer_by_labels(labels, query, sources, lists)
@@ -205,10 +229,12 @@ def _plan_lookups(graph, query, labels):
 
 
 def first_beyond(limit, hierarchy, dtype):
-    """Return the smallest sum, in units, that is no distance: beyond the limit, or unreached.
+    """Return the smallest sum that is no distance of the result, as it is beyond the limit or means
+    unreached: an integer, in units of the hierarchy and of its type.
 
-    ``dtype`` is the type of the distances. If it rounds a sum within the limit, only unreached
-    vertices are left out, so that a check for rounded sums sees all of them.
+    ``limit`` is a distance, or None. ``dtype`` is the type of the distances. If it rounds a sum
+    within the limit, only unreached vertices are left out, so that a check for rounded sums sees
+    all of them.
     """
     beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
     if beyond > EXACT_BELOW[dtype]:
@@ -217,5 +243,6 @@ def first_beyond(limit, hierarchy, dtype):
 
 
 def _any_beyond(distance: np.ndarray, bound: float) -> bool:
-    """Return whether a finite distance is larger than ``bound``."""
+    """Return whether a finite distance is larger than ``bound``. ``distance`` has shape (k, n)."""
+    # Row by row, so that temporary arrays are small.
     return any(bool((np.isfinite(row) & (row > bound)).any()) for row in distance)

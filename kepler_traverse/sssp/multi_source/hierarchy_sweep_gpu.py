@@ -69,15 +69,15 @@ ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
 
 
 def _lanes(group: int) -> int:
-    """Return the number of sums per line: whole warps, and from 128 on as many as let each thread
-    read 16 bytes.
+    """Return the number of sums per line for ``group`` sources: a multiple of a warp, 32. Above 64
+    sources it is a multiple of 128, so that each thread of a warp reads 16 bytes.
     """
     step = WARP if group <= 2 * WARP else 4 * WARP
     return -(-group // step) * step
 
 
 def _searches_at_once(group: int) -> int:
-    """Return how many sources are searched from at a time, a block each."""
+    """Return how many of ``group`` sources are searched from at a time, a block each."""
     multiprocessors = max(1, resident_threads() // threads_per_multiprocessor())
     return min(group, _SEARCHES_PER_PROCESSOR * multiprocessors)
 
@@ -85,8 +85,12 @@ def _searches_at_once(group: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Return the bytes of a run: the hierarchy, lines, the sums of upward searches, and rows or
     what the query asks for; or labels, and the pairs that they answer.
+
+    ``shape`` is a ``Shape`` (size of the graph), ``query`` a ``Query``, and ``group`` the number of
+    sources that are searched together.
     """
     n = shape.n_vertices
+    # Hub labels: a list of hubs and sums per vertex, and per direction of a directed graph.
     if shape.hubs:
         lists = n * (8 + int(shape.hubs * (4 + max(shape.weight, 4))))
         answers = int(group * shape.per_source * (_BYTES_PER_ANSWER + shape.weight))
@@ -113,11 +117,11 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the terms of the cost: launches per group, lines, and rows of
-    distances.
+    """Return how much work all searches take, by terms of the cost model: ``"start"`` counts
+    groups, ``"vertex"`` sums of lines, and ``"write"`` distances of 4 bytes.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size of the graph), and ``group`` the number of sources that are searched together.
     """
     groups = -(-n_sources // max(group, 1))
     if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes
@@ -133,7 +137,9 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
+    before it is called.
+    """
     sum_dtype = graph.derived.known_hierarchy("weights").dtype
     entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), sum_dtype))
     return [
@@ -143,31 +149,44 @@ def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
 
 
 def plan(graph, query, group: int):
-    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to ``group`` vertex
+    numbers at once.
+
+    ``graph`` is a ``Graph`` on a GPU that has a hierarchy of its weights, and ``query`` a
+    ``Query``, the options of the search.
+    """
     labels = answering_labels(graph, query, "weights")
     if labels is not None:
         return _plan_labels(graph, query, labels)
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         return run.search(np.asarray(sources, np.int64), lists)
 
     return traverse
 
 
 def _plan_labels(graph, query, labels):
-    """Return ``traverse(sources, lists)``, whose pairs labels answer on the GPU."""
+    """Return ``traverse(sources, lists=None)``, which finds the distance of each pair of a source
+    and one of its targets on the GPU, from the hub labels ``labels``.
+    """
     hierarchy = graph.derived.known_hierarchy("weights")
     dtype = graph.weights.dtype
     device = labels_on_gpu(labels)
     # as on the CPU: no sum is left out that the type of the distances does not hold
     bound = int(first_beyond(query.limit, hierarchy, dtype))
     needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[dtype]
-    below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
+    below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)  # above all distances
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the pairs of a group."""
+        """Look up the distances at the targets of the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         if lists is None:
@@ -193,10 +212,13 @@ def _plan_labels(graph, query, labels):
 
 
 class _Run:
-    """The state of a group: lines, and what blocks need that search upward.
+    """The state of the searches from a group of sources: lines, and what blocks need that search
+    upward.
 
-    Attributes without an underscore are passed to kernels by their names. Below, a place is the
-    number of a line, and ``blocks`` search at once.
+    A line holds the sums of one vertex from all sources, side by side: a lane per source. A place
+    is the number of a line. A search upward follows the edges of the hierarchy from a source to
+    vertices above it. Attributes without an underscore are passed to kernels by their names. n is
+    the number of vertices, and ``blocks`` search at once.
 
     - ``lines``: sums in units, of shape (places, lanes): the distances of each place from all
       sources.
@@ -260,7 +282,9 @@ class _Run:
         self._levels = self._prepare_sweep()
 
     def _allocate_searches(self, capacity: int) -> None:
-        """Allocate what blocks need that search upward, for ``capacity`` vertices per search."""
+        """Allocate what blocks need that search upward, for ``capacity`` reached vertices per
+        search.
+        """
         n = self._graph.n_vertices
         blocks = _searches_at_once(self._group)
         # frees what there was before the next allocation
@@ -275,12 +299,15 @@ class _Run:
         self.reached = cp.empty((self._group, capacity), np.int32)
         self.reached_sums = cp.empty((self._group, capacity), self._sum_dtype)
         self.n_reached = cp.empty(self._group, np.int64)
-        # they hold the arrays above
+        # New launches, since those before hold the former arrays.
         self._searches = PackedLaunches(self._kernels[_SEARCH])
         self._places = PackedLaunches(self._kernels[_PLACE])
 
     def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
-        """Search from a group, and return what the query asks for."""
+        """Search from ``sources``, int64 vertex numbers, and return what the query asks for.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         hierarchy = self._hierarchy
         query = self._query
         k = sources.size
@@ -292,6 +319,7 @@ class _Run:
                 return search_without_hierarchy(sources)
             return search_without_hierarchy(sources, lists)
 
+        # Sums beyond the limit are no distances.
         highest_within = min(highest, self._bound - 1)
         dtype = self._graph.weights.dtype
         scale = Scale(hierarchy.unit, dtype, self._bound, highest_within)
@@ -299,6 +327,7 @@ class _Run:
         rounds = [hierarchy.levels] * k
         limits = [query.limit] * k
         below = math.nextafter(interleaved.highest * hierarchy.unit, math.inf)
+        # The result in one of three forms: distances at the targets, lines, or rows.
         if lists is not None and query.output == "targets":
             return MultiSourceOutcome(
                 self._at_targets(interleaved, lists), None, limits, rounds, below=below
@@ -311,7 +340,7 @@ class _Run:
         return MultiSourceOutcome(distance, predecessor, limits, rounds, below=below)
 
     def _sweep_from(self, sources: np.ndarray) -> int:
-        """Search upward from all sources and sweep; return the largest sum.
+        """Search upward from all sources and sweep; return the largest sum, in units.
 
         Where a search reaches more vertices than expected, all is done again with more capacity.
         That is hardly ever so: the host asks only after the sweep, whose launches take it as long
@@ -327,9 +356,12 @@ class _Run:
             self._allocate_searches(min(4 * self._capacity, n))
 
     def _launch_all(self, n_sources: np.int64) -> None:
-        """Search upward, write the sums into lines, which they alone have set, and sweep."""
+        """Search upward from the first ``n_sources`` of ``sources``, write the sums that are found
+        into lines, and sweep.
+        """
         for array in (self._counts, self.is_set):
             array.data.memset_async(0, array.nbytes)
+        # A block per search, up to as many as have memory; each takes one source after another.
         n_searching = min(int(n_sources), self.sums.shape[0])
         self._searches.launch_blocks(n_searching, 0, self._arguments, n_sources=n_sources)
         self._clear()
@@ -339,7 +371,11 @@ class _Run:
             launch_level()
 
     def _arguments(self, **own: Any) -> Named:
-        """Return what kernels take, by name; ``own`` comes before all else."""
+        """Return what kernels may take, by name: edges and places of the hierarchy, attributes of
+        this run, and arrays of the graph.
+
+        ``own`` are further arguments of one kernel; they replace others of the same name.
+        """
         shared = {
             **self._device.upward._asdict(),
             "capacity": np.int64(self._capacity),
@@ -352,13 +388,15 @@ class _Run:
         return named(self, self._graph, **(shared | own))
 
     def _prepare_sweep(self) -> list[Any]:
-        """Prepare the launches of a sweep, which are the same each time.
+        """Return the launches of a sweep, which are the same each time, as functions without
+        arguments.
 
         The first levels, while they have few vertices, take one launch. Each further level takes
         one.
         """
         sweep = self._sweep
-        sizes = np.diff(sweep.levels)
+        sizes = np.diff(sweep.levels)  # vertices per level, from the top to the bottom
+        # The first level that is not narrow begins the further ones.
         if (sizes > _NARROW).any():
             n_top = int(np.argmax(sizes > _NARROW))
         else:
@@ -383,7 +421,10 @@ class _Run:
         return launches
 
     def _at_targets(self, interleaved: InterleavedDistances, lists) -> Any:
-        """Return distances at the targets of each source, of shape (n_targets,)."""
+        """Return the distances at the targets of each source, of shape (n_targets,), CuPy, in the
+        order of ``lists``; infinite where unreached or beyond the limit.
+        """
+        # The source, and so the lane, of each target.
         rows = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
         sums = interleaved.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
         return cp.where(sums < self._bound, sums * interleaved.unit, np.inf).astype(

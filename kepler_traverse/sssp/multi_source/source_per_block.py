@@ -27,7 +27,7 @@ _DEFAULTS = SourcePerBlockTuning()
 
 
 def _constants(tuning: SourcePerBlockTuning) -> dict[str, Any]:
-    """Return the constants of the kernel that tuning sets, by name."""
+    """Return the compile-time constants of the kernel that tuning sets, by name."""
     return {
         name.upper(): getattr(tuning, name)
         for name in ("queue_capacity", "warm_up", "few", "unroll")
@@ -47,7 +47,9 @@ def memory(shape, query, group: int) -> int:
     """Return the bytes of a run.
 
     Distances per source or per block; three piles and as many marks per block; and the arrays that
-    compute predecessors and find overflows of one search at a time.
+    compute predecessors and find overflows of one search at a time. ``shape`` is a ``Shape`` (size
+    of the graph), ``query`` a ``Query``, and ``group`` the number of sources that are searched
+    together.
     """
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n, query.get_tuning(SourcePerBlockTuning)))
@@ -67,32 +69,37 @@ def memory(shape, query, group: int) -> int:
 
 
 def _block(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Return the threads per block for a graph of n vertices: fewer where near piles are smaller."""
+    """Return the threads per block for a graph of ``n`` vertices: fewer for small graphs, whose
+    near piles are smaller.
+    """
     if n >= tuning.large:
         return tuning.block
     return tuning.block // 2
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Return the blocks that the device holds at once, as threads allow."""
+    """Return how many blocks the device holds at once, as threads allow, for a graph of ``n``
+    vertices.
+    """
     return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the cost terms: requests of all blocks; rounds and edges of the
-    consecutive searches of one block.
+    """Return how much work all searches take, by terms of the cost model: requests of all blocks;
+    rounds and edges of the consecutive searches of one block.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size of the graph), and ``machine`` a ``Machine``, whose cores are multiprocessors.
     """
     blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    # of the block that has the largest search last
+    # Edges of one block, divided by those of the graph: it has the largest search last.
     searched_share = (per_worker - 1) * shape.walked + shape.most
     edges_of_block = (
         shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
     )
+    # Bytes of distances that the blocks in flight access.
     distances = (
         min(n_sources, blocks_per_processor * machine.cores)
         * shape.n_vertices
@@ -102,39 +109,51 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
     return {
         "start": 1,
-        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
+        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,  # rounds of one block
         "share": edges_of_block,
-        "again": edges_of_block * shape.detours,
+        "again": edges_of_block * shape.detours,  # edges relaxed again, as weights are uneven
         "uneven": edges_of_block * shape.unevenness,
-        "edge": edges,
+        "edge": edges,  # of all searches
         "extra_round": per_worker * shape.extra_rounds,
-        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "vertex": n_sources * shape.n_vertices * shape.reach,  # reached in all searches
+        # edges whose load misses the cache, which targets, weights and distances share
         "miss": edges * shape.scatter * machine.share_of_misses(8 * shape.n_edges + distances),
+        # distances of 4 bytes
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
     }
 
 
 def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
-    """Return the kernel with the constants for a graph of n vertices."""
+    """Return the entry of the kernel with the constants for a graph of ``n`` vertices."""
     return _ENTRY.variant(block=_block(n, tuning), **_constants(tuning))
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
+    before it is called.
+    """
     entry = _variant(graph.n_vertices, query.get_tuning(SourcePerBlockTuning))
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
 
 
 def plan(graph, query, group: int):
-    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to ``group`` vertex
+    numbers at once.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search.
+    """
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
         rounds, complete, below = run.search(sources)
         predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
+        # An infinite one means that the search was not stopped by its targets.
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
         return MultiSourceOutcome(
@@ -145,9 +164,12 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group: distances, and the piles and marks of each block.
+    """The state of the searches from a group of sources: distances, and the piles and marks of each
+    block.
 
-    Attributes without an underscore are passed to the kernel by their names.
+    A vertex below a threshold is near, any other queued one is far. Attributes without an
+    underscore are passed to the kernel by their names. n is the number of vertices, and blocks the
+    number of blocks that run at once.
 
     - ``single``: state of one search, which finds predecessors and overflows; None if it is not
       needed.
@@ -196,7 +218,10 @@ class _Run:
         self.width = first_width(graph, query.may_stop)
 
     def wait_for(self, lists) -> None:
-        """Take the targets of the next sources, if each has its own."""
+        """Set the targets of the next search, if each source has its own.
+
+        ``lists`` are ``TargetLists``. With None the targets of the query stay.
+        """
         if lists is None:
             return
         self.target_offsets = cp.asarray(lists.offsets)
@@ -205,13 +230,14 @@ class _Run:
             self.at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
 
     def search(self, sources) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """Search from each source. Return its rounds, the distance up to which it is complete, and
-        its last threshold.
+        """Search from each of ``sources``, int64 vertex numbers of shape (k,).
 
-        Each has shape (k,), the last two NumPy.
+        Return for each search its rounds; the distance up to which it is complete, infinite for
+        everywhere; and its last threshold. All have k elements; the last two are NumPy arrays.
         """
         graph = self._graph
         k = sources.size
+        # The kernel takes distances as integers in the same order, for atomic minima.
         key_type = f"i{self.distance.itemsize}"
         self.taken.data.memset_async(0, self.taken.nbytes)
         complete, below = self._bounds.view(key_type)
@@ -234,7 +260,9 @@ class _Run:
         return self.rounds[:k].get().tolist(), *self._bounds.get()[:, :k]
 
     def distances(self, k: int):
-        """Return distances of shape (k, n), or of the targets only."""
+        """Return the distances of the last search, from ``k`` sources: of shape (k, n), (k,
+        n_targets) for targets of all sources, or (n_targets,) for lists.
+        """
         if self.at_target_vertices is None:
             return self.distance[:k]
         if self._query.has_target_lists:

@@ -41,7 +41,8 @@ def memory(shape, query, group: int) -> int:
     """Return the bytes of a run.
 
     32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that
-    compute predecessors.
+    compute predecessors. ``shape`` is a ``Shape`` (size of the graph), ``query`` a ``Query``, and
+    ``group`` the number of sources that are searched together.
     """
     n = shape.n_vertices
     tuning = query.get_tuning(SourcePerLaneTuning)
@@ -58,30 +59,34 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the cost terms: the host waits at each round, and each relaxed edge
-    reads 32 distances.
+    """Return how much work all searches take, by terms of the cost model: the host waits at each
+    round, and each relaxed edge reads 32 distances.
 
-    ``shape`` is a ``Shape``, and ``machine`` a ``Machine`` of ``auto.costs``, which says what each
-    term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
+    ``Shape`` (size of the graph), and ``machine`` a ``Machine`` (cache and speeds).
     """
     groups = -(-n_sources // GROUP)
+    # Edges that a group relaxes, in units of distances of 4 bytes.
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
         "start": groups,
-        "level": groups * shape.likely_rounds,
+        "level": groups * shape.likely_rounds,  # rounds
         "edge": edges,
-        "again": edges * shape.spread,
+        "again": edges * shape.spread,  # edges that are relaxed again, as weights are uneven
         "extra_round": groups * shape.extra_rounds,
-        "vertex": groups * shape.likely_rounds * shape.n_vertices,
+        "vertex": groups * shape.likely_rounds * shape.n_vertices,  # masks that are read
+        # edges whose distances miss the cache
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(GROUP * max(shape.weight, 4) * shape.n_vertices),
-        "write": groups * GROUP * shape.n_vertices,
+        "write": groups * GROUP * shape.n_vertices,  # distances
     }
 
 
 def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
-    """Return whether degrees are uneven, and the number of edges of a chunk."""
+    """Return whether degrees are uneven, and the number of edges of an edge chunk: adjacency lists
+    of as many edges or more are split.
+    """
     mean, _, max_degree = degree_statistics(graph.offsets)
     is_uneven = max_degree >= tuning.uneven_from * mean
     if is_uneven:
@@ -90,7 +95,9 @@ def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
-    """Return the kernels that a plan will need, so that they can be compiled before it is made."""
+    """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
+    before it is called.
+    """
     tuning = query.get_tuning(SourcePerLaneTuning)
     _, chunk = _size_chunks(graph, tuning)
     entry = _ENTRY.variant(block=tuning.block, CHUNK=chunk)
@@ -98,11 +105,18 @@ def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
 
 
 def plan(graph, query, _group: int):
-    """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
+    """Allocate and compile; return ``traverse(sources, lists=None)`` for up to 32 vertex numbers at
+    once.
+
+    ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search.
+    """
     run = _Run(graph, query)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        """
         sources = np.asarray(sources, np.int64)
         k = sources.size
         if lists is not None:
@@ -111,6 +125,7 @@ def plan(graph, query, _group: int):
             run.wait_for(union)
         rounds, limits, threshold = run.search(sources)
         distance, predecessor = run.results(sources)
+        # Each source has distances at the targets of all sources; take those of its own list.
         if lists is not None and query.output == "targets":
             distance = lists.take(distance, union)
         return MultiSourceOutcome(
@@ -121,10 +136,11 @@ def plan(graph, query, _group: int):
 
 
 class _Run:
-    """The state of a group: 32 distances per vertex, and masks of the sources whose distance
-    improved.
+    """The state of the searches from up to 32 sources: 32 distances per vertex, and masks of the
+    sources whose distance improved.
 
-    Attributes without an underscore are passed to the kernel by their names.
+    A vertex is near in a search if its distance is below a threshold, and else far. Attributes
+    without an underscore are passed to the kernel by their names. n is the number of vertices.
 
     - ``_distances``: of shape (n, 32), the type of the weights: those of the i-th source in lane i.
     - ``keys``: the same memory as integers, whose order is that of the distances.
@@ -173,22 +189,27 @@ class _Run:
             self._first_width = first_width(graph, may_stop)
 
     def wait_for(self, targets) -> None:
-        """Take other targets: the next searches may end once the distances of all of them are
-        final.
+        """Set the targets of the next searches, which may end once the distances of all of them are
+        final. ``targets`` are vertex numbers.
         """
         self._target_vertices = cp.asarray(targets, np.int64)
 
     def search(self, sources) -> tuple[int, list[Any], Any]:
-        """Relax until no distance improves, or the targets are final. Return the number of rounds,
-        the distance up to which each source is complete, and the last threshold.
+        """Relax until no distance improves, or the targets are final.
+
+        ``sources`` are int64 vertex numbers of shape (k,). Return the number of rounds; for each
+        source the distance up to which it is complete, None for everywhere; and the last threshold,
+        a scalar of the type of the distances.
         """
         self._start(sources)
-        width = self._first_width
+        width = self._first_width  # the difference of two thresholds
         rounds = 0
+        # Edges relaxed, and rounds, since the width was last considered.
         edges_of_pile = 0
         pile_rounds = 0
         threshold = _beyond(self._real.type(0), width)
         while True:
+            # ``gap`` is the key of infinity minus that of the smallest far distance, 0 for none.
             n_near, n_walked, gap = self._relax(threshold)
             rounds += 1
             pile_rounds += 1
@@ -215,22 +236,25 @@ class _Run:
                         width = width + width
                 edges_of_pile = pile_rounds = 0
 
-            # The next pile begins at the nearest far vertex, by the code of its distance.
+            # The next pile begins at the nearest far vertex, whose distance the gap tells.
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
 
     def _find_farthest(self, k: int):
-        """Return the distance of the farthest target of each source, 0 without a target, as keys of
-        shape (k,).
+        """Return the distance of the farthest target from each of the ``k`` sources, 0 without a
+        target, as keys of shape (k,), CuPy.
 
-        Keys are compared in place of floats, since CuPy treats subnormal floats as 0.
+        Keys, integers in the order of the distances, are compared in place of floats, since CuPy
+        treats subnormal floats as 0.
         """
         if not self._target_vertices.size:
             return cp.zeros(k, self.keys.dtype)
         return self.keys[self._target_vertices, :k].max(axis=0)
 
     def _start(self, sources) -> None:
-        """Begin the searches: each source has distance 0 in its lane, and alone is near."""
+        """Begin the searches from the vertex numbers ``sources``: the i-th has distance 0 in lane
+        i, and alone is near.
+        """
         self._distances.fill(np.inf)
         places = cp.asarray(sources)
         self._distances[places, cp.arange(sources.size)] = 0
@@ -245,8 +269,11 @@ class _Run:
         self.now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
-        """Make one round. Return near vertices that improved, edges relaxed, and a code of the
-        smallest far distance.
+        """Relax all near vertices that improved, in one round; distances from ``threshold`` on are
+        far.
+
+        Return how many near vertices improved, how many edges were relaxed, and the key of infinity
+        minus the key of the smallest far distance, 0 if no vertex is far.
         """
         self.counters.data.memset_async(0, self.counters.nbytes)
         # The key tells the order of the two masks, which rounds swap.
@@ -259,17 +286,22 @@ class _Run:
         return tuple(self._counters_on_host.tolist())
 
     def _arguments(self) -> Named:
-        """Return what the kernel takes, by name."""
+        """Return what the kernel takes, by name: attributes of this run, arrays of the graph."""
         return named(self, self._graph, n_hub_chunks=np.int64(self.hub_chunks.size))
 
     def results(self, sources):
-        """Return distances and predecessors of shape (k, n), or distances of the targets.
+        """Return the distances of the last search, which was from ``sources``, and the predecessors
+        if they are wanted, else None.
+
+        Distances have shape (k, n), or (k, n_targets) if the query asks for targets; predecessors
+        have shape (k, n).
 
         Raises PrecisionError: a distance overflows.
         """
         query = self._query
         single = self._single
         k = sources.size
+        # All distances are needed to find predecessors and overflows.
         needs_all = query.output == "all" or single is not None
         if needs_all:
             by_vertex = self._distances
@@ -283,8 +315,8 @@ class _Run:
 
 
 def _beyond(distance, width):
-    """Return a distance plus a width, or the next larger number if that is larger, so that each
-    pile makes progress.
+    """Return the threshold of a pile that begins at ``distance``: that plus ``width``, or the next
+    number after it if that is larger, so that each pile makes progress.
     """
     real = type(distance)
     with np.errstate(over="ignore"):

@@ -26,6 +26,8 @@ group_size = per_core(SOURCES_PER_CORE)
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Return the bytes of a run: distances of a group, or of one search per core; three piles and
     two marks per core.
+
+    ``group`` is the number of sources that are searched together.
     """
     cores = threads.count()
     rows = group if query.output == "all" else cores
@@ -39,19 +41,23 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the terms of the cost: those of one search, over the cores.
+    """Return how much work one core has, by terms of the cost model.
 
-    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``machine`` is
+    a ``Machine`` (cores and speeds).
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {
-        "start": per_worker,
-        "chain": per_worker * shape.likely_rounds,
-        "clear": per_worker * shape.n_vertices,
+        "start": per_worker,  # searches
+        "chain": per_worker * shape.likely_rounds,  # rounds
+        "clear": per_worker * shape.n_vertices,  # distances that are set to unreached
+        # vertices that are reached, and edges that are relaxed, and relaxed again
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "again": edges * shape.repeats,
+        # loads that miss the cache of a core, and that come from memory: of a distance, a mark of 4
+        # bytes and one of 1
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(shape.n_vertices * max(shape.weight, 4)),
@@ -60,10 +66,15 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
 
 
 def plan(graph: Any, query: Query, _group: int) -> Any:
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Allocate the piles of each thread; return ``traverse(sources, lists=None)`` for several
+    vertex numbers.
+
+    ``graph`` is a ``Graph`` with non-negative weights.
+    """
     n = graph.n_vertices
     dtype = graph.weights.dtype
-    # as many as there may ever be; what is never touched costs nothing
+    # As many as there may ever be: the caller's number of threads may change. Memory that is never
+    # touched costs nothing.
     cores = threads.max_threads()
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     last_queued = np.empty((cores, n), np.int32)
@@ -75,22 +86,28 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        ``lists`` are the targets of each source, if each has its own, else None.
+
+        Raises PrecisionError: a distance overflows.
+        """
         source_numbers = [int(source) for source in sources]
         k = len(source_numbers)
         keeps_rows = query.output == "all"  # else each thread has one array for all its searches
         distance = np.empty((k if keeps_rows else cores, n), dtype)
+        # Distances at the targets: a row per source, or those of the lists one after the other.
         keeps_targets = query.output == "targets"
         shape: Any = 0
         if keeps_targets:
             shape = (k, shared_targets.size) if lists is None else lists.vertices.size
         at_targets = np.empty(shape, dtype)
         rounds = np.empty(k, np.int64)
-        stops = np.empty(k, dtype)
+        stops = np.empty(k, dtype)  # up to where each search is complete, infinite for everywhere
         overflows = np.zeros(k, np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            """Search from the i-th source."""
+            """Search from the i-th source, on the thread of number ``thread``."""
             row = distance[i if keeps_rows else thread]
             targets = shared_targets if lists is None else lists.of(i)
             sizes, bounds = new_state(dtype)

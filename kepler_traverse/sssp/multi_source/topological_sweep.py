@@ -23,14 +23,19 @@ from ...search.strategy import MultiSourceOutcome, Shape, per_core, sources_per_
 from .. import cpu_steps
 
 LANES = 16
-_DOUBLINGS = (0,) * 4  # 2^4 lanes
+# tells compiled code, by its length, that there are 2^4 lanes
+_DOUBLINGS = (0,) * 4
 _FIRST_LINE = 1  # line 0 has the largest distances of interest
 _COLUMNS_AT_ONCE = 64  # are written for one source after the other, while a cache has their lines
 group_size = per_core(LANES)
 
 
 class SweepState(NamedTuple):
-    """The memory of one thread."""
+    """The memory of one thread for a sweep.
+
+    A position is the number of a vertex in the topological order. A lane is one of up to 16
+    searches.
+    """
 
     # float array of shape (n_vertices + 1, LANES): line p + 1 has the distances of position p of
     # the order, a lane per source. Line 0 has the limit in each lane
@@ -41,7 +46,10 @@ class SweepState(NamedTuple):
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Return the bytes of a run: the edges in the order of the sweep, distances of a group, and
     lines and marks per core.
+
+    ``group`` is the number of sources that are searched together.
     """
+    # Edges, with 8 bytes per vertex for each of offsets, order and position.
     ordered = 24 * shape.n_vertices + shape.n_edges * (shape.index + shape.weight)
     rows = group * shape.n_vertices * shape.weight
     per_core = shape.n_vertices * (LANES * shape.weight + 1)
@@ -53,33 +61,40 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
 
 def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
-    """Return the amounts of the terms of the cost: what a sweep for several sources reaches, and
-    the writing of distances.
+    """Return how much work one core has, by terms of the cost model: what a sweep for several
+    sources reaches, and the writing of distances.
 
-    ``machine`` is a ``Machine`` of ``auto.costs``, which says what each term counts.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``machine`` is
+    a ``Machine`` (cores and speeds).
     """
     lanes = min(n_sources, LANES)
     sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
+    # Vertices that at least one of the sources of a sweep reaches.
     reached = shape.n_vertices * (1 - (1 - min(shape.reach, 1.0)) ** lanes)
     edges = shape.n_edges * shape.edge_share(lanes)
     bytes_of_lines = LANES * max(shape.weight, 4) * reached
     return {
-        "sort": shape.n_vertices + shape.n_edges,
+        "sort": shape.n_vertices + shape.n_edges,  # the edges are copied in topological order
         "vertex": sweeps * reached,
         "edge": sweeps * edges,
+        # edges whose line comes from memory
         "fetch": sweeps * shape.scatter * edges * machine.share_from_memory(bytes_of_lines),
-        "write": sources_per_worker(n_sources, machine.cores) * shape.n_vertices,
+        "write": sources_per_worker(n_sources, machine.cores) * shape.n_vertices,  # distances
     }
 
 
 def plan(graph: Any, query: Query, _group: int) -> Any:
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Copy the edges in topological order; return ``traverse(sources)`` for several vertex numbers.
+
+    ``graph`` is a ``Graph`` without a cycle, whose weights may be negative.
+    """
     n = graph.n_vertices
     dtype = graph.weights.dtype
     order = graph.derived.topological_order
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
     edges = _in_order(order, position, Edges.of(graph))
+    # the position of each column of the result
     if query.output == "targets":
         columns = position[query.shared_targets]
     else:
@@ -99,7 +114,10 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         return states[thread]
 
     def traverse(sources: Any) -> MultiSourceOutcome:
-        """Search from a group."""
+        """Search from the vertex numbers ``sources``.
+
+        Raises PrecisionError: a distance overflows.
+        """
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         begins = position[source_numbers]
@@ -107,7 +125,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         overflows = np.zeros(-(-k // LANES), np.bool_)
 
         def sweep_lanes(i: int, thread: int) -> None:
-            """Sweep for up to 16 sources, and write their rows."""
+            """Sweep for the i-th 16 sources, fewer at the end, and write their rows."""
             state = get_state(thread)
             lanes = slice(i * LANES, (i + 1) * LANES)
             _sweep(begins[lanes], edges, state, _DOUBLINGS)
@@ -126,7 +144,12 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _in_order(order, position, edges):
-    """Return the edges by the positions of their ends, in the order of their tails."""
+    """Return ``edges`` (``Edges``) with positions in place of vertex numbers, in the order of their
+    tails.
+
+    ``order`` has the vertex at each position of the topological order, and ``position`` the
+    position of each vertex.
+    """
     offsets = np.empty_like(edges.offsets)
     targets = np.empty_like(edges.targets)
     weights = np.empty_like(edges.weights)
@@ -146,12 +169,14 @@ def _in_order(order, position, edges):
 def _sweep(begins, edges, state, doublings):
     """Write the distances from the positions ``begins``, one per lane, to the lines of ``state``.
 
-    ``doublings`` are those of ``simd_distances`` for as many lanes.
+    ``edges`` are those that ``_in_order`` returns. ``doublings`` is the tuple whose length tells
+    compiled code the number of lanes.
     """
     lines = state.lines
     is_reached = state.is_reached
     unreached = lines.dtype.type(np.inf)
 
+    # Lines are not cleared before a sweep, but each when it is first reached.
     is_reached[:] = 0
     for lane in range(begins.size):
         p = begins[lane]
@@ -160,7 +185,8 @@ def _sweep(begins, edges, state, doublings):
             clear_line(lines, p + _FIRST_LINE, unreached, doublings)
         lines[p + _FIRST_LINE, lane] = 0
 
-    # No position before the first source is reached.
+    # Edges lead to higher positions only. So no position before the first source is reached, and
+    # all edges to a position are relaxed when the sweep comes to it.
     for p in range(begins.min(), is_reached.size):
         if not is_reached[p]:
             continue
@@ -174,8 +200,10 @@ def _sweep(begins, edges, state, doublings):
 
 @njit(cache=True, nogil=True)
 def _has_overflow(edges, state, n_lanes):
-    """Return whether an edge leads from a finite distance to a vertex that has none, in one of the
-    first ``n_lanes`` lanes.
+    """Return whether a distance overflows, in one of the first ``n_lanes`` lanes: an edge leads
+    from a finite distance to a vertex that has none.
+
+    ``edges`` and ``state`` are those of ``_sweep``, after a sweep without a limit.
     """
     lines = state.lines
     is_reached = state.is_reached
@@ -193,8 +221,11 @@ def _has_overflow(edges, state, n_lanes):
 
 @njit(cache=True, nogil=True)
 def _write_rows(state, columns, rows):
-    """Write the lines as one row per source, a column per position of ``columns``. Lines that are
-    not set hold distances of an earlier group, so that their columns are infinite.
+    """Write the lines of ``state`` to ``rows``: one row per source, and a column per position of
+    ``columns``.
+
+    Lines of positions that were not reached hold distances of an earlier sweep, and are not read:
+    their columns become infinite.
     """
     lines = state.lines
     is_reached = state.is_reached

@@ -36,7 +36,7 @@ _MIN_SOURCES_ON_GPU = 4096
 class Candidate(NamedTuple):
     """A strategy that a plan may choose, with its estimate."""
 
-    name: str
+    name: str  # of the strategy
     group: int  # sources that it searches together
     nbytes: int  # of a group, in addition to the graph
     seconds: float  # estimated, of all the sources that are asked for
@@ -46,7 +46,7 @@ class Fitting(NamedTuple):
     """A strategy with its largest group that fits into memory."""
 
     strategy: MultiSourceStrategy
-    group: int  # sources that it searches together, in the planned type of sums
+    group: int  # sources that it searches together, in the type of sums that a plan begins with
     nbytes: int  # of a group, in addition to the graph; in the type of sums that needs most
     # sizes of groups by the type of sums: the planned one, and each that they may need later. Empty
     # for hops.
@@ -56,12 +56,12 @@ class Fitting(NamedTuple):
 class Capacity(NamedTuple):
     """The memory that a plan may take, and the sums that its bytes depend on."""
 
-    most: int | None  # bytes; None for a share of what is free
+    most: int | None  # bytes in addition to the graph; None for a share of what is free
     sums: Sums  # the type of sums, and those that it may be widened to
 
 
 class Candidates:
-    """The strategies that fit.
+    """The strategies whose groups fit into memory, with estimates of their time.
 
     Attributes
     ----------
@@ -92,19 +92,21 @@ class Candidates:
         return {name: fitting.group for name, fitting in self.fitting.items()}
 
     def compare(self, n_sources: int) -> list[Candidate]:
-        """Return the candidates as ``ranked`` does, or none if there is only one: then nothing is
-        estimated.
+        """Return the candidates with estimates, fastest first, as ``ranked`` does. If there is only
+        one, return none, as an estimate would be of no use and may calibrate the machine.
         """
         if len(self.fitting) == 1:
             return []
         return self.ranked(n_sources)
 
     def make_choice(self) -> Choice:
-        """Return what chooses the strategy of each group."""
+        """Return the object that chooses the strategy of each group, by estimates and by the times
+        that are measured meanwhile.
+        """
         return Choice({name: partial(self.estimate, name) for name in self.fitting}, self.groups)
 
     def estimate(self, name: str, n_sources: int) -> float:
-        """Return the estimated seconds of a candidate for ``n_sources`` sources."""
+        """Return the estimated seconds of the candidate ``name`` for ``n_sources`` sources."""
         candidate = self.fitting[name]
         strategy = candidate.strategy
         shape = self._shapes.of(strategy)
@@ -120,16 +122,17 @@ class Candidates:
         return sorted(candidates, key=attrgetter("seconds"))
 
     def estimate_hierarchy(self, strategies: Strategies, rounded: bool) -> Estimate | None:
-        """Estimate what a hierarchy would take and save; None where none is likely to pay.
+        """Estimate how long building a hierarchy would take, and how long searches take with and
+        without it; None where none is likely to pay.
 
-        ``rounded``: as if the weights were rounded to integers; see
-        ``MultiSourcePlan.estimate_hierarchy``.
+        ``strategies`` are those of the algorithm, of which one searches over a hierarchy.
+        ``rounded``: as if the weights were rounded to integers, which a hierarchy needs.
         """
         sweep = _find_sweep(self._work, strategies, rounded)
         if sweep is None or not self._has_small_hierarchy:
             return None
 
-        # Seconds per source, of so many that what a group takes once does not count.
+        # Seconds per source, for so many sources that what a group takes once hardly counts.
         n_sources = max(self._work.n_searches, 1000)
         search_seconds = self.ranked(n_sources)[0].seconds / n_sources
         shape = self._shapes.at_nearest
@@ -155,9 +158,12 @@ class Candidates:
 def fit(
     work: Workload, strategies: Strategies, usable: Usable, shapes: Shapes, capacity: Capacity
 ) -> Candidates:
-    """Return the usable strategies that fit into memory.
+    """Return the usable strategies that fit into memory, each with its largest group.
 
-    Raises CapacityError: none does. It is that of the first strategy.
+    ``shapes`` say how large the searches are, by which memory is estimated, and ``capacity`` how
+    much memory there is.
+
+    Raises CapacityError: none fits. The error is that of the first strategy.
     """
     fitting = {}
     left_out = {}
@@ -179,7 +185,9 @@ def fit(
 
 
 def list_unsupported(work: Workload, strategies: Strategies) -> dict[str, str]:
-    """Return the default strategies that cannot run on the graph, each with the reason."""
+    """Return the names of the default strategies that cannot run on the graph, each with the
+    reason.
+    """
     reasons = {
         each.name: each.unsupported_reason(work.graph) for each in strategies.defaults(work.graph)
     }
@@ -193,11 +201,13 @@ def _fit_strategy(
     shape: Shape,
     capacity: Capacity,
 ) -> Fitting:
-    """Return a strategy with its largest group, in the planned type of sums and in each that they
-    may need later.
+    """Return a strategy with its largest group that fits, in the type of sums that a plan begins
+    with, and in each wider type that sums may need later.
 
-    So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has too
-    little memory.
+    So a plan keeps to its memory if the type widens. ``strategies`` has the strategy for int64
+    sums, and ``shape`` says how large the searches are.
+
+    Raises CapacityError: there is too little memory for one of the float types.
     """
     group, nbytes = _largest_group(strategy, shape, work.query, work.n_searches, capacity.most)
     if work.counts_hops:
@@ -230,10 +240,11 @@ def _largest_group(
     most: int | None,
     beside: int = 0,
 ) -> tuple[int, int]:
-    """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
-    its own.
+    """Return the size of the largest group of ``n_sources`` sources or fewer that fits into memory,
+    and its bytes.
 
-    ``most`` are the bytes that it may take, or None for a share of what is free.
+    The bytes include ``beside``, further bytes that are needed at the same time. ``most`` are the
+    bytes that all of it may take, or None for a share of what is free.
 
     Raises CapacityError: not even the smallest group fits. The message states the bytes needed and
     the bytes free.
@@ -252,8 +263,10 @@ def _largest_group(
 
 
 def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
-    """Return whether hub labels of the graph answer the query for a strategy that needs a
-    hierarchy, which then takes groups of any size.
+    """Return whether hub labels of the graph answer the query: lists of distances per vertex, from
+    which a strategy that needs a hierarchy takes distances without a search.
+
+    It then takes groups of any size.
     """
     return shape.is_summed_by_labels and "hierarchy" in strategy.needs
 
@@ -261,7 +274,10 @@ def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
 def _list_sizes(
     strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int
 ) -> list[int]:
-    """Return the sizes that a strategy may have for a group, largest first."""
+    """Return the sizes that groups of ``n_sources`` sources or fewer may have for a strategy,
+    largest first.
+    """
+    # A group that labels answer, or that is looked up, is bounded by its distances, not by memory.
     if _answers_by_labels(strategy, shape):
         by_answers = int(_ANSWERS[strategy.device] / max(shape.per_source, 1))
         return [max(1, min(n_sources, by_answers))]
@@ -279,7 +295,11 @@ def _list_sizes(
 def _estimate_seconds(
     work: Workload, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
 ) -> float:
-    """Return the estimated seconds of a strategy for ``n_sources`` sources."""
+    """Return the estimated seconds of a strategy for ``n_sources`` sources.
+
+    ``group`` is the number of sources that memory admits in a group, and ``shape`` says how large
+    the searches are.
+    """
     # Fewer sources than memory admits make a smaller group.
     device = work.graph.device
     if not _answers_by_labels(strategy, shape):
@@ -295,8 +315,10 @@ def _estimate_seconds(
 def _find_sweep(
     work: Workload, strategies: Strategies, rounded: bool
 ) -> MultiSourceStrategy | None:
-    """Return the strategy that would use a hierarchy which the graph does not have yet; None if a
-    hierarchy cannot be built or pay.
+    """Return the strategy that would search over a hierarchy which the graph does not have yet;
+    None if there is one already, or none can be built or would pay.
+
+    ``rounded``: as if the weights were rounded to integers, of which a hierarchy can be built.
     """
     graph = work.graph
     sweeps = [

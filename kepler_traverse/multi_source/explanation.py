@@ -18,8 +18,8 @@ _OTHER = " "
 
 
 def explain_plan(plan: Any) -> str:
-    """Return lines that state the strategy, the reason, the alternatives, and the memory of one
-    group.
+    """Return a text of several lines that states the strategy of a plan, the reason, the
+    alternatives, and the memory of one group.
     """
     shape = plan.shape
     n_sources = plan.n_sources
@@ -36,6 +36,7 @@ def explain_plan(plan: Any) -> str:
         f"why: {_reason(plan, len(ranked))}",
     ]
 
+    # Facts that not all plans have.
     about_labels = describe_labels(plan)
     if about_labels:
         lines.append(f"labels: {about_labels}")
@@ -50,6 +51,7 @@ def explain_plan(plan: Any) -> str:
     if plan.algorithm == "sssp":
         lines.append(f"sums: {_describe_sums(plan)}")
 
+    # A table of the strategies that fit, those that do not, and the times measured so far.
     lines.append("")
     rows = [
         (
@@ -67,15 +69,16 @@ def explain_plan(plan: Any) -> str:
 
 
 def explain_hierarchy(plan: Any) -> str:
-    """Say what a hierarchy would take and from how many sources on it pays; ``""`` if nothing is
-    known of that.
+    """Return a text that says how long building a hierarchy of the graph would take, and from how
+    many sources on it pays; ``""`` if there is no estimate.
 
-    Of float weights, which a hierarchy does not take as they are, it is said only where it would
-    pay.
+    A hierarchy needs integer weights. For float weights the text says how to get integers, and only
+    where a hierarchy of these would pay.
     """
     estimate = plan.estimate_hierarchy()
     if estimate is not None:
         return str(estimate)
+    # As if the weights were integers.
     estimate = plan.estimate_hierarchy(rounded=True)
     if estimate is None or estimate.seconds_saved(plan.n_sources) <= 0:
         return ""
@@ -92,7 +95,9 @@ def explain_hierarchy(plan: Any) -> str:
 
 
 def _reason(plan: Any, n_candidates: int) -> str:
-    """Return why the strategy was chosen, among so many that fit."""
+    """Return why the strategy of a plan was chosen, in a few words. ``n_candidates`` is the number
+    of strategies that fit.
+    """
     if plan.is_named:
         return "strategy= names it"
     if plan.n_sources == 1:
@@ -104,9 +109,9 @@ def _reason(plan: Any, n_candidates: int) -> str:
 
 
 def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
-    """Return one line that says why a plan has chosen its strategy.
+    """Return one line that says why a plan has chosen its strategy: facts, joined by semicolons.
 
-    ``ranked`` are its ``Candidate``s, fastest first; none if there was no choice.
+    ``ranked`` are the ``Candidate``s of the plan, fastest first; none if there was no choice.
     """
     facts = [repr(plan.graph), *_describe_shape(plan)]
     if ranked:
@@ -131,7 +136,11 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
 
 
 def describe_labels(plan: Any) -> str:
-    """Say which hub labels answer the targets of a plan; ``""`` if none do."""
+    """Return a text about the hub labels that answer the targets of a plan; ``""`` if none do.
+
+    A hub label is the list of distances of one vertex to some others, from which distances are
+    looked up without a search.
+    """
     if "hierarchy" not in plan.strategy.needs:
         return ""
     labels = answering_labels(plan.graph, plan.query, plan.strategy.metric)
@@ -147,7 +156,9 @@ def describe_labels(plan: Any) -> str:
 
 
 def _describe_shape(plan: Any) -> list[str]:
-    """Return what the survey found: levels, and how much of the graph a search reaches."""
+    """Return what the survey, a few searches before the choice, has found, as texts: the levels of
+    a search, and how much of the graph it reaches.
+    """
     shape = plan.shape
     facts = []
     if shape.depth:
@@ -161,7 +172,7 @@ def _describe_shape(plan: Any) -> list[str]:
 
 
 def _describe_sums(plan: Any) -> str:
-    """Return the type of the sums, and whether it may widen."""
+    """Return a text with the type in which distances are summed, and whether it may widen."""
     text = str(plan.sums.dtype)
     if plan.sums.may_widen:
         text += ", wider where these could round"

@@ -36,7 +36,7 @@ class GroupSearch:
     Attributes
     ----------
     work : Workload
-        Its query has the knobs of the strategy.
+        Graph, algorithm, query and number of sources. The query has the knobs of the strategy.
     strategies : sequence of MultiSourceStrategy
         All strategies of the algorithm: the one for sums in int64 is among them.
     chosen : Fitting
@@ -52,18 +52,21 @@ class GroupSearch:
         work = self.work
 
         def plan_widening() -> WideningSearch:
-            """Plan the search for the first type of sums, and for wider ones if they are needed."""
+            """Return a search that is planned for the first type of sums, and later for wider ones
+            if they are needed.
+            """
             sums = Sums(work.graph, work.algorithm, work.query.limit)
             return WideningSearch(sums, self._plan_for_sums)
 
         return SerializedSearch(plan_widening)
 
     def _plan_for_sums(self, sums: Sums) -> MultiSourceSearch:
-        """Allocate and compile the search for one type of sums.
+        """Allocate and compile the search for one type of sums: float32, float64 or int64.
 
-        In a wider type than planned it may take the first sources only.
+        In a wider type than planned, memory may hold fewer sources. The search then takes the first
+        sources of a group only.
         """
-        planned = self.chosen.group
+        planned = self.chosen.group  # sources of a group in the first type
         group = planned
         if not self.work.counts_hops:
             group = self.chosen.group_in[sums.dtype]
@@ -72,6 +75,7 @@ class GroupSearch:
         strategy = strategy_for_sums(
             self.chosen.strategy, self.strategies, sums, self.work.algorithm
         )
+        # A limit is rounded as float sums are, so that a sum within the limit stays within it.
         query = self.work.query
         rounded = query
         if strategy.sums == "float":
@@ -86,7 +90,8 @@ class GroupSearch:
 
 
 def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
-    """Return a search that takes ``group`` sources at most, and leaves out all others.
+    """Return a search that searches from the first ``group`` of its sources, and leaves out all
+    others.
 
     ``search`` is a ``MultiSourceSearch``, or one that takes ``SourcesWithTargets``.
     """
@@ -103,11 +108,11 @@ def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
 def _take_target_lists(
     search: Any, strategy: MultiSourceStrategy, query: Query
 ) -> MultiSourceSearch:
-    """Return a search that takes ``SourcesWithTargets``.
+    """Return a search that takes ``SourcesWithTargets``, from one that ``strategy`` has planned.
 
-    A strategy that takes no targets per source returns the distances of all vertices. Whether float
-    sums are exact is seen from all of them, so that only hops and integers are reduced to the
-    targets here.
+    A strategy that takes no targets per source returns the distances of all vertices. Hops and
+    integers are reduced to the targets here. Floats are not: whether their sums are exact is seen
+    from the distances of all vertices, by the caller.
     """
     if strategy.takes_target_lists:
         return lambda argument: search(*argument)
@@ -125,9 +130,9 @@ def _take_target_lists(
 class GroupOutcome(NamedTuple):
     """What a search has found from a group of sources, or from the first of them."""
 
-    sources: np.ndarray  # int64 vertex numbers, of those that were searched from
-    lists: TargetLists | None  # the targets of each of these, if each has its own
-    outcome: MultiSourceOutcome
+    sources: np.ndarray  # int64 vertex numbers of the sources that were searched from
+    lists: TargetLists | None  # the targets of each of these sources, if each has its own
+    outcome: MultiSourceOutcome  # distances and all else that was found, a row per source
 
     def to_traversals(
         self,
@@ -136,7 +141,13 @@ class GroupOutcome(NamedTuple):
         strategies: Sequence[MultiSourceStrategy],
         output: str,
     ) -> Traversals:
-        """Return the result, with the name of the strategy that ran for the chosen one."""
+        """Return what was found as ``Traversals``.
+
+        ``strategy`` is the one that was chosen. The result names the one that ran: for int64 sums
+        it is another one of ``strategies``. ``output`` is that of the query.
+        """
+        # Distances, or paths, at the targets of each source are one list after the other; the
+        # offsets say where that of each source begins.
         offsets = None
         is_at_targets = output == "targets" or self.outcome.routes is not None
         if self.lists is not None and is_at_targets:
@@ -158,6 +169,9 @@ def search_group(
 ) -> GroupOutcome:
     """Search from a group of sources, or from the first of them if all are too many for the type of
     sums that they need.
+
+    ``search`` takes ``sources``, int64 vertex numbers, or with ``lists``, the targets of each
+    source, ``SourcesWithTargets``. ``output`` is that of the query.
     """
     # The outcome has a limit per source that was searched from.
     if lists is None:
@@ -167,7 +181,8 @@ def search_group(
     outcome = search(SourcesWithTargets(sources, lists))
     n_searched = len(outcome.limits)
     lists = lists.part(0, n_searched)
-    # Float sums had to be seen whole to know whether they round, and are reduced only now.
+    # Float distances of all vertices were needed to know whether their sums round. They are reduced
+    # to the targets only now.
     distance: Any = outcome.distance
     if output == "targets" and distance.ndim > 1:
         outcome = outcome._replace(distance=lists.take(distance))

@@ -29,12 +29,16 @@ _PULLED = 1 / 20  # share of the vertices in a level from which on a search for 
 
 
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
-    """Return a multi-source strategy that runs a single-source strategy once per source. It has the
-    same name.
+    """Return a multi-source strategy that runs the strategy ``single`` for one source once per
+    source. It has the same name.
+
+    ``algorithm`` is "bfs" or "sssp".
     """
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
-        """Plan the search from one source, which outputs all distances, and return the loop."""
+        """Plan the search from one source, which outputs all distances. Return a function that
+        searches from each of an array of vertex numbers.
+        """
         # The plan for many sources widens sums, so that this one must not.
         single_plan = Plan(
             graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False
@@ -47,6 +51,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             for source in sources:
                 result = single_plan.run_unguarded(int(source))
                 xp = namespace(result.distance)
+                # All distances, those of the targets, or the number of vertices at each hop count.
+                # ``distance`` is the field of the result that carries any of these.
                 if query.output == "all":
                     yield result.copy()
                 elif query.output == "targets":
@@ -59,8 +65,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         return lambda sources: _stack_traversals(list(run_each(sources)), graph, algorithm, query)
 
     def memory(shape: Shape, query: Query, group: int) -> int:
-        """Return the bytes of a group in addition to the graph."""
-        width = shape.weight if algorithm == "sssp" else 4
+        """Return the bytes of a group of ``group`` sources in addition to the graph."""
+        width = shape.weight if algorithm == "sssp" else 4  # bytes of a distance
         # twice: a copy per traversal, and then the stacked arrays
         if query.output == "all":
             n_arrays = 2 * group
@@ -72,8 +78,15 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     is_on_cpu = single.device == "cpu"
 
     def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-        """Return the amounts that the cost model weights; see ``MultiSourceStrategy.terms``."""
-        edges = n_sources * shape.n_edges * shape.walked
+        """Return how much work all searches take, by terms of the cost model.
+
+        The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit.
+        ``machine`` is a ``Machine`` (cores and speeds).
+        """
+        edges = n_sources * shape.n_edges * shape.walked  # that all searches visit
+        # "start", "count" and "level" count searches, outputs of counts, and levels or rounds;
+        # "again" edges that are relaxed again; "miss" and "fetch" edges whose load misses the
+        # cache of a core, or all caches.
         amounts = {
             "start": n_sources,
             "count": n_sources * (shape.keep == "counts"),
@@ -84,6 +97,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "extra_round": 0,
             "miss": edges * shape.scatter * machine.share_of_misses(4 * shape.n_vertices),
         }
+        # What depends on the algorithm and the device.
         if is_on_cpu and algorithm == "bfs":
             amounts["edge"] = edges / machine.cores
         if algorithm == "sssp":
@@ -119,7 +133,12 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 def _stack_traversals(
     traversals: list[Traversal], graph: Graph, algorithm: str, query: Query
 ) -> MultiSourceOutcome:
-    """Return the outputs of single searches as the outcome of a group."""
+    """Return the outputs of single searches as the outcome of a group, with arrays of a row per
+    search.
+
+    The ``distance`` of each traversal is the output that the query asks for: distances of all
+    vertices, those of the targets, or counts of vertices per level.
+    """
     if not traversals:
         return _no_traversal(graph, algorithm, query)
     xp = namespace(graph.offsets)
@@ -134,6 +153,7 @@ def _stack_traversals(
         return MultiSourceOutcome(None, None, limits, rounds, counts)
 
     distance = xp.stack([t.distance for t in traversals])
+    # Hops of one source are int32. Those of several are narrowed to the type that holds them.
     if algorithm == "bfs":
         farthest = int(distance.max()) if distance.size else 0
         distance = distance.astype(hops_dtype(farthest), copy=False)
@@ -145,7 +165,9 @@ def _stack_traversals(
 
 
 def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
-    """Return the outcome of no source: arrays without a row, of the types of all others."""
+    """Return the outcome of a group without a source: arrays without a row, of the shapes and types
+    that those of other groups have.
+    """
     if query.output == "counts":
         return MultiSourceOutcome(None, None, [], [], np.zeros((0, 1), np.int64))
     n_columns = graph.n_vertices

@@ -47,21 +47,27 @@ RESULTS = tuple(RESULT_KINDS)
 
 
 def _options_per(kind: ResultKind, table: str) -> list[str]:
-    """Return the options of a kind that have a value per source or target, as ``table`` says."""
+    """Return the names of the options of a kind that have a value per source, or per target.
+
+    ``table`` is "sources" or "targets".
+    """
     own = fields(kind.options_class)
     return [option.name for option in own if option.metadata.get("table") == table]
 
 
 def _all_options_per(table: str) -> list[str]:
-    """Return such options of all kinds, each once."""
+    """Return the names of the options of all kinds that have a value per source, or per target,
+    each once. ``table`` is "sources" or "targets".
+    """
     names = [name for kind in RESULT_KINDS.values() for name in _options_per(kind, table)]
     return list(dict.fromkeys(names))
 
 
 def no_set(table: str, name: str) -> Constraint:
-    """Return the rule that vertices with a value each have an order.
+    """Return the rule that refuses a set of vertices together with an option that has a value for
+    each: a set has no order, so the values belong to no vertex.
 
-    ``table`` is "sources" or "targets", and ``name`` an option with a value for each of them.
+    ``table`` is "sources" or "targets", and ``name`` the option.
     """
 
     def violated(given: GivenOptions) -> bool:
@@ -77,7 +83,7 @@ def no_set(table: str, name: str) -> Constraint:
     )
 
 
-# Of calls for many sources, whose results and streams are objects of Python.
+# Rules of options that hold for calls of ``bfs_many`` and ``sssp_many`` only, and not for the job.
 CALL_RULES = (
     Constraint(
         names=("result",),
@@ -99,7 +105,10 @@ ARROW = "arrow"  # as ``stream``: record batches
 
 
 def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
-    """Return the output that a query needs for a result; see ``Query.output``.
+    """Return what searches must output for a result: "all" distances, those of the "targets",
+    "counts" of vertices per level, or "paths", as in ``Query.output``.
+
+    ``result`` is the name of a kind, and ``targets`` are ids or None.
 
     Raises InputError: the result does not exist, or not for this algorithm, or it needs targets.
     """
@@ -111,13 +120,17 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenCall:
-    """A call of ``bfs_many`` or ``sssp_many``: its arguments, as they are given and by their names,
+    """A call of ``bfs_many`` or ``sssp_many``: its arguments, by their names and not yet checked,
     but for graph and sources.
 
     Attributes
     ----------
+    result
+        The name of a kind of result.
     limit
         ``max_depth`` or ``cutoff``.
+    strategy, targets, knobs, unreached, direction, memory, hierarchy, progress
+        As in ``bfs_many``.
     stream
         False, True, or ``ARROW`` for record batches.
     of_kind : mapping
@@ -138,10 +151,13 @@ class GivenCall:
     of_kind: Mapping[str, Any]
 
     def by_its_kind(self) -> GivenCall:
-        """Return the call with ``unreached`` as the option of a kind, and the kind that
-        ``result="nearest"`` means.
+        """Return the call with two arguments resolved.
+
+        ``unreached`` becomes an option of the kind of result, in ``of_kind``. ``result="nearest"``
+        becomes the kind that it means: with ``k``, that of the k nearest.
         """
-        # Most kinds refuse the option, and so it is handed on only where it asks for something.
+        # Most kinds refuse ``unreached``, and so it is handed on only where it differs from the
+        # default.
         of_kind = dict(self.of_kind)
         if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
             of_kind["unreached"] = self.unreached
@@ -158,9 +174,11 @@ def check_arguments(
 ) -> tuple[Graph, np.ndarray, Any, GivenCall]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
-    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given
-    order; the list of the targets, or None; and the question with its values in the order of the
-    sources and targets.
+    Return the graph to search, the reverse for ``direction="in"``; the vertex numbers of the
+    sources, int64 of shape (k,), in the given order; the ids of the targets, or None; and the call
+    with all values per source and per target in the order of these.
+
+    Raises InputError, TypeError or UnknownVertexError: an argument is wrong.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     direction = call.direction
@@ -174,7 +192,8 @@ def check_arguments(
             f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
         )
 
-    # Refuse options that do not fit the kind or each other.
+    # Refuse options that do not fit the kind or each other, by two sets of rules: those of this
+    # call, and those that the job shares.
     refuse_unknown(options)
     # ``written`` has each option as the caller writes it, None for those that are not given.
     values = {**options, "targets": call.targets}
@@ -220,8 +239,10 @@ def check_arguments(
 
 
 def options_per(question: GivenCall, table: str) -> list[str]:
-    """Return the options of a call that are given and have a value per source or target, as
-    ``table`` says: "sources" or "targets".
+    """Return the names of the options of a call that are given and have a value per source, or per
+    target.
+
+    ``question`` is the call, and ``table`` is "sources" or "targets".
     """
     return [
         name
@@ -233,10 +254,11 @@ def options_per(question: GivenCall, table: str) -> list[str]:
 def with_values_in_order(
     partners: Mapping[str, Partner], question: GivenCall, algorithm: Algorithm
 ) -> GivenCall:
-    """Return a call whose values per source and per target are in the order of these.
+    """Return a call whose values per source and per target are in the order of these. A Series, for
+    example, is ordered by the labels of its index.
 
-    ``partners`` has, by "sources" and "targets", what the values belong to. The limit may be one
-    per source.
+    ``question`` is the call. ``partners`` has, by "sources" and "targets", what the values belong
+    to. The limit may be one per source.
     """
     of_kind = dict(question.of_kind)
     for table, partner in partners.items():
@@ -247,7 +269,9 @@ def with_values_in_order(
 
 
 def refuse_unknown(options: Iterable[str]) -> None:
-    """Raise TypeError for an option that no result has."""
+    """Raise TypeError, as Python does for an unknown argument, if an option by one of the names
+    ``options`` exists for no kind of result.
+    """
     known = {
         option.name
         for kind in RESULT_KINDS.values()
@@ -260,8 +284,8 @@ def refuse_unknown(options: Iterable[str]) -> None:
 
 
 def given_sources(sources: Any) -> Any:
-    """Return the argument ``sources`` as ids: a list, an integer array or ``"all"``; a set, which
-    has no order, as a set.
+    """Return the argument ``sources`` as ids: a list, an integer array or ``"all"``. One id becomes
+    a list. A set, which has no order, stays a set.
     """
     if isinstance(sources, str) and sources == ALL:
         return sources
@@ -273,12 +297,15 @@ def given_sources(sources: Any) -> Any:
 
 
 def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
-    """Return the vertex numbers of ``given_sources``.
+    """Return the vertex numbers of sources, int64 of shape (k,), in their order; those of a set
+    ascending.
+
+    ``sources`` is what ``given_sources`` returns.
 
     Raises InputError (``"all"`` could mean a vertex of this name) or UnknownVertexError (some ids
     are not vertices).
     """
-    if isinstance(sources, str):
+    if isinstance(sources, str):  # "all"
         if graph.has_string_ids and has_vertex(graph, ALL):
             raise InputError(
                 f"sources={ALL!r} could mean every vertex or the vertex of this name; give [{ALL!r}] for that vertex, or "
@@ -298,8 +325,8 @@ def graph_in_direction(graph: Graph, direction: str) -> Graph:
 
 
 def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:
-    """Return an error of a search in the reverse (``direction="in"``), with the cycle in the
-    direction of the edges.
+    """Return an error with its cycle in the direction of the edges of the caller's graph. With
+    ``direction="in"`` the search was in the reverse, which has the cycle the other way round.
     """
     if direction == "out":
         return error
@@ -314,11 +341,11 @@ def limits_per_source(
     sources: Any,
     numbers: np.ndarray,
 ) -> SourceValues | None:
-    """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the
-    same.
+    """Return the limits of the sources, by vertex number; None if all have the same.
 
     ``limit`` is what the caller gives as one limit, or as one per source. ``sources`` are those
-    that the caller gives, in that order.
+    that the caller gives, in that order, and ``numbers`` their vertex numbers. ``kind`` is the kind
+    of result.
 
     Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is
     given twice with different limits; or the result has no searches of their own.
@@ -331,6 +358,7 @@ def limits_per_source(
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
 
+    # In the type that distances of a result have, rounded down where it does not hold a limit.
     if algorithm.counts_hops:
         values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
     elif graph.returns_integers:
@@ -341,6 +369,7 @@ def limits_per_source(
         values = as_distances(limits, np.dtype(np.float64))
 
     def error_of_two_limits(row: int, _: int) -> InputError:
+        """Return the error for a source whose limit in row ``row`` differs from an earlier one."""
         vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]
         return InputError(
             f"source {arguments.describe(vertex)} is given twice with "
@@ -351,8 +380,11 @@ def limits_per_source(
 
 
 def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Meter) -> Any:
-    """Run a ``MultiSourcePlan`` for many sources, given by their vertex numbers in the order of the
-    caller, and return what is asked.
+    """Search from many sources by ``plan``, a ``MultiSourcePlan``, and return the result that
+    ``question`` asks for: a frame or an array.
+
+    ``numbers`` are the vertex numbers of the sources, int64, in the order of the result. A source
+    that occurs twice is searched once. ``meter`` reports the progress.
     """
     form = ResultForm(plan, question, frames_on(plan.graph.device))
 
@@ -376,8 +408,8 @@ def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Me
 class ResultForm:
     """Makes the results of a question from the groups of a plan.
 
-    ``plan`` is a ``MultiSourcePlan``, and ``kind`` that of the question. ``frames`` says of which
-    library frames are.
+    ``plan`` is a ``MultiSourcePlan``, and ``kind`` the kind of result that is asked for. ``frames``
+    says of which library frames are: pandas, cuDF or pyarrow.
     """
 
     def __init__(self, plan: Any, question: Question, frames: FrameKind) -> None:
@@ -387,19 +419,21 @@ class ResultForm:
         self._asked = question.asked(plan.graph, plan.query)
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
-        """Return a result from the groups of ``distinct`` sources, int64 vertex numbers, in this
-        order.
+        """Return a result, a frame or an array, from the groups of searches.
 
-        ``places`` has the place of each source of the result in ``distinct``.
+        ``groups`` have the searches from ``distinct`` sources, int64 vertex numbers, in this order.
+        ``places`` has, for each source of the result in its order, the position in ``distinct``.
         """
         kind = self.kind
         asked = self._asked
+        # A kind of result has one of four ways: loads, such as flows, that are added up over all
+        # groups; an array; a frame of its own; or records of each source.
         if kind.make_loads is not None:
             return loads_frame(kind.make_loads(asked), groups, self._frames)
         if kind.array_of is not None:
             return kind.array_of(asked, groups, places)
 
-        # The first group shows the form of the distances.
+        # The first group shows the form of the distances. It is put back in front of the others.
         groups = iter(groups)
         first = next(groups, None)
         groups = () if first is None else chain([first], groups)
@@ -426,7 +460,12 @@ class ResultForm:
 
 
 def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -> Any:
-    """Add the loads of all groups up and return a frame, whose ``attrs`` say what has no path."""
+    """Add the searches of all groups to ``loads``, the flows or the betweenness of edges or
+    vertices, and return these as a frame.
+
+    The ``attrs`` of the frame, if its library has them, say how many pairs have no path, and what
+    volume. A warning is logged if there are such pairs.
+    """
     for group in groups:
         loads.add(group)
     frame = frames.make(columns_on_device(loads.columns(), loads.asked.graph))
@@ -447,11 +486,14 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
 def _columns_of_sources(
     asked: Asked, groups: Iterable[Traversals], places: np.ndarray, numbers: np.ndarray
 ) -> dict[str, Column]:
-    """Return the columns of records that belong to one source each, in the order of the sources, on
-    the graph's device.
+    """Return the columns of records, the rows of a frame that belong to one source each, in the
+    order of the sources of the result, on the graph's device.
+
+    ``groups`` have the searches from distinct sources. ``places`` has, for each source of the
+    result, its position among these, and ``numbers`` its vertex number.
     """
-    # ``places`` has the place of each source of the result among the records, and ``numbers`` its
-    # vertex number. Unless that is their order, records are put into it.
+    # Records are in the order of the searches. Unless the result has the same order, they are taken
+    # source by source: ``starts`` has the first record of each source of the result.
     records = join_records([records_of_group(asked, group) for group in groups])
     sizes = records.sizes[places]
     values = records.values

@@ -43,6 +43,12 @@ class ResultStream(SharedIterator):
         meter: Meter,
         cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
     ) -> None:
+        """Prepare a stream, which searches when its first result is requested.
+
+        ``form`` makes the results and has the plan. ``numbers`` are the vertex numbers of the
+        sources, in the order of the results. ``meter`` reports the progress. ``cycle_error``
+        returns the error that the caller gets in place of one of the search.
+        """
         super().__init__("the stream")
         self.n_sources = int(numbers.size)
         self.n_done = 0
@@ -65,7 +71,10 @@ class ResultStream(SharedIterator):
         return super().__next__()
 
     def _make_next(self) -> Any:
-        """Return the next result; end the stream after the last one, and at an error."""
+        """Return the next result. Close the stream after the last one, and at an error.
+
+        Raises StopIteration: there are no more results, or the stream is closed.
+        """
         if self._form is None:
             raise StopIteration
         try:
@@ -85,7 +94,10 @@ class ResultStream(SharedIterator):
         return result
 
     def _search(self, form: ResultForm) -> Any:
-        """Return the result of the next group, or None at the end."""
+        """Search from the next group of sources and return its result, or None at the end.
+
+        ``form`` makes the result, and has the plan of the searches.
+        """
         with self._meter.running():
             form.plan.adopt()  # readers of record batches may use a thread of their own
             group = next(self._groups, None)

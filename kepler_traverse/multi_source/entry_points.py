@@ -57,13 +57,19 @@ class _Call(NamedTuple):
 
     @property
     def members(self) -> Any:
-        """The ``SourceGroups`` of a search from all sources together; None if there are none."""
+        """The ``SourceGroups`` of a search from all sources together, whose groups have nearest
+        sources of their own; None if all sources are one group, or for other searches.
+        """
         if self.question.kind.one_search:
             return getattr(self.question.options, "groups", None)
         return None
 
     def count_searches(self, is_all: bool) -> int:
-        """Return the number of searches; ``is_all`` says that sources are all vertices."""
+        """Return how many sources are searched from, for the report of progress.
+
+        ``is_all`` says that the sources are all vertices, which are distinct.
+        """
+        # A source that is in several groups is searched once for each.
         if self.members is not None:
             return sum(numbers.size for numbers in self.members.members)
         # A stream searches each of its sources, since it does not keep the results of earlier
@@ -78,7 +84,12 @@ class _Call(NamedTuple):
         meter: Meter,
         cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
     ) -> Any:
-        """Return the results of a plan, group by group: frames, or record batches."""
+        """Return the results of a plan as a stream, group by group: an iterator of frames or
+        arrays, or with ``stream="arrow"`` a reader of record batches.
+
+        ``meter`` reports the progress. ``cycle_error`` returns the error that the caller gets in
+        place of a NegativeCycleError of the search.
+        """
         is_arrow = self.given.stream == outputs.ARROW
         if is_arrow:
             frame_kind = frames.arrow_tables()
@@ -95,31 +106,33 @@ class AskedTogether(NamedTuple):
     """What is asked of one search from all sources."""
 
     k: int | None  # how many of the nearest sources of each vertex; None for the nearest alone
-    strategy: str  # a name, or "auto"
+    strategy: str  # the name of a strategy, or "auto"
     limit: float | None  # the largest hop count or distance of interest; None without one
     knobs: Mapping[str, Any] | object | None  # options of the strategy, as the caller gives them
-    n_sources: int
+    n_sources: int  # number of all sources
 
 
 class GivenPairs(NamedTuple):
     """The arguments of ``bfs_pairs`` and ``sssp_pairs`` but for graph, pairs and the options of a
-    kind, as they are given.
+    kind of result, as they are given and not yet checked.
     """
 
-    strategy: str
-    limit: float | None  # ``max_depth`` or ``cutoff``
-    knobs: Mapping[str, Any] | object | None
-    memory: int | None
-    result: str
+    strategy: str  # the name of a strategy, or "auto"
+    limit: float | None  # ``max_depth`` or ``cutoff``; None without one
+    knobs: Mapping[str, Any] | object | None  # options of the strategy; None: its own choice
+    memory: int | None  # bytes that a search may take; None: a share of what is free
+    result: str  # the name of a kind of result: "pairs" or "flows"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registry:
-    """An algorithm and its strategies."""
+    """An algorithm and its strategies, without those of plug-ins, and what its public functions
+    do.
+    """
 
-    algorithm: Algorithm
-    single_source: tuple[Strategy, ...]  # the library's own, as the following
-    multi_source: tuple[MultiSourceStrategy, ...]
+    algorithm: Algorithm  # BFS or SSSP
+    single_source: tuple[Strategy, ...]  # strategies for one source
+    multi_source: tuple[MultiSourceStrategy, ...]  # strategies for many sources
     # strategies for BFS from one source, by which a plan surveys the shape of a graph
     searches: tuple[Strategy, ...]
 
@@ -131,10 +144,11 @@ class Registry:
     def listed_for(
         self, strategy: str, device: str
     ) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
-        """Return the strategies for one source and for many among which a name is looked up.
+        """Return the strategies for one source and for many among which the name ``strategy`` is
+        looked up: those of the library, or with those of plug-ins.
 
-        Plug-ins are imported only for a name that is not known. What is no text is refused later,
-        by the plan.
+        Plug-ins are imported only for a name that the library does not have on ``device``. A name
+        that is no text is refused later, by the plan.
 
         Raises StrategyError: no strategy has the name, and a plug-in could not be imported.
         """
@@ -146,11 +160,15 @@ class Registry:
         ):
             return own_strategies
         strategies = self.with_plugins()
-        find_strategy(strategy, device, [*chain(*strategies)])
+        find_strategy(strategy, device, [*chain(*strategies)])  # raises if the name is unknown
         return strategies
 
     def plan(self, graph: Graph, *, strategy: str, **asked: Any) -> Plan:
-        """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
+        """Return a plan for searches from one source each, as ``plan_bfs`` and ``plan_sssp`` do.
+
+        ``strategy`` is a name or "auto". ``asked`` are the fields of ``Query`` that the caller
+        sets, with targets as ids.
+        """
         query = make_query(graph, self.algorithm.name, **asked)
         single_source, _ = self.listed_for(strategy, graph.device)
         return Plan(graph, self.algorithm.name, single_source, strategy, query)
@@ -166,10 +184,13 @@ class Registry:
         shape: Shape | None = None,
         **query_fields: Any,
     ) -> MultiSourcePlan:
-        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
+        """Return a plan for searches from several sources, as ``plan_bfs_many`` and
+        ``plan_sssp_many`` do.
 
-        ``query_fields`` are fields of ``Query``, in place of those that follow from the result,
-        with targets as ids, and with what is added up along the paths as ``walks``.
+        Most parameters are those of ``plan_bfs_many``. ``query_fields`` are fields of ``Query``
+        that take the place of those that follow from ``result``. Two of them differ from ``Query``:
+        ``targets`` are ids, and ``walks`` has the columns that are added up along the paths
+        (``AlongPaths``), or None.
         """
         name = self.algorithm.name
         find_kind(result)
@@ -229,8 +250,10 @@ class Registry:
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ) -> SearchTogether:
-        """Plan the search for the nearest source of each vertex, or for the k nearest; see
-        ``KNearestSearch``.
+        """Return a search for the nearest source of each vertex, or for the k nearest.
+
+        ``plan_for`` and ``may_take_one`` are those of ``KNearestSearch``: what plans a search from
+        each source, and whether one search from all sources may take its place.
         """
         name = self.algorithm.name
         query = make_query(
@@ -241,6 +264,8 @@ class Registry:
         work = Workload(graph, name, query, asked.n_sources)
         if asked.k is None:
             return NearestSearch(work, single, asked.strategy)
+        # A name that is wrong, and knobs that no strategy takes, are refused here, since one search
+        # from all sources uses neither. It is as for several sources, also if there is one.
         strategies = Strategies(many, single, self.searches)
         usable = find_usable(work._replace(n_sources=2), strategies, asked.strategy)
         for usable_strategy in usable.strategies:
@@ -250,8 +275,10 @@ class Registry:
         return KNearestSearch(work, asked.k, plan_for, may_take_one)
 
     def search_many(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> Any:
-        """Search from several sources and return a result of a kind; see ``bfs_many`` and
-        ``sssp_many``.
+        """Search from several sources and return the result, a frame, an array or a stream, as
+        ``bfs_many`` and ``sssp_many`` do.
+
+        ``given`` are their other arguments, not yet checked.
         """
         find_kind(given.result)
         given = given.by_its_kind()
@@ -273,6 +300,7 @@ class Registry:
                 is_handed_on = True
                 return groups
 
+            # A result of one row per source has the index of the sources.
             frame = outputs.compute_result(plan, call.numbers, question, meter)
             if has_labels(index) and question.kind.is_one_per_source(question.options):
                 frame.index = index
@@ -289,7 +317,11 @@ class Registry:
                 meter.close()
 
     def _check_call(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> _Call:
-        """Check the arguments of a search from several sources."""
+        """Check the arguments of a search from several sources. Return the call with sources and
+        targets as vertex numbers, and with checked options.
+
+        Raises InputError or UnknownVertexError: an argument is wrong.
+        """
         graph, numbers, ids, given = outputs.check_arguments(graph, sources, given, self.algorithm)
         name = self.algorithm.name
         kind = RESULT_KINDS[given.result]
@@ -317,7 +349,9 @@ class Registry:
         return _Call(graph, question, given, numbers)
 
     def _with_or_without_hierarchy(self, call: _Call) -> _Call:
-        """Return a call whose graph has, or has no, hierarchy, if the caller decides that."""
+        """Return the call after the argument ``hierarchy``: with "yes" its graph has one, which may
+        be built here, with "no" its graph hides it, and with "auto" it is the same.
+        """
         choice = arguments.choice("hierarchy", call.given.hierarchy, _HIERARCHIES)
         if choice == "no":
             return call._replace(graph=call.graph.derived.without_hierarchy())
@@ -326,7 +360,9 @@ class Registry:
         return call
 
     def _plan_with_hierarchy(self, call: _Call) -> MultiSourcePlan:
-        """Plan the searches of a call, with a hierarchy if building one is worth it."""
+        """Return a plan for the searches of a call. With ``hierarchy="auto"`` a hierarchy is built
+        first, if that is estimated to save time.
+        """
         plan = self._plan_call(call)
         given = call.given
         if given.hierarchy != "auto" or plan.is_named or given.memory is not None:
@@ -345,7 +381,9 @@ class Registry:
         return self._plan_call(call)
 
     def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
-        """Plan the searches of a call; ``changes`` take the place of fields of its query."""
+        """Return a plan for the searches of a call. ``changes`` take the place of arguments of
+        ``plan_multi_source``, such as fields of the query.
+        """
         asked = call.question.of_plan() | {
             "n_sources": call.numbers.size,
             "strategy": call.given.strategy,
@@ -355,7 +393,9 @@ class Registry:
         return self.plan_multi_source(call.graph, **(asked | changes))
 
     def _search_together(self, call: _Call, meter: Meter) -> Any:
-        """Return the result of a kind for which one search begins at all sources."""
+        """Return the result, a frame, of a kind for which one search begins at all sources: the
+        nearest source, or the k nearest, of each vertex.
+        """
         asked = AskedTogether(
             call.given.of_kind.get("k"),
             call.given.strategy,
@@ -376,7 +416,12 @@ class Registry:
         direction: str,
         **of_kind: Any,
     ) -> Any:
-        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
+        """Search from origins to destinations, and return the distances or the flows of these pairs
+        as a frame, as ``bfs_pairs`` and ``sssp_pairs`` do.
+
+        ``given`` are their other arguments, not yet checked, and ``of_kind`` the options of the
+        kind of result.
+        """
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
         if arguments.choice("direction", direction, outputs.DIRECTIONS) == "in":
             kind = RESULT_KINDS[arguments.choice("result", given.result, RESULTS_OF_PAIRS)]
@@ -396,7 +441,14 @@ class Registry:
         given: GivenPairs,
         of_kind: dict[str, Any],
     ) -> Any:
-        """Search along the edges of a graph, or of its reverse."""
+        """Search from origins to destinations along the edges of ``graph``, and return the frame of
+        the pairs.
+
+        ``graph`` is already the reverse if distances are asked for in that direction. The other
+        arguments are those of ``search_pairs``.
+        """
+        # Check the options, and read the pairs: origins and destinations as vertex numbers, grouped
+        # by origin.
         kind = RESULT_KINDS[arguments.choice("result", given.result, RESULTS_OF_PAIRS)]
         outputs.refuse_unknown(of_kind)
         written = {name: None if value is None else name for name, value in of_kind.items()}
@@ -438,6 +490,7 @@ class Registry:
             forms=kind.reads if kind.adds_up else (),
         )
 
+        # Flows are added up over all searches. Distances are put into the rows of their pairs.
         if kind.make_loads is not None:
             question = Question(
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table

@@ -84,6 +84,13 @@ class MultiSourcePlan:
         memory: int | None = None,
         shape: Shape | None = None,
     ):
+        """Choose a strategy, and allocate and compile its search.
+
+        ``work`` is what is searched, ``strategies`` are those of the algorithm, and ``name`` is one
+        of their names or "auto". ``memory`` are the bytes that a run may take in addition to the
+        graph; None: a share of what is free. ``shape`` is that of an earlier plan, or None.
+        """
+        # Which strategies can run, and how far their searches go.
         work = work._replace(n_sources=check_n_sources(work.n_sources))
         graph = work.graph
         algorithm = work.algorithm
@@ -93,6 +100,7 @@ class MultiSourcePlan:
         start_kernels(work, usable)  # they are compiled while the survey runs
         shapes = measure_shapes(work, strategies, usable, shape)
 
+        # The facts that the choice depends on, and the strategies that fit into memory.
         self.graph = graph
         self.algorithm = algorithm
         self.n_sources = work.n_searches
@@ -111,6 +119,7 @@ class MultiSourcePlan:
             work, strategies, usable, shapes, Capacity(memory, self.sums)
         )
 
+        # Begin with the fastest candidate. ``ranked`` is empty if there is only one.
         self.left_out = self._candidates.left_out
         if not self.is_named and work.n_sources > 1:
             self.left_out = list_unsupported(work, strategies) | self.left_out
@@ -146,8 +155,8 @@ class MultiSourcePlan:
         return explain_plan(self)
 
     def measurements(self) -> list[str]:
-        """Describe the measured and estimated time of each strategy that ran; empty if there was no
-        choice.
+        """Return a text per strategy that ran, with its measured and estimated time; none if there
+        was no choice.
         """
         measured = []
         for name in dict.fromkeys(each.strategy for each in self.history):
@@ -172,14 +181,15 @@ class MultiSourcePlan:
         return self._choice.history
 
     def ranked(self, n_sources: int) -> list[Candidate]:
-        """Return candidates whose memory fits, with estimates for ``n_sources`` sources, fastest
-        first.
+        """Return the strategies that fit into memory, with estimates for ``n_sources`` sources,
+        fastest first.
         """
         return self._candidates.ranked(n_sources)
 
     def estimate_hierarchy(self, rounded: bool = False) -> Estimate | None:
-        """Estimate what a hierarchy would take and save; None if the graph has one already, or is
-        not likely to have one.
+        """Estimate how long building a hierarchy of the graph would take, and how long searches
+        take with and without it; None if the graph has one already, or is not likely to have a
+        small one.
 
         Networks with hubs, and weights that are no integers, are taken as not likely. With few
         sources on a GPU there is no estimate either. ``rounded``: as if the weights were rounded to
@@ -217,6 +227,7 @@ class MultiSourcePlan:
         )
         _check_lists(lists)
         cut = arguments.flag("cut", cut)
+        # Another thread may change the strategy, so its fields are read together.
         with self._lock:
             self._allocate()
             search = self._search
@@ -235,6 +246,7 @@ class MultiSourcePlan:
             parts[-1] = parts[-1].copy()  # the next search writes to the same arrays
             lists_left = None if lists is None else lists.part(done, numbers.size)
             result = self._run(search, strategy, numbers[done:], lists_left)
+            # Parts of a result must have one type.
             if (
                 ALGORITHMS[self.algorithm].is_weighted
                 and result.distance.dtype != parts[-1].distance.dtype
@@ -268,7 +280,9 @@ class MultiSourcePlan:
         return SharedItems("the iterator of groups", groups)
 
     def adopt(self) -> None:
-        """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
+        """Make the calling thread the owner of the plan, whose results are not copied and which
+        alone may change the strategy. Results of earlier searches become invalid.
+        """
         with self._lock:
             self._owner = threading.current_thread()
             if self._search is not None:
@@ -278,24 +292,31 @@ class MultiSourcePlan:
         """Release the plan's memory. Results of earlier searches become invalid; the next search
         allocates again.
         """
+        # Not while another thread searches in it.
         with self._lock:
             self._search = None
 
     def _allocate(self) -> None:
-        """Allocate again after ``release``, or after an interrupt during a change of the strategy."""
+        """Allocate again, if there is no search after ``release``, or after an interrupt during a
+        change of the strategy. The caller holds the lock.
+        """
         if self._search is None:
             self._use_candidate(self.strategy.name)
 
     def _cut(self, result: Traversals) -> Traversals:
-        """Return a result without the vertices beyond the limit of its searches, where these may
-        pass it.
+        """Return a result without the vertices beyond the limit of its searches.
+
+        Only with negative weights do searches reach any: a path to a vertex within the limit may
+        lead through them. Other results are returned as they are.
         """
         if passes_limit(self.graph, self.algorithm, self._work.query):
             return cast(Traversals, without_farther(result, cast(float, self._work.query.limit)))
         return result
 
     def _use_candidate(self, name: str) -> None:
-        """Allocate and compile a candidate. Results of the previous one become invalid."""
+        """Make the candidate called ``name`` the strategy that runs: allocate and compile it.
+        Results of the previous one become invalid.
+        """
         self._search = None  # frees the previous candidate's memory before this one allocates
         chosen = self._candidates.fitting[name]
         self.strategy = chosen.strategy
@@ -312,7 +333,12 @@ class MultiSourcePlan:
         return len(self._candidates) > 1 and threading.current_thread() is self._owner
 
     def _groups(self, numbers: np.ndarray, lists: TargetLists | None) -> Iterator[Traversals]:
-        """Yield the results of groups, each by the search that is chosen when it is requested."""
+        """Yield the results of groups of sources, each by the strategy that is chosen when the
+        result is requested.
+
+        ``numbers`` are the vertex numbers of all sources, int64, and ``lists`` the targets of each,
+        if each has its own.
+        """
         limits = self._work.query.limits
         begin = 0
         while begin < numbers.size:
@@ -322,7 +348,8 @@ class MultiSourcePlan:
             if lists is not None:
                 lists_of_group = lists.part(begin, end)
             group = self._run(search, strategy, numbers[begin:end], lists_of_group)
-            begin += len(group)
+            begin += len(group)  # fewer than asked for if sums needed a wider type
+            # Sources that have limits of their own are searched to the largest limit.
             if limits is None:
                 yield group
             else:
@@ -339,9 +366,9 @@ class MultiSourcePlan:
         """Traverse from a group, or from the first of its sources if all are too many for the type
         of sums that they need.
 
-        ``search`` is a ``SerializedSearch`` of ``strategy``, and ``lists`` has the targets of each
-        source, if each has its own. Record its time if the owner thread runs it and there was a
-        choice of strategies.
+        ``search`` is a ``SerializedSearch`` of ``strategy``, ``numbers`` are the vertex numbers of
+        the sources, and ``lists`` has the targets of each source, if each has its own. The time is
+        recorded if the owner thread runs the search and there was a choice of strategies.
         """
         output = self.query.output
         # The lock of the search would not do: another thread may still run the previous strategy.
@@ -364,10 +391,11 @@ class MultiSourcePlan:
         return group
 
     def _next_search(self, n_left: int) -> tuple[Any, MultiSourceStrategy, int]:
-        """Return the search, the strategy and the number of sources of the next group.
+        """Return the search, the strategy and the number of sources of the next group, where
+        ``n_left`` sources are left.
 
-        Only the owner thread may change the strategy: a change frees memory that holds the owner's
-        results.
+        The strategy is changed here if another one is expected to be faster. Only the owner thread
+        may do that: a change frees memory that holds the owner's results.
         """
         with self._lock:
             self._allocate()

@@ -59,14 +59,15 @@ Groups = Sequence[tuple[Any, np.ndarray]]
 
 
 def _untimed(_phase: str) -> AbstractContextManager[None]:
-    """Return the block of a phase, without a clock."""
+    """Return a context manager that does nothing, in place of one that times a phase."""
     return contextlib.nullcontext()
 
 
 class RunOptions(NamedTuple):
     """How a search from all sources together runs."""
 
-    groups: Groups | None = None  # each has its own k nearest; None if all sources are one group
+    # each group has k nearest sources of its own; None if all sources are one group
+    groups: Groups | None = None
     certified: bool = False  # whether its distances are certified before columns are made of them
     clock: Clock = _untimed  # ``clock(phase)`` times its block
     meter: Meter | None = None  # reports each source that is done; None for no report
@@ -74,11 +75,11 @@ class RunOptions(NamedTuple):
 
     @property
     def along(self) -> AlongPaths | None:
-        """What is added up along the paths."""
+        """The columns of the edge list that are added up along the paths; None without any."""
         return getattr(self.of_kind, "along", None)
 
     def advance(self, n_sources: int) -> None:
-        """Report sources that are done."""
+        """Report that ``n_sources`` further sources are done."""
         if self.meter is not None:
             self.meter.advance(n_sources)
 
@@ -87,7 +88,10 @@ PLAIN = RunOptions()
 
 
 class SearchTogether:
-    """A search from all sources together, or of the whole graph, ready to run.
+    """A search from all sources together, or of the whole graph, ready to run. Subclasses have
+    ``find``.
+
+    ``work`` is what the search is for, and ``strategy``, ``nbytes`` and ``why`` are the attributes.
 
     Attributes
     ----------
@@ -127,7 +131,8 @@ class SearchTogether:
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """Search from distinct sources, ``numbers``, and return the columns by name and the rounds.
+        """Search from ``numbers``, distinct vertex numbers. Return the columns of the result by
+        name, and the levels or rounds that the search took.
 
         Raises NegativeCycleError (a negative cycle is reachable from one of the sources, SSSP only)
         or CertificateError (a distance is wrong).
@@ -146,8 +151,10 @@ def require_sources(work: Workload) -> tuple[Graph, int]:
 
 
 class NearestSearch(SearchTogether):
-    """One search for the nearest source of each vertex, by one of the strategies for one source, or
-    ``"auto"``.
+    """One search for the nearest source of each vertex.
+
+    ``strategies`` are those for one source, and ``strategy`` names one of them or is ``"auto"``.
+    The search begins at an additional vertex, which has an edge to each source.
     """
 
     def __init__(
@@ -160,6 +167,7 @@ class NearestSearch(SearchTogether):
         self._strategies = strategies
         chosen = pick(strategies, strategy, graph)
         owners = 3 * 8 * graph.n_vertices  # arrays of ``nearest_columns``
+        # A copy of the graph with one vertex more, and an edge from it to each source.
         nbytes = (
             graph.derived.nbytes_on_device
             + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)
@@ -172,8 +180,8 @@ class NearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """Search for the nearest of distinct sources, ``numbers``. Return the columns by name and
-        the rounds.
+        """Search from ``numbers``, distinct vertex numbers. Return the columns ``vertex, source,
+        distance`` by name, with those of sums along the paths, and the rounds of the search.
         """
         name = self.strategy.name
         numbers = np.sort(numbers)
@@ -193,6 +201,8 @@ class NearestSearch(SearchTogether):
         options.advance(numbers.size)
 
         columns = nearest_columns(self.graph, result, self.query.limit)
+        # Sums along the path from the nearest source to each vertex. A closed vertex has two
+        # numbers: the path ends at another one than that of the column.
         if options.along is not None:
             vertices = where_paths_end(self.graph, np.asarray(to_host(columns["vertex"].numbers)))
             sums = sums_along_predecessors(self.graph, result, vertices, options.along)
@@ -210,16 +220,21 @@ class OnlyWay(NamedTuple):
     rationale: str  # one line
 
 
+# name and rationale in place of a strategy
 _LABELS = "k_labels", "one search from all sources, with up to k labels per vertex"
 
 
 class KNearestSearch(SearchTogether):
-    """One search from all sources, or searches from each source whose groups are merged, for the k
-    nearest of each vertex.
+    """The search for the k nearest sources of each vertex.
 
-    ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called
-    unless one search is enough, and may be made as ``may_take_one`` says. Raises InputError: there
-    is no source.
+    It is one search from all sources, which keeps up to k labels, a distance and a source, per
+    vertex. Where that is not possible, each source is searched from, and the distances of all are
+    merged. ``may_take_one=False`` forbids the former. ``plan_for(n_sources=n, forms=forms)``
+    returns a ``MultiSourcePlan`` of distances for the latter.
+
+    - ``searches``: the plan of searches from each source; None where one search finds all.
+
+    Raises InputError: there is no source.
     """
 
     def __init__(
@@ -232,8 +247,8 @@ class KNearestSearch(SearchTogether):
         self._k = k
         self._plan_for = plan_for
         graph, n_sources = require_sources(work)
-        # the plan of searches from each source; None where one search finds all
         self.searches: MultiSourcePlan | None = None
+        # Bytes of the labels, a distance and a source each, and of the arrays that merge a source.
         labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
         about = f"the {self._k} nearest of {n_sources} sources"
 
@@ -253,14 +268,18 @@ class KNearestSearch(SearchTogether):
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
     ) -> tuple[dict[str, Column], int]:
-        """Search for the k nearest of distinct sources, ``numbers``, or of each group of
-        ``options``. Return the columns by name, and the rounds of the longest search.
+        """Search from ``numbers``, distinct vertex numbers, for the k nearest of all, or of each
+        group of ``options.groups``.
+
+        Return the columns ``vertex, rank, source, distance`` by name, with a column of groups and
+        those of sums along the paths where they are wanted, and the rounds of the longest search.
         """
         groups = options.groups
         if groups is None:
             parts = [np.sort(numbers)]
         else:
             parts = [members for _, members in groups]
+        # Rows of each group, and the rounds of its longest search.
         try:
             results = [self.make_rows(sources, options) for sources in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
@@ -280,14 +299,21 @@ class KNearestSearch(SearchTogether):
             columns |= columns_of_sums(options.along, self._sums(rows, options.along))
         if groups is None:
             return columns, rounds
+        # The group of each row: rows are group by group.
         places = np.repeat(np.arange(len(groups)), [vertex.size for vertex, *_ in rows_of_parts])
         return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
 
     def _sums(
         self, rows: tuple[Array, Array, Array, Array], along: AlongPaths
     ) -> dict[str, np.ndarray]:
-        """Return the sums along the paths of the rows, by searches from their sources."""
-        # Each row is a pair of a source and a vertex, whose sums go back to its place.
+        """Return the sums along the path of each row, by name, arrays of shape (n_rows,).
+
+        ``rows`` are vertex, rank, source and distance, as ``rows_of_labels`` returns them.
+        ``along`` has the columns of the edge list to add up. The paths are found by searches from
+        the sources.
+        """
+        # Each row is a pair of a source and a vertex. The table groups pairs by source, and knows
+        # the row of each, to which its sum is written.
         vertex, _, source, _ = (to_host(each) for each in rows)
         table = pair_table(source, vertex.astype(np.int64))
         plan = self._plan_for(n_sources=table.sources.size, forms=(), walks=None, output="all")
@@ -309,10 +335,12 @@ class KNearestSearch(SearchTogether):
     def make_rows(
         self, ascending: np.ndarray, options: RunOptions
     ) -> tuple[tuple[Array, Array, Array, Array], int]:
-        """Return the rows of the k nearest of some sources, and the rounds of the longest search.
+        """Return the rows of the k nearest of some sources for each vertex, and the rounds of the
+        longest search.
 
-        ``ascending`` are the vertex numbers of the sources. Rows are as ``rows_of_labels`` returns
-        them.
+        ``ascending`` are the vertex numbers of the sources, in that order. Rows are four arrays
+        ``vertex, rank, source, distance``, by ascending vertex and rank, with vertex numbers, on
+        the device of the graph.
         """
         graph = self.graph
         algorithm = self.algorithm
@@ -320,6 +348,8 @@ class KNearestSearch(SearchTogether):
         k = min(self._k, ascending.size)
         clock = options.clock
         certified = options.certified
+        # One search with labels. ``distance`` and ``owner`` have shape (n_vertices, k): an owner is
+        # a position in ``ascending``, -1 for no label.
         if self.searches is None:
             with clock("traverse"):
                 distance, owner = search_labels(graph, algorithm, ascending, k, limit)
@@ -329,7 +359,8 @@ class KNearestSearch(SearchTogether):
             options.advance(ascending.size)
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
 
-        self.searches.adopt()
+        # A search from each source, merged group by group.
+        self.searches.adopt()  # this thread gets results that are not copied
         groups = self.searches.iter_groups(ascending, cut=False)
         rounds = 0
 
@@ -361,8 +392,10 @@ def frame_of_all(
     meter: Meter,
     of_kind: Any,
 ) -> Any:
-    """Run a search from all sources, given by their vertex numbers and their groups, with the
-    checked options of its kind, and return a frame.
+    """Run a search from all sources together, and return its result as a frame.
+
+    ``numbers`` are the vertex numbers of the sources, and ``members`` their groups, or None if all
+    are one group. ``of_kind`` are the checked options of the kind of result.
     """
     if members is None:
         groups = None
@@ -375,11 +408,12 @@ def frame_of_all(
 
 
 class SearchFromTargets:
-    """Finds the nearest targets of all vertices by searches over the reversed edges, made once for
-    all sources.
+    """Finds the nearest targets of sources by searches that begin at the targets, over the reversed
+    edges. These are made once, and find the nearest targets of all vertices.
 
-    ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from
-    each target.
+    A call, with the vertex numbers of sources, returns their nearest targets. ``nearest`` says
+    which targets there are, and how many are wanted. ``plan_for(graph, n_sources=n, forms=forms)``
+    returns a plan of distances, for searches from each target.
     """
 
     def __init__(
@@ -398,10 +432,11 @@ class SearchFromTargets:
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The nearest targets of all vertices, in host memory, vertex by vertex.
+        """The nearest targets of all vertices, in host memory, vertex by vertex, as three arrays:
+        where those of each vertex begin, int64 of shape (n_vertices + 1,); the vertex numbers of
+        the targets, ascending for each vertex; and their distances.
 
-        An int64 array of shape (n_vertices + 1,) has where those of each vertex begin. The other
-        two are the targets of all vertices, ascending for each, and their distances.
+        The searches are made when this is first read.
         """
         n = self._graph.n_vertices
         k = self._nearest.k
@@ -415,8 +450,8 @@ class SearchFromTargets:
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
 
-        # A target in several groups has the same distance in each. Distinct numbers of vertex and
-        # target also put them into order.
+        # A target in several groups has the same distance in each, and is kept once. Each pair of
+        # vertex and target is one number, and distinct numbers are in the order of the vertices.
         _, first = np.unique(vertex * n + target, return_index=True)
         return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 
@@ -426,7 +461,9 @@ class SearchFromTargets:
         return self._query.output == "all"
 
     def __call__(self, sources: np.ndarray) -> MultiSourceOutcome:
-        """Return the nearest targets of some vertices, and their distances, as sparse distances."""
+        """Return the nearest targets of the vertex numbers ``sources``, int64, and their distances,
+        as sparse distances: a row per source that holds these targets only.
+        """
         offsets, targets, distance = self._labels
         sizes = offsets[sources + 1] - offsets[sources]
         entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
@@ -446,7 +483,8 @@ class SearchFromTargets:
 def from_targets(
     graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest
 ) -> MultiSourceStrategy:
-    """Return the strategy of ``SearchFromTargets``, whose parameters these are.
+    """Return the strategy that finds the nearest targets of many sources by searches from the
+    targets, a ``SearchFromTargets``, whose parameters these are.
 
     It takes no negative weights: from the targets it would meet negative cycles that no source
     reaches, and miss others.
@@ -456,7 +494,9 @@ def from_targets(
     is_weighted = ALGORITHMS[algorithm].is_weighted
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
-        """Return the amounts that the cost model weights; see ``MultiSourceStrategy.terms``."""
+        """Return how much work all searches take, by terms of the cost model (``auto.costs``): what
+        begins, labels of all vertices, and labels that are read for the sources.
+        """
         reach = max(shape.reach, 1 / n)  # a search reaches its source
         n_labels = sum(n * min(k, targets.size * reach) for targets in nearest.members)
         return {"start": n * k, "vertex": n_labels, "row": n_sources * n_labels / max(n, 1)}

@@ -33,9 +33,9 @@ _SAMPLE_SHARE = 0.02  # share of the edge visits of whole searches that such a s
 class Workload(NamedTuple):
     """The searches that a plan is made for."""
 
-    graph: Graph
+    graph: Graph  # that is searched
     algorithm: str  # "bfs" or "sssp"
-    query: Query
+    query: Query  # options of all searches: the limit, the targets, the output
     n_sources: int  # 0 for a plan whose sources come later, or without a source
 
     @property
@@ -57,8 +57,9 @@ class Workload(NamedTuple):
 class Strategies(NamedTuple):
     """The strategies of an algorithm that a plan knows."""
 
-    many: Sequence[MultiSourceStrategy]  # for many sources
-    single_source: Sequence[Strategy]  # for one source, which the loop over the sources runs
+    many: Sequence[MultiSourceStrategy]  # strategies for many sources
+    # strategies for one source, of which one is repeated for each source
+    single_source: Sequence[Strategy]
     searches: Sequence[Strategy]  # for BFS from one source, by which a graph is surveyed
 
     def defaults(self, graph: Graph) -> list[MultiSourceStrategy]:
@@ -75,34 +76,40 @@ class Strategies(NamedTuple):
 class Usable(NamedTuple):
     """The strategies that a plan may choose among."""
 
-    loop: MultiSourceStrategy  # searches from one source after another
-    strategies: list[MultiSourceStrategy]  # may include the loop
+    loop: MultiSourceStrategy  # repeats a search from one source for each source
+    strategies: list[MultiSourceStrategy]  # all that may be chosen; may include the loop
 
     @property
     def is_loop(self) -> bool:
-        """Whether there is the loop alone."""
+        """Whether the loop is the only strategy that may be chosen."""
         return self.strategies == [self.loop]
 
 
 class Shapes(NamedTuple):
-    """The shape of a graph as searches see it."""
+    """The shape of a graph as searches see it: a ``Shape`` says how far they go, by which their
+    time and memory are estimated.
+    """
 
-    at_nearest: Shape  # of searches that end at the nearest targets, if the query asks for these
-    whole: Shape  # of searches that do not end there
+    at_nearest: Shape  # for searches that end at the nearest targets, if the query asks for these
+    whole: Shape  # for searches that do not end there
 
     @classmethod
     def alike(cls, shape: Shape) -> Shapes:
-        """Return the shapes where the nearest targets make no difference."""
+        """Return ``shape`` for both, where the nearest targets make no difference."""
         return cls(shape, shape)
 
     def of(self, strategy: MultiSourceStrategy) -> Shape:
-        """Return the shape that the searches of a strategy see."""
+        """Return the shape for the searches of a strategy, by whether these end at the nearest
+        targets.
+        """
         if strategy.ends_at_nearest:
             return self.at_nearest
         return self.whole
 
     def for_output(self, work: Workload) -> Shapes:
-        """Return the shapes with the output of a query, and with the labels that answer it."""
+        """Return the shapes with fields that follow from the query: the output of the searches, the
+        targets per source, and the length of the hub labels that answer it, 0 without labels.
+        """
         query = work.query
         per_source = query.targets_per_source
         labels = work.labels
@@ -115,13 +122,18 @@ class Shapes(NamedTuple):
 
 
 def check_n_sources(n_sources: Any) -> int:
-    """Return a number of sources that fits into an int64."""
+    """Return a number of sources, given by a caller, at most as large as int64 arithmetic allows.
+
+    Raises InputError: it is no whole number, or negative.
+    """
     return min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
 
 
 def query_for(strategy: MultiSourceStrategy, query: Query) -> Query:
-    """Return the query as a strategy takes it: one that takes no targets per source outputs the
-    distances of all vertices.
+    """Return the query as a strategy takes it.
+
+    A strategy that finds no paths, or takes no targets per source, outputs the distances of all
+    vertices instead.
     """
     if query.output == "paths" and not strategy.finds_paths:
         query = replace(query, output="all")
@@ -131,8 +143,10 @@ def query_for(strategy: MultiSourceStrategy, query: Query) -> Query:
 
 
 def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
-    """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all
-    defaults that can run.
+    """Return the strategies that a plan may choose among: the one called ``name``, or with
+    ``"auto"`` all default strategies that can run on the graph.
+
+    Raises StrategyError: there is no such strategy, or it cannot run.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     single = strategies.single_source
@@ -149,6 +163,7 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
         for each in strategies.defaults(work.graph)
         if each.unsupported_reason(work.graph) is None
     ]
+    # With one source no estimate is made. With edges in host memory most strategies are left out.
     if work.n_sources <= 1:
         return Usable(loop, _find_for_one_source(work, fitting) or [loop])
     if work.graph.derived.edges_on_host and fitting:
@@ -159,10 +174,11 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
 def _list_streaming(
     query: Query, fitting: Sequence[MultiSourceStrategy]
 ) -> list[MultiSourceStrategy]:
-    """Return the strategies that are estimated well where the edges are in host memory.
+    """Return those of the strategies ``fitting`` whose time is estimated well where the edges of a
+    GPU's graph are in host memory.
 
-    Others read edges in place, at the speed of the bus, which no estimate knows: they are left out
-    unless searches end early, and so read few.
+    Strategies for such edges copy them to the GPU. Others read them in place, at the speed of the
+    bus, which no estimate knows: they are left out unless searches end early, and so read few.
     """
     if query.may_stop:
         return list(fitting)
@@ -172,8 +188,10 @@ def _list_streaming(
 def _find_for_one_source(
     work: Workload, fitting: Sequence[MultiSourceStrategy]
 ) -> list[MultiSourceStrategy]:
-    """Return the strategies that are better than a search for one source, without a survey, which
-    would take longer than it could save. Empty: a search for one source is best.
+    """Return those of the strategies ``fitting`` for many sources that are better for one source
+    than a strategy for one source. Empty: the latter is best.
+
+    No searches are made to decide that: they would take longer than the choice could save.
     """
     query = work.query
     # The strategies over hierarchies answer from hub labels where there are some.
@@ -190,7 +208,9 @@ def _find_for_one_source(
 
 
 def start_kernels(work: Workload, usable: Usable) -> None:
-    """Begin to compile the kernels of all usable strategies on a GPU, in the background."""
+    """Begin to compile the kernels of all usable strategies, in the background, if the graph is on
+    a GPU.
+    """
     if work.graph.device != "cuda":
         return
     requests = []
@@ -204,10 +224,13 @@ def start_kernels(work: Workload, usable: Usable) -> None:
 def measure_shapes(
     work: Workload, strategies: Strategies, usable: Usable, known: Shape | None
 ) -> Shapes:
-    """Return the shapes of the searches, from a few of them where there is a choice.
+    """Return the shapes of the searches: how far they go. Where there is a choice of strategies, a
+    few searches are made to find out.
 
-    ``known`` is that of an earlier plan of the same graph, which takes the place of a survey.
-    Raises InputError: it is none.
+    ``known`` is the shape of an earlier plan of the same graph, which takes the place of a survey,
+    or None.
+
+    Raises InputError: ``known`` is no shape of this graph.
     """
     # A sample of searches that end early says more than the shape of the whole graph, also if that
     # is known.
@@ -224,7 +247,9 @@ def measure_shapes(
 
 
 def _check_shape(shape: Any, graph: Graph) -> None:
-    """Raise InputError for a shape that is not of this graph."""
+    """Raise InputError if ``shape`` is neither None nor a shape of this graph, by the numbers of
+    its vertices and edges.
+    """
     if shape is None:
         return
     is_shape = isinstance(shape, Shape)
@@ -233,9 +258,12 @@ def _check_shape(shape: Any, graph: Graph) -> None:
 
 
 def _may_end_early(work: Workload, usable: Usable) -> bool:
-    """Return whether searches may end early, and this matters for the choice."""
+    """Return whether a sample of searches is of use: searches may end before they have reached all
+    vertices, and a strategy may be chosen that is fast where they do (``short_search``).
+    """
     graph = work.graph
     query = work.query
+    # A sample is of searches with non-negative weights.
     if graph.has_negative_weights or not graph.n_edges:
         return False
     weights: Any = graph.weights
@@ -247,8 +275,10 @@ def _may_end_early(work: Workload, usable: Usable) -> bool:
 
 
 def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
-    """Return the shapes that a sample of searches which end early shows; None if these visit too
-    many edges.
+    """Return the shapes that a few searches show which end early, at the limit or the targets of
+    the query; None if these visit too many edges, so that they are not short.
+
+    ``known`` is the shape of an earlier plan of the same graph, or None.
     """
     graph = work.graph
     query = work.query
@@ -256,6 +286,7 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     base = known
     if base is None or base.is_short:
         base = outline(graph)
+    # The sample may take a small share of what searches of the whole graph would visit.
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
     max_edges = min(max(_MIN_SAMPLE_EDGES, affordable), _MAX_SAMPLE_EDGES)
     sample = partial(
@@ -273,7 +304,9 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
 
 
 def _survey_graph(work: Workload, strategies: Strategies, usable: Usable) -> Shape:
-    """Return the shape of the graph, from a few searches if they are of use."""
+    """Return the shape of the graph, from a few searches if they are of use: to choose a strategy,
+    or for BFS to know how deep searches are, on which memory depends.
+    """
     has_choice = len(usable.strategies) > 1
     needs_depth = work.algorithm == "bfs" and not usable.is_loop
     if has_choice or needs_depth:

@@ -80,6 +80,7 @@ class Certificate:
 
     @property
     def valid(self) -> bool:
+        """Whether the result is right: no rule is broken."""
         return not self.failures
 
     def require(self) -> None:
@@ -146,6 +147,7 @@ def certify(
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     says_its_limit = isinstance(result, Traversal | HubLabels)
+    # Labels and a traversal are objects of the library. All else is a frame.
     if says_its_limit and (cutoff is not None or max_depth is not None):
         raise InputError(
             "cutoff and max_depth are for frames; a Traversal says itself how far it goes, and "
@@ -164,6 +166,7 @@ def certify(
         _refuse_paths_beyond(graph, ALGORITHMS[result.algorithm].counts_hops, result.limit)
         return Certificate(_broken_rules(graph, result))
 
+    # A frame holds one or several traversals. Of each broken rule the first example is kept.
     failures: dict[str, str] = {}
     n_traversals = 0
     frames.check_frame("result", result)
@@ -185,8 +188,11 @@ def certify(
 
 
 def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
-    """Prove labels right, and certify what they answer from some vertices to all others, in each
-    direction.
+    """Return the certificate of hub labels: lists of distances per vertex, from which the distance
+    of any two vertices is found.
+
+    All labels are proved, and the distances that they give from some vertices to all others are
+    certified, in each direction.
     """
     graph = graph.to("cpu")  # labels and their proofs are in host memory
     sources = of_labels.sample_sources(graph, labels)
@@ -215,7 +221,10 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
     """Return the limit of the search that made a frame: the argument, or the one that the frame
-    records.
+    records; None without a limit.
+
+    Raises InputError: the arguments fit neither each other nor the frame, or a frame with this
+    limit cannot be certified.
     """
     record = frames.get_query(frame)
     if record.get("targets"):
@@ -256,8 +265,8 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
 
 
 def _refuse_paths_beyond(graph: Graph, counts_hops: bool, limit: Any) -> None:
-    """Raise InputError if paths to vertices within a limit may lead through farther ones, which a
-    result lacks.
+    """Raise InputError if paths to vertices within ``limit`` may lead through farther ones, which a
+    result lacks. This is so with negative weights.
     """
     if limit is not None and not counts_hops and graph.has_negative_weights:
         raise InputError(
@@ -327,8 +336,8 @@ def certify_many(
 
 
 def _check_device(graph: Graph, distances: Any) -> None:
-    """Raise DeviceError for distances on another device than the graph; those of a sparse result
-    may be there.
+    """Raise DeviceError for distances on another device than the graph. ``SparseDistances`` may be
+    on either.
     """
     is_sparse = isinstance(distances, SparseDistances)
     if get_device(distances) != graph.device and not is_sparse:
@@ -339,7 +348,11 @@ def _check_device(graph: Graph, distances: Any) -> None:
 
 
 def _read_sources(source_vertices: Any) -> np.ndarray:
-    """Return what is given for vertex numbers as an array; ``_check_sources`` looks at it."""
+    """Return what the caller gives for vertex numbers as an array of NumPy. Its shape and values
+    are checked by ``_check_sources``.
+
+    Raises InputError: it cannot be read as numbers.
+    """
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
     except InputError as error:
@@ -350,20 +363,22 @@ def _read_sources(source_vertices: Any) -> np.ndarray:
 
 
 def _as_distances(graph: Graph, distances: Any) -> Any:
-    """Return distances from many sources in a form that can be checked: sparse, interleaved, or an
-    array on the graph's device.
+    """Return distances from many sources in a form that can be checked: ``SparseDistances``,
+    ``InterleavedDistances``, or an array on the graph's device.
+
+    Raises InputError: they are none of these, and no array can be made of them.
     """
     if isinstance(distances, (SparseDistances, InterleavedDistances)):
         return distances
     try:
         return namespace(graph.offsets).asarray(distances)
-    except Exception as error:  # whatever an object raises that is no array
+    except Exception as error:  # an object of any library may raise any error
         raise InputError(f"distances cannot be read as an array: {error}") from None
 
 
 def _check_sources(graph: Graph, sources: np.ndarray, distances: Any) -> None:
-    """Raise InputError for sources that are no vertex numbers, and for distances that have no row
-    for each.
+    """Raise InputError unless ``sources`` is an array of vertex numbers of the graph, at least one,
+    and ``distances`` have a row for each.
     """
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError(_WANTED_SOURCES)
@@ -387,19 +402,23 @@ def _rows_on_device(graph: Graph, distances: Any) -> Any:
 def _certify_batch(
     graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]
 ) -> Certificate:
-    """Certify distances of a type that fits the graph, in the way that their form allows.
+    """Certify distances from many sources, whose type fits the graph, in the way that their form
+    allows.
 
-    ``distances`` are ``InterleavedDistances``, ``SparseDistances`` or an array of rows.
+    ``sources`` are int64 vertex numbers. ``distances`` are ``InterleavedDistances``,
+    ``SparseDistances`` or an array of rows. ``limits`` has one per source, None where there is
+    none.
     """
     if isinstance(distances, InterleavedDistances):
         if _interleaved_are_valid(graph, sources, distances, limits):
             return Certificate({}, sources.size)
-        distances = distances.rows()  # these name the rule that is violated
+        distances = distances.rows()  # a check of these tells which rule is broken
     elif isinstance(distances, SparseDistances):
         if _is_checked_as_sparse(graph, distances):
             findings = distances.check(graph, sources, limits)
             return _certificate_of_findings(graph, sources, distances, findings)
         distances = _rows_on_device(graph, distances)
+    # Rows: first what does not depend on edges, and then the five rules.
     faults = _find_unsound(graph, distances)
     if faults:
         return Certificate(faults, sources.size)
@@ -408,11 +427,14 @@ def _certify_batch(
 
 
 def _is_checked_as_sparse(graph: Graph, distances: SparseDistances) -> bool:
-    """Return whether sparse distances can be checked in their own form."""
+    """Return whether sparse distances, which list reached vertices only, can be checked in this
+    form, without a row per source.
+    """
     if graph.has_negative_weights:
         return False  # paths may lead through vertices that are farther than the limit
     if is_hops(distances.dtype) or not graph.integer_weights:
         return True
+    # Sums of integers that the type may round are a fault, which a check of rows reports.
     return not distances.any_beyond(EXACT_BELOW[distances.dtype])
 
 
@@ -435,8 +457,11 @@ def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
 def _certificate_of_findings(
     graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray
 ) -> Certificate:
-    """Return the certificate of the findings of ``batch.check_distances``, with an example of each
-    broken rule. ``distances`` have one of the forms that ``_as_distances`` returns.
+    """Return the certificate that says what a check has found, with an example of each broken rule.
+
+    ``findings``, int64 of shape (5, 3), has for each of C1 to C5 the number of violations, and the
+    position of the source and the vertex of an example. ``distances`` have one of the forms that
+    ``_as_distances`` returns.
     """
     failures = {}
     for rule, (n_violations, position, vertex) in zip(RULES, findings.tolist(), strict=True):
@@ -450,18 +475,21 @@ def _certificate_of_findings(
 
 
 def _distance_at(distances: Any, position: int, vertex: int) -> Any:
-    """Return the distance of a vertex from the source at a position of a group."""
+    """Return the distance of the vertex number ``vertex`` from the source of row ``position``."""
     if is_rows(distances):
         return to_host(distances[position : position + 1, vertex])[0]
     return distances.distance_between(position, vertex)
 
 
 def certify_group(graph: Graph, traversals: Traversals) -> None:
-    """Certify the traversals of a group; raise CertificateError for a wrong one."""
+    """Certify the traversals from several sources, with their predecessors if there are any; raise
+    CertificateError if one is wrong.
+    """
     if traversals.predecessor is not None:
         for traversal in traversals:
             certify(graph, traversal).require()
         return
+    # Sparse distances may say that they were certified when they were found.
     if getattr(traversals.distance, "is_certified", False):
         return
     limits: Any = traversals.limits  # a search that ended at its targets has a limit of its own
@@ -473,14 +501,17 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
 def _interleaved_are_valid(
     graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]
 ) -> bool:
-    """Return whether interleaved distances obey all rules; False also where only a check of rows
-    can tell.
+    """Return whether interleaved distances, the integer sums of each vertex side by side on a GPU,
+    obey all rules; False also where only a check of rows can tell.
+
+    ``limits`` has one per source, None where there is none.
     """
     if len(set(limits)) > 1 or graph.has_negative_weights:
         return False
     # Such a check reads whole lines, with all of their lanes, also those without a source.
     if distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
+    # Sums of integers that the type may round are a fault, which a check of rows reports.
     if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
         return False
     return bool(batch_gpu.are_interleaved_valid(graph, sources, distances, limits[0]))
@@ -489,8 +520,10 @@ def _interleaved_are_valid(
 def _findings_of_batch(
     graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]
 ) -> np.ndarray:
-    """Return the findings of ``batch.check_distances``; ``limits`` has one per source, None where
-    there is none.
+    """Check rows of distances from many sources, on the device of the graph, or for int64 on the
+    host. Return the findings that ``_certificate_of_findings`` takes.
+
+    ``sources`` are int64 vertex numbers. ``limits`` has one per source, None where there is none.
     """
     if distances.dtype == np.int64:
         return integer_sums.check_distances(graph, sources, distances, limits)
@@ -498,6 +531,7 @@ def _findings_of_batch(
     return batch.check_distances(backend.summaries, graph, sources, distances, limits)
 
 
+# What the distances do that break a rule, in messages.
 _BROKEN = {
     "C1": "of a source to itself are not 0",
     "C2": "are out of range",
@@ -508,11 +542,13 @@ _BROKEN = {
 
 
 def _in_type_of_distances(graph: Graph, dtype: np.dtype) -> Graph:
-    """Return the graph with weights in the type of weighted distances; InputError if its distances
-    do not have that type.
+    """Return the graph with weights of ``dtype``, the type of weighted distances.
+
+    Raises InputError: searches of this graph return no distances of that type.
     """
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
+    # Integer distances may have the type of the weights, or a wider one of float32, float64, int64.
     dtypes = list(EXACT_BELOW)
     if graph.returns_integers:
         allowed = dtypes[dtypes.index(graph.weights.dtype) :]
@@ -524,8 +560,8 @@ def _in_type_of_distances(graph: Graph, dtype: np.dtype) -> Graph:
 
 
 def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
-    """Return whether a sum of integers beyond a limit could be rounded to one within it, where all
-    distances are exact.
+    """Return whether a sum of integers beyond ``limit`` could be rounded to one within it, in a
+    float type whose distances are otherwise exact. ``dtype`` is the type of the distances.
     """
     if not graph.returns_integers or dtype.kind != "f" or limit is None:
         return False
@@ -533,15 +569,20 @@ def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
 
 
 def _widen(distance: Array) -> Array:
-    """Return distances that are integers in the next wider type, which rounds none of these sums."""
+    """Return distances that represent integers in the next wider type, float64 or int64, which
+    rounds none of these sums.
+    """
     if distance.dtype == np.float32:
         return distance.astype(np.float64)
     return to_integers(distance)
 
 
 def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
-    """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a
-    negative self-loop.
+    """Return faults of weighted distances that are seen without the edges of the CSR: a sum of
+    integers that may be rounded, or a reached vertex with a negative self-loop.
+
+    The result is a description by rule, empty without a fault. ``distance`` has shape (n,) or
+    (k, n). Hops have no such fault.
     """
     if is_hops(distance.dtype):
         return {}
@@ -558,6 +599,7 @@ def _find_unsound(graph: Graph, distance: Any) -> dict[str, str]:
             )
         }
 
+    # Self-loops are no edges of the CSR. A negative one is a negative cycle.
     loops = np.array(list(graph.negative_loops), np.int64)
     if loops.size:
         at_loops = distance[..., namespace(distance).asarray(loops)].reshape(-1, loops.size)
@@ -577,21 +619,24 @@ class _Findings(NamedTuple):
     and ``single_gpu``): numbers of vertices and edges, and the first vertex of some.
     """
 
-    n_roots: int  # vertices that are their own predecessor
-    n_bad: int  # vertices that break C2
-    first_bad: int  # the smallest of them; the number of vertices if there is none, here and below
-    n_reached: int
-    n_violated: int  # edges that break C3
-    first_violated: int  # vertex that such an edge leads to
-    n_unexplained: int  # vertices that break C4
-    first_unexplained: int
-    n_level: int  # reached vertices no farther than their predecessor
+    n_roots: int  # number of vertices that are their own predecessor
+    n_bad: int  # number of vertices that break C2
+    # the smallest of these vertices; the number of all vertices if there is none, here and below
+    first_bad: int
+    n_reached: int  # number of reached vertices
+    n_violated: int  # number of edges that break C3
+    first_violated: int  # the smallest vertex that such an edge leads to
+    n_unexplained: int  # number of vertices that break C4
+    first_unexplained: int  # the smallest of these vertices
+    n_level: int  # number of reached vertices, but the source, no farther than their predecessor
 
 
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
-    """Return a description of the violation per rule that a traversal breaks.
+    """Return a description of the violation per rule, C1 to C5, that a traversal breaks; an empty
+    dict if it is right.
 
-    Raises InputError: the traversal has no predecessors.
+    Raises InputError: the traversal has no predecessors, or distances of a type that does not fit
+    the graph.
     """
     if result.predecessor is None:
         raise InputError(
@@ -604,6 +649,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
         return {
             "C2": f"{distance.size} distances and {predecessor.size} predecessors for {graph.n_vertices} vertices"
         }
+    # Weights in the type of the distances, so that sums are rounded as in the search.
     algorithm = ALGORITHMS[result.algorithm]
     if algorithm.is_weighted:
         graph_of_type = _in_type_of_distances(graph, distance.dtype)
@@ -620,6 +666,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if distance.dtype == np.int64:
         return _broken_rules_of_int64(graph, result)
 
+    # One pass over vertices and edges, whose counts become descriptions.
     findings = _Findings(*backend.check(graph, result, limit))
     failures = {}
     source = result.source
@@ -651,7 +698,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
     """Return a description of the violation per rule that a traversal breaks, for distances in
-    int64.
+    int64; an empty dict if it is right.
     """
     findings = integer_sums.check_distances(
         graph, np.array([result.source]), result.distance[None], [result.limit]
@@ -661,6 +708,7 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
         for rule, (count, _, vertex) in zip(RULES, findings.tolist(), strict=True)
         if count
     }
+    # The check above has looked at distances alone. A circle is looked for only if all else holds.
     wrong = integer_sums.wrong_predecessors(graph, result)
     first = int(wrong[0]) if wrong.size else 0
     by_predecessors = _wrong_predecessors(
@@ -674,8 +722,10 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
 def _wrong_predecessors(
     graph: Graph, result: Traversal, n_unexplained: int, first: int, may_circle: bool
 ) -> dict[str, str]:
-    """Return what breaks C4, of which the number and the first vertex are known, and C5 if there
-    may be a circle.
+    """Return descriptions of what breaks C4 and C5, by rule.
+
+    ``n_unexplained`` is the number of vertices that break C4, and ``first`` the first of them. C5,
+    predecessors that form a circle, is checked only if ``may_circle``.
     """
     failures = {}
     if n_unexplained:
@@ -690,17 +740,19 @@ def _wrong_predecessors(
 
 
 def _id(graph: Graph, vertex: int) -> Any:
-    """Return the id of a vertex."""
+    """Return the user's id of a vertex number."""
     return graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]
 
 
 def _name(graph: Graph, vertex: int) -> str:
-    """Return a vertex as messages name it, by its id."""
+    """Return a vertex number as messages name it, by the user's id."""
     return f"vertex {_id(graph, vertex)}"
 
 
 def _predecessor_cycle(result: Traversal) -> int | None:
-    """Return a vertex whose predecessors never lead to the source (rule C5), or None."""
+    """Return a vertex whose predecessors never lead to the source (rule C5), or None if there is
+    none. All predecessors of reached vertices are vertex numbers.
+    """
     distance = result.distance
     predecessor = result.predecessor
     xp = namespace(distance)

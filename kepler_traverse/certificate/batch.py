@@ -25,9 +25,9 @@ from ..graph import Graph
 # size
 TILE_BYTES = 64
 
-C1, C2, C3, C4, C5 = range(5)
-# findings without a violation: by rule the number, and the positions of the source and the vertex
-# of an example
+C1, C2, C3, C4, C5 = range(5)  # rows of findings
+# Findings without a violation. A row per rule: the number of violations, and of an example the
+# position of the source among those that are checked, and the vertex number.
 NOTHING = np.zeros((5, 3), np.int64)
 
 
@@ -36,7 +36,9 @@ class Block(NamedTuple):
 
     sources: np.ndarray  # int64 array of shape (k,): vertex numbers
     distances: Array  # of shape (k, n_vertices), in the type that the caller has
-    kind: np.dtype  # the type that they have in a tile: unsigned for hops, else their own
+    # the type of the keys, which stand for distances in a tile: unsigned for hops, else that of the
+    # distances
+    kind: np.dtype
     limits: list[Any]  # up to where the distances of each source are complete; None: everywhere
 
 
@@ -51,16 +53,17 @@ def check_distances(
     """Check distances from several sources, on the device of the graph. Its reverse is made if it
     is not there yet.
 
-    Sources are vertex numbers, int64, NumPy. Distances, of shape (n_sources, n_vertices), are hops
-    as int8, int16 or int32 with -1 for unreached, or weighted as float32 or float64 with inf; those
-    from each source are complete up to its limit. Return an int64 array of shape (5, 3), NumPy: for
-    each of C1 to C5 the number of violations, and the position of the source and the vertex of an
-    example.
+    ``summaries`` is that of ``batch_cpu`` or ``batch_gpu``. Sources are vertex numbers, int64,
+    NumPy. Distances, of shape (n_sources, n_vertices), are hops as int8, int16 or int32 with -1 for
+    unreached, or weighted as float32 or float64 with inf; those from each source are complete up to
+    its limit, None for everywhere. Return an int64 array of shape (5, 3), NumPy: for each of C1 to
+    C5 the number of violations, and the position of the source and the vertex of an example.
     """
     findings = NOTHING.copy()
     first_row = 0
     for size, block_findings in summaries(graph, _blocks(sources, distances, limits)):
-        # The example of a rule is that of the first block which has one.
+        # The example of a rule is that of the first block which has one. A block counts sources
+        # from 0 on.
         is_first = (findings[:, 0] == 0) & (block_findings[:, 0] > 0)
         findings[is_first, 1:] = block_findings[is_first, 1:] + [first_row, 0]
         findings[:, 0] += block_findings[:, 0]
@@ -69,7 +72,9 @@ def check_distances(
 
 
 def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterator[Block]:
-    """Divide sources into blocks of as many as fit into a tile."""
+    """Yield the sources in blocks of as many as fit into a tile of TILE_BYTES bytes per vertex,
+    with their distances and limits.
+    """
     first = 0
     while first < sources.size:
         # Hops may be narrowed to one byte, which the largest of as many rows decides.
@@ -83,14 +88,16 @@ def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterato
 
 
 def _key_type(distances: Array) -> np.dtype:
-    """Return the narrowest type for distances, so that a tile holds many. Its two largest numbers
-    stay free.
+    """Return the narrowest type that holds the distances of a block, so that a tile holds many: an
+    unsigned one for hops, else that of the distances.
+
+    Its two largest numbers stay free: the largest stands for unreached.
     """
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype
         return weighted
     is_on_gpu = get_device(distances) == "cuda"
-    if distances.itemsize == 1:
+    if distances.itemsize == 1:  # int8 always fits into one byte
         largest = 0
     elif is_on_gpu:
         largest = max_hops(distances)
@@ -100,7 +107,9 @@ def _key_type(distances: Array) -> np.dtype:
 
 
 def bound(limit: float | None, kind: np.dtype) -> Any:
-    """Return the limit in the type of the keys; their largest number means no limit."""
+    """Return ``limit`` in ``kind``, the type of the keys. Their largest number, or infinity, means
+    no limit, as None does.
+    """
     if kind.kind == "f":
         return as_distance(limit, kind)
     largest = np.iinfo(kind).max
@@ -108,8 +117,8 @@ def bound(limit: float | None, kind: np.dtype) -> Any:
 
 
 def leads_farther(min_weight: Any, farthest: Any) -> bool:
-    """Return whether d + w > d for the smallest weight and the largest distance. If so, no cycle
-    has length zero.
+    """Return whether d + w > d, as floats are rounded, for the smallest weight ``min_weight`` of a
+    graph and the largest distance ``farthest``. If so, no cycle has length zero.
     """
     # A weight of half a unit in the last place may be rounded away; a whole unit is not.
     return bool(min_weight > 0 and min_weight >= np.spacing(farthest))

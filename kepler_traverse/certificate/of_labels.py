@@ -24,8 +24,8 @@ PROVED = (
 
 
 def sample_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
-    """Return the vertices from which answers are certified: the busiest hubs and some at random,
-    int64 in ascending order.
+    """Return the vertices from which distances by labels are certified: the hubs that most labels
+    have, and some at random; int64 vertex numbers, ascending and distinct.
     """
     n = labels.n_vertices
     rows_per_hub = np.bincount(labels.inward.hubs, minlength=n)
@@ -36,7 +36,7 @@ def sample_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
 
 
 def describe_sample(sources: np.ndarray) -> str:
-    """Say what is certified from a sample."""
+    """Return a sentence that says what is certified from a sample of vertices, ``sources``."""
     return (
         f"answers from {sources.size} vertices, of them {min(_SAMPLE, sources.size)} the busiest "
         "hubs, to all vertices, by a certificate over the edges of the graph alone; and the columns "
@@ -45,7 +45,11 @@ def describe_sample(sources: np.ndarray) -> str:
 
 
 def prove_labels(graph: Graph, labels: HubLabels) -> dict[str, str]:
-    """Return what is wrong with labels, a description per broken rule; see ``hub_labels.proofs``."""
+    """Return what is wrong with labels: a description by the broken rule, L1 and so on, of
+    ``hub_labels.proofs``; an empty dict if they are right.
+
+    Raises InputError: they are labels of another graph.
+    """
     if labels.n_vertices != graph.n_vertices:
         raise InputError(
             f"the labels have {labels.n_vertices:,} vertices and the graph {graph.n_vertices:,}: "
@@ -64,9 +68,10 @@ def answers_to_all(
     graph: Graph, labels: HubLabels, sources: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield some of the sources at a time, as many as bounded memory allows, and the distances that
-    labels answer from them to all vertices, of shape (sources, n).
+    labels give from them to all vertices, of shape (k, n).
     """
     n = graph.n_vertices
+    # All vertices are the targets of each source: a list per source, one after the other.
     all_vertices = np.arange(n)
     sources_at_a_time = max(1, _BLOCK // n)
     for begin in range(0, sources.size, sources_at_a_time):
@@ -77,7 +82,12 @@ def answers_to_all(
 
 
 def find_fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
-    """Say which row of some hubs is not what labels answer for its pair; ``""`` if all are."""
+    """Return a text about a row of a label that has a wrong distance; ``""`` if there is none.
+
+    A row of the label of a vertex has a hub and the distance between both. Checked are all rows
+    whose hub is one of ``sources``, against the distance that the labels give for the same two
+    vertices.
+    """
     inward = labels.inward
     is_sampled = np.zeros(labels.n_vertices, bool)
     is_sampled[labels.rank[sources]] = True

@@ -25,40 +25,46 @@ CHUNK = 1 << 15
 
 
 class Result(NamedTuple):
-    """What is checked, of shape (n_vertices,) each."""
+    """The result that is checked, in arrays of shape (n_vertices,)."""
 
-    distance: np.ndarray  # hops, keys of ``_as_keys``, or weighted distances
-    predecessor: np.ndarray  # vertex numbers, NO_PREDECESSOR for none; of a source itself
+    # hops, -1 where unreached; or keys of ``_as_keys``; or weighted distances, infinite where
+    # unreached
+    distance: np.ndarray
+    predecessor: np.ndarray  # vertex numbers, NO_PREDECESSOR for none; that of a source is itself
 
 
 class Chunks(NamedTuple):
-    """The chunks of vertices that threads take."""
+    """The chunks of vertices that threads take, and what they count."""
 
-    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): the first vertex of each, and n
-    # int64 array of shape (n_chunks, 3), output, of each chunk. Of vertices: roots, those that
-    # break C2, and those reached. Of edges: vertices with an edge that breaks C3, vertices that an
-    # edge from their predecessor explains, and vertices that are no farther than their predecessor
+    # int64 array of shape (n_chunks + 1,): the first vertex of each chunk, and at the end the
+    # number of vertices
+    bounds: np.ndarray
+    # int64 array of shape (n_chunks, 3), output: three counts per chunk. A check of vertices counts
+    # vertices that are their own predecessor, those that break C2, and those reached. A check of
+    # edges counts vertices with an edge that breaks C3, vertices that an edge from their
+    # predecessor explains, and vertices that are no farther than their predecessor
     counts: np.ndarray
 
     @classmethod
     def of(cls, bounds: np.ndarray) -> Chunks:
-        """Return the chunks with space for what is found."""
+        """Return the chunks that begin at ``bounds``, with memory for the counts."""
         return cls(bounds, np.empty((bounds.size - 1, 3), np.int64))
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4; C3 and C4 only where C1 and C2 hold. The reverse graph is made if it is not
-    there yet.
+    """Check the rules C1 to C4 for a traversal; C3 and C4 only where C1 and C2 hold. The reverse
+    graph is made if it is not there yet.
 
-    ``limit``, of the type of the distances, is up to where the result is complete; the largest
-    value means everywhere. Return the vertices that are their own predecessor; vertices that break
-    C2, the smallest of them (or the number of vertices); vertices reached; edges that break C3, the
-    smallest vertex that such an edge leads to; vertices that break C4, the smallest of them;
-    reached vertices no farther than their predecessor.
+    ``result`` is a ``Traversal`` with predecessors. ``limit``, of the type of the distances, is up
+    to where the result is complete; the largest value means everywhere. Return nine numbers: of
+    vertices that are their own predecessor; of vertices that break C2, and the smallest of them (or
+    the number of vertices); of vertices reached; of edges that break C3, and the smallest vertex
+    that such an edge leads to; of vertices that break C4, and the smallest of them; of reached
+    vertices no farther than their predecessor.
     """
     of_vertices = check_vertices(result, limit, graph.has_negative_weights)
     n_roots, n_bad, _, n_reached = of_vertices
-    if n_roots != 1 or n_bad:
+    if n_roots != 1 or n_bad:  # nothing is said of edges: counts of 0, and no first vertices
         return [*of_vertices, 0, graph.n_vertices, 0, graph.n_vertices, 0]
     of_edges = check_edges(
         graph, result.source, result.distance, result.predecessor, limit, n_reached
@@ -69,10 +75,11 @@ def check(graph, result, limit) -> list[int]:
 def check_vertices(result, limit, has_negative: bool) -> tuple[int, int, int, int]:
     """Look at each vertex alone, for C1 and C2.
 
-    No vertex may be farther than ``limit``, a scalar of the distances' type, of which the largest
-    means no limit; with ``has_negative`` a distance may be below zero. Return the number of
-    vertices that are their own predecessor, of those that break C2, the smallest of them (or the
-    number of vertices), and the number of those reached.
+    ``result`` has ``distance`` and ``predecessor`` of shape (n_vertices,). No vertex may be farther
+    than ``limit``, a scalar of the distances' type, of which the largest means no limit; with
+    ``has_negative`` a distance may be below zero. Return the number of vertices that are their own
+    predecessor, of those that break C2, the smallest of them (or the number of vertices), and the
+    number of those reached.
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
@@ -104,10 +111,11 @@ def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int
     """Check C3 and C4 in one pass over the edges of the reverse graph, which is made if it is not
     there yet.
 
-    Distances and predecessors are in range already; integers are hops, floats are weighted
-    distances. Vertices beyond ``limit`` may be unreached. Return, as an int64 array, the edges that
-    break C3, the smallest vertex such an edge leads to, the vertices that break C4, the smallest of
-    them, and the reached vertices no farther than their predecessor.
+    Distances and predecessors, of shape (n_vertices,), are in range already; integers are hops,
+    floats are weighted distances. Vertices beyond ``limit`` may be unreached. ``n_reached`` is the
+    number of reached vertices. Return an int64 array of five numbers: of edges that break C3, the
+    smallest vertex such an edge leads to (or the number of vertices), of vertices that break C4,
+    the smallest of them, and of reached vertices no farther than their predecessor.
     """
     reverse = graph.reverse
     chunks = Chunks.of(divide_vertices(reverse.offsets))
@@ -142,8 +150,8 @@ def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int
 
 
 def _as_keys(distance) -> np.ndarray:
-    """Return hop counts in the narrowest unsigned type; the unreached become the largest number of
-    the type.
+    """Return hop counts in the narrowest unsigned type, so that more of them fit into the cache;
+    the unreached, -1, become the largest number of the type.
     """
     largest = int(distance.max(initial=0))
     dtype = next(
@@ -153,8 +161,8 @@ def _as_keys(distance) -> np.ndarray:
 
 
 def _with_padding(neighbors) -> np.ndarray:
-    """Return the neighbors, with zeros behind them if there are fewer than one comparison reads:
-    sixteen.
+    """Return the neighbors, vertex numbers of shape (n_edges,). If there are fewer than the sixteen
+    that one comparison reads, zeros follow.
     """
     if neighbors.size >= SIXTEEN:
         return neighbors
@@ -162,7 +170,10 @@ def _with_padding(neighbors) -> np.ndarray:
 
 
 def _as_weighted(graph, distance) -> tuple[Any, ...]:
-    """Return weights and distances of one float type; an edge without a weight counts 1."""
+    """Return the weights of the edges and the distances in one float type.
+
+    Hops become float64 distances, infinite where unreached, over edges of weight 1.
+    """
     if distance.dtype.kind == "f":
         return graph.weights, distance
     ones = np.broadcast_to(np.float64(1), graph.targets.shape)
@@ -170,14 +181,18 @@ def _as_weighted(graph, distance) -> tuple[Any, ...]:
 
 
 def divide_vertices(offsets) -> np.ndarray:
-    """Divide the vertices into chunks of about CHUNK vertices and edges together; a hub is a chunk
-    of its own. Return where each begins, and the end.
+    """Divide the vertices into chunks of about CHUNK vertices and edges together. The chunk that
+    ends with a hub, a vertex of more edges, is larger, and may be followed by empty ones.
+
+    ``offsets`` are those of the graph, int64 of shape (n + 1,). Return the first vertex of each
+    chunk, and n at the end, int64.
     """
     n = offsets.size - 1
+    # Chunk i + 1 begins with the first vertex that has so many vertices and edges before it.
     work_before = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
     low = np.zeros(work_before.size, np.int64)
     high = np.full(work_before.size, n)
-    # a binary search for all bounds at once, which needs no array of the size of offsets
+    # A binary search for all bounds at once, which needs no array of the size of offsets.
     while (low < high).any():
         middle = (low + high) // 2
         is_before = (offsets[middle] + middle < work_before) & (low < high)
@@ -191,16 +206,19 @@ def divide_vertices(offsets) -> np.ndarray:
 
 
 def _are_bad_hops(d, p, limit, _negative, n):
-    """Return whether hops ``d`` and predecessors ``p`` break C2: of one vertex where Numba compiles
-    it, else of arrays.
+    """Return whether hops ``d`` and predecessors ``p`` break C2: they are out of range, or one of
+    them says that the vertex is reached and the other that it is not.
+
+    Both are numbers of one vertex where Numba compiles the function, and else arrays. ``limit`` is
+    the largest hop count, and ``n`` the number of vertices.
     """
     out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
     return out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
 
 
 def _are_bad_sums(d, p, limit, has_negative, n):
-    """Return whether weighted distances ``d`` and predecessors ``p`` break C2, as
-    ``_are_bad_hops``.
+    """Return whether weighted distances ``d`` and predecessors ``p`` break C2, as ``_are_bad_hops``
+    does for hops. With ``has_negative``, a weight is negative, and distances may be below zero.
     """
     is_sound = (d <= limit) | (d == np.inf)  # NaN is neither
     # no sum of weights is -0.0
@@ -216,9 +234,12 @@ _is_bad_sum = njit(inline="always")(_are_bad_sums)
 
 @njit(nogil=True, cache=True)
 def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
-    """Count per chunk the roots, the vertices that are out of range, and those reached.
+    """Count per chunk of vertices the roots, those that break C2, and those reached, in
+    ``chunks.counts``. A root is its own predecessor.
 
-    A root is its own predecessor.
+    Each of several threads calls this function. It takes chunks, of which there are ``n_chunks``,
+    by the counter ``next_chunk``. ``result`` is a ``Result`` of hops, ``limit`` the largest hop
+    count, and ``chunks`` are ``Chunks``.
     """
     distance = result.distance
     predecessor = result.predecessor
@@ -246,8 +267,10 @@ def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
 
 @njit(nogil=True, cache=True)
 def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
-    """Count per chunk the roots, the vertices that are out of range, and those reached, for
-    weighted distances.
+    """Count per chunk of vertices the roots, those that break C2, and those reached, as
+    ``_count_hops`` does, for weighted distances.
+
+    With ``has_negative``, a weight is negative, and distances may be below zero.
     """
     distance = result.distance
     predecessor = result.predecessor
@@ -274,22 +297,26 @@ def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
 
 
 class _Expected(NamedTuple):
-    """What the edges to a vertex should bring: the distance or key of their tail plus the weight."""
+    """What the edges to a vertex should bring. A weighted edge brings the distance of its tail plus
+    its weight; one without a weight brings the key of its tail, its hop count.
+    """
 
-    least: Any  # no edge may bring less
-    distance: Any  # the edge from the predecessor brings exactly this
-    predecessor: int
+    least: Any  # no edge may bring less: it would break C3
+    distance: Any  # the edge from the predecessor brings exactly this, by C4
+    predecessor: int  # of the vertex, a vertex number
 
 
 @njit(inline="always")
 def _compare_edges(neighbors, values, first, begin, end, expected):
-    """Return two words, of which each is 0 unless one of the edges to a vertex brings less than it
-    may, and unless one explains the distance.
+    """Compare what the edges to one vertex bring with ``expected`` (``_Expected``). Return two
+    words: the first is not 0 if an edge brings less than it may, the second if the edge from the
+    predecessor explains the distance.
 
-    The edges are ``begin`` to ``end - 1``. ``values`` has what each edge brings, from the edge
-    ``first`` on, behind ``SIXTEEN`` unused places. Edges are compared sixteen at a time. The window
-    never reaches beyond the last neighbor, so it may begin with edges of other vertices, and even
-    before ``first``; ``is_inside`` leaves out all that are not asked for.
+    The edges are ``begin`` to ``end - 1``, and ``neighbors`` has the tail of each edge of the
+    graph. ``values`` has what each edge brings, from the edge ``first`` on, behind ``SIXTEEN``
+    unused places. Edges are compared sixteen at a time, in a window. It never reaches beyond the
+    last neighbor, so it may begin with edges of other vertices, and even before ``first``;
+    ``is_inside`` leaves out all that are not asked for.
     """
     less = same = np.uint64(0)
     n_left = end - begin
@@ -315,10 +342,11 @@ def _compare_edges(neighbors, values, first, begin, end, expected):
 @njit(nogil=True, cache=True)
 def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
     """Count per chunk the vertices with edges that break C3, and those that an edge from their
-    predecessor explains.
+    predecessor explains, in ``chunks.counts``.
 
-    ``edges`` are those of the reversed graph; ``result`` has keys of ``_as_keys``, and ``farthest``
-    is the limit as a key.
+    Each of several threads calls this function. It takes chunks, of which there are ``n_chunks``,
+    by the counter ``next_chunk``. ``edges`` are those of the reversed graph; ``result`` has keys of
+    ``_as_keys``, and ``farthest`` is the limit as a key.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -349,8 +377,8 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
         for v in range(chunk_keys.size):
             key = chunk_keys[v]
             p = chunk_predecessor[v]
-            # An edge must not come from more than one level before; to the unreached from none
-            # within the limit.
+            # An edge to a reached vertex must not come from more than one level before it. One to
+            # an unreached vertex must not come from a level before the limit.
             if key == unreached:
                 bound = farthest
             else:
@@ -368,10 +396,13 @@ def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
 @njit(nogil=True, cache=True)
 def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks):
     """Count per chunk the vertices with edges that break C3, those that an edge from their
-    predecessor explains, and those that are no farther than their predecessor.
+    predecessor explains, and those that are no farther than their predecessor, in
+    ``chunks.counts``.
 
-    ``edges`` are those of the reversed graph. An edge that brings less than ``beyond`` to an
-    unreached vertex breaks C3: ``beyond`` is the first number after the limit.
+    Each of several threads calls this function. It takes chunks, of which there are ``n_chunks``,
+    by the counter ``next_chunk``. ``edges`` are those of the reversed graph, and ``result`` has
+    weighted distances. An edge that brings less than ``beyond`` to an unreached vertex breaks C3:
+    ``beyond`` is the first number after the limit.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -424,7 +455,11 @@ def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks)
 @njit(cache=True)
 def _name_findings(offsets, targets, distance, weights, predecessor, source, limit):
     """Return the number of edges that break C3, the smallest vertex that one leads to, the number
-    of vertices that break C4, and the smallest of them.
+    of vertices that break C4, and the smallest of them; the number of vertices in place of a vertex
+    that does not exist.
+
+    ``offsets``, ``targets`` and ``weights`` are the edges of the graph. ``distance`` has floats,
+    infinite where unreached, and ``limit`` is up to where they are complete.
     """
     n = distance.size
     is_explained = np.zeros(n, np.bool_)

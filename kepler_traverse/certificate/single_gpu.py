@@ -25,8 +25,13 @@ ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4, as ``single_cpu.check`` does; InputError if the type of the distances is not
-    that of the graph.
+    """Check the rules C1 to C4 for a traversal, on a GPU.
+
+    ``result`` is a ``Traversal`` with predecessors. ``limit`` is a scalar of the type of the
+    distances: no vertex may be farther, and the largest value means no limit. Return nine numbers:
+    those of ``_Findings``, in their order.
+
+    Raises InputError: the type of the distances is not that of the graph.
     """
     distance = result.distance
     predecessor = result.predecessor
@@ -48,8 +53,7 @@ def check(graph, result, limit) -> list[int]:
     types = (graph.targets.dtype, expected if is_weighted else np.float32)
     # 1 for each vertex whose distance an edge from its predecessor explains
     is_explained = cp.zeros(graph.n_vertices, np.uint8)
-    # The numbers that ``single_cpu.check`` returns. n stands where kernels take the smallest
-    # vertex.
+    # The nine numbers that are returned. n stands where kernels take the smallest vertex.
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     if is_weighted:
         entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
@@ -75,6 +79,8 @@ def check(graph, result, limit) -> list[int]:
     }
     hub_args = {"hubs": hubs, "chunks": chunks, "n_hubs": n_hubs}
 
+    # Two passes: a warp per 32 vertices, and per chunk of a hub, checks edges, and marks vertices
+    # that are explained. Then a thread per vertex looks at it, and at its mark.
     launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edge_args, **hub_args, **result_args})
     is_negative = np.int32(is_weighted and graph.has_negative_weights)
     launch(check_vertices, n, {**result_args, "is_negative": is_negative, "source": source})

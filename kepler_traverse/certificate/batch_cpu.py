@@ -36,14 +36,16 @@ class Lanes(NamedTuple):
     largest_limit: Any  # the largest of them, with which all lanes are compared at once
     has_negative: bool  # whether a weight is negative
     bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each chunk of vertices begins
-    # int64 array of shape (n_chunks, 5, 3), output: by rule a count, and lane and vertex of an
-    # example
+    # int64 array of shape (n_chunks, 5, 3), output: per chunk and rule, C1 to C5, the number of
+    # violations, and lane and vertex of an example
     findings: np.ndarray
 
 
 def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the size of each block of sources, and its findings in the form of
-    ``batch.check_distances``.
+    """Yield the size of each block of sources, and its findings.
+
+    ``blocks`` are ``batch.Block``. Findings, int64 of shape (5, 3), have per rule the number of
+    violations, and the position of the source and the vertex of an example.
     """
     return ((len(block.sources), _check_block(graph, *block)) for block in blocks)
 
@@ -51,9 +53,11 @@ def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
 def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold.
 
-    The arguments are the fields of ``batch.Block``. Return the findings in the form of
-    ``batch.check_distances``.
+    The arguments are the fields of ``batch.Block``: vertex numbers of k sources, distances of shape
+    (k, n), the type of the keys that stand for them, and a limit per source or None. Return the
+    findings, as ``summaries`` does.
     """
+    # C1 and C2 are seen from the distances alone.
     summary = NOTHING.copy()
     summary[C2] = _out_of_range(distances, limits, graph.has_negative_weights)
     wrong_sources = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
@@ -62,13 +66,15 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     if summary[:, 0].any():
         return summary
 
+    # What the threads share: a lane is the search from one source.
     reverse = graph.reverse
     n_lanes = TILE_BYTES // key_dtype.itemsize
-    doublings = (0,) * (n_lanes.bit_length() - 1)
+    doublings = (0,) * (n_lanes.bit_length() - 1)  # its length tells compiled code the lanes
     bounds = divide_vertices(reverse.offsets)
     findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(key_dtype).max if key_dtype.kind == "u" else np.inf
-    # Of unsigned keys -1, which stands for unreached, becomes the largest number in either way.
+    # Distances as keys. -1, which stands for unreached, becomes the largest number of an unsigned
+    # type, by a conversion or by another view of the same bytes.
     if distances.itemsize > key_dtype.itemsize:
         narrow = distances.astype(key_dtype, copy=False)
     else:
@@ -81,6 +87,7 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     # Lanes are compared with the largest limit together, and only those that differ with their own.
     lanes = Lanes(source_of, lane_limits, lane_limits.max(), has_negative, bounds, findings)
     neighbors = Neighbors.of(reverse)
+    # Hops from few sources are checked row by row, by one thread if there is little to do.
     if key_dtype.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
         if reverse.n_edges * len(sources) < SHARED:
@@ -119,20 +126,24 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
 
 
 def _out_of_range(distances, limits, has_negative: bool) -> tuple[int, int, int]:
-    """Return the number of values that are no distances (C2), and the source and vertex of an
-    example.
+    """Return the number of values that are no distances within their limit (C2), and of an example
+    the row and the vertex; zeros if there are none.
+
+    ``distances`` have shape (k, n), and ``limits`` one per row, or None. With ``has_negative``
+    weighted distances may be below zero.
     """
     # Two passes that look at extremes alone decide nearly all cases.
     if distances.dtype.kind == "i":
         is_sound = distances.min(initial=UNREACHED) >= UNREACHED
     else:
-        # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a
-        # value is
+        # As integers the bits of negative floats and of -0.0 are negative. The maximum is NaN if a
+        # value is.
         is_sound = not has_negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
         is_sound &= not np.isnan(distances.max(initial=0))
     if is_sound and all(limit is None for limit in limits):
         return 0, 0, 0
 
+    # Else each row is looked at.
     n_bad = 0
     lane = 0
     vertex = 0
@@ -152,7 +163,9 @@ def _out_of_range(distances, limits, has_negative: bool) -> tuple[int, int, int]
 
 
 def _sum_findings(findings) -> np.ndarray:
-    """Add the findings of all chunks. The example is from the first chunk that has one."""
+    """Return the findings of all chunks, of shape (n_chunks, 5, 3), added up to shape (5, 3). The
+    example of a rule is from the first chunk that has one.
+    """
     summary = NOTHING.copy()
     for rule in (C2, C3, C4):
         chunks = np.flatnonzero(findings[:, rule, 0])
@@ -163,14 +176,18 @@ def _sum_findings(findings) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doublings):
-    """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached
-    vertices are the farthest.
+    """Transpose distances of shape (k, n) into ``lines``, output, of shape (n, lanes): a line per
+    vertex, with its distance from each source.
 
-    ``lines``, of shape (n_vertices, lanes), is output; lanes without a source are unreached.
-    ``doublings`` stands for the number of lanes; see ``cpu.simd_distances``.
+    Lanes without a source become ``unreached``. Each of several threads calls this function. It
+    takes chunks of vertices, which begin at ``bounds`` and of which there are ``n_chunks``, by the
+    counter ``next_chunk``. ``doublings`` is a tuple whose length tells compiled code the number of
+    lanes.
     """
     n_rows = distances.shape[0]
     n_lanes = lines.shape[1]
+    # Vector instructions transpose squares of rows and vertices. What is left of a chunk, and lanes
+    # beyond the last whole square, are copied one by one.
     square_side = n_lanes if n_lanes < 16 else 16
     n_in_squares = n_rows // square_side * square_side
     chunk = atomic_add(next_chunk, 0, 1)
@@ -190,10 +207,13 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 @njit(nogil=True, cache=True)
 def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
-    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4).
+    """Compare the hops of each vertex with the minimum over its in-neighbors plus one, and note
+    what differs (C3 and C4), in ``lanes.findings``.
 
-    ``edges`` are those of the reversed graph. ``lines``, of shape (n_vertices, lanes), has the keys
-    of each vertex. A set bit of ``wrong`` below is a lane that differs.
+    Each of several threads calls this function. It takes chunks of vertices, of which there are
+    ``n_chunks``, by the counter ``next_chunk``. ``edges`` are those of the reversed graph.
+    ``lines``, of shape (n_vertices, lanes), has the keys of each vertex. ``lanes`` are ``Lanes``. A
+    set bit of ``wrong`` below is a lane that differs.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -207,6 +227,7 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
+            # All lanes at once, by vector instructions. Only those that differ are looked at again.
             wrong = differing_hops(lines, v, edges, limit, doublings)
             for lane in range(lines.shape[1] if wrong else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
@@ -224,11 +245,12 @@ def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
 
 @njit(nogil=True, cache=True)
 def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
-    """Compare hops with the minimum over the in-neighbors, and note what differs (C3 and C4),
-    without tiles.
+    """Compare the hops of each vertex with the minimum over its in-neighbors plus one, and note
+    what differs (C3 and C4), in ``lanes.findings``. It is ``_check_hops`` for few sources, whose
+    distances are not transposed.
 
-    ``edges`` are those of the reversed graph. ``rows``, of shape (sources, n_vertices), has the
-    keys of each source.
+    ``edges`` are those of the reversed graph. ``rows``, of shape (k, n_vertices), has the keys of
+    each source. The other arguments are those of ``_check_hops``.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -248,6 +270,7 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
                 for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
                     hops = row[np.uint64(neighbors[e])]
                     best = hops if hops < best else best
+                # the unreached plus one would become 0
                 best = rows.dtype.type(best + (best != unreached))
                 if best != row[v]:
                     _compare(findings[chunk], lane, v, row[v], best, limits[lane], source_of)
@@ -256,13 +279,15 @@ def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
 
 @njit(nogil=True, cache=True)
 def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded):
-    """Compare distances with the smallest sum over the edges to each vertex, and note what differs
-    (C3 and C4). Set bits of ``unfounded``, output, where C5 is still to be shown.
+    """Compare the distances of each vertex with the smallest sum over the edges to it, and note
+    what differs (C3 and C4), in ``lanes.findings``. Set bits of ``unfounded``, output, where C5 is
+    still to be shown.
 
-    ``edges`` are those of the reversed graph, and ``lines``, of shape (n_vertices, lanes), has the
-    distances of each vertex. Bit i of ``unfounded[v]`` is set if in lane i no edge from a strictly
-    nearer vertex explains the distance of v. The bits of ``wrong`` and ``is_open`` below are lanes,
-    too.
+    Each of several threads calls this function. It takes chunks of vertices, of which there are
+    ``n_chunks``, by the counter ``next_chunk``. ``edges`` are those of the reversed graph, and
+    ``lines``, of shape (n_vertices, lanes), has the distances of each vertex. ``lanes`` are
+    ``Lanes``. Bit i of ``unfounded[v]``, uint16, is set if in lane i no edge from a strictly nearer
+    vertex explains the distance of v. The bits of ``wrong`` and ``is_open`` below are lanes, too.
     """
     offsets = edges.offsets
     neighbors = edges.targets
@@ -303,10 +328,10 @@ def _compare(findings, lane, v, distance, smallest, limit, source_of):
     """Note a vertex whose distance is not the smallest over its in-neighbors: C3 if it is too
     large, C4 if it is too small.
 
-    ``findings``, output, are those of a chunk. ``smallest`` is the least distance that an edge
-    brings to ``v`` in the lane, ``limit`` that of the lane, and ``source_of`` the source of each
-    lane. A source needs no edge to explain its distance 0. Beyond the limit a vertex may be
-    unreached.
+    ``findings``, output, are those of a chunk. ``distance`` is that of vertex ``v`` in the lane,
+    ``smallest`` the least distance that an edge brings to it there, and ``limit`` that of the lane.
+    ``source_of`` has the source of each lane. A source needs no edge to explain its distance 0.
+    Beyond the limit a vertex may be unreached.
     """
     if v == source_of[lane]:
         if smallest < distance:
@@ -343,7 +368,7 @@ def _clear_explained(incoming, outgoing, keys, unfounded):
     queue = np.empty((n_waiting, 2), np.int64)  # vertex and lane
     size = head = 0
     for v in range(unfounded.size):
-        # no edges if no bit is set
+        # a vertex without a set bit has an empty range
         for e in range(in_offsets[v], in_offsets[v + 1] if unfounded[v] else in_offsets[v]):
             u = sources[e]
             for lane in range(keys.shape[1]):

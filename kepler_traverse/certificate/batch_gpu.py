@@ -63,8 +63,10 @@ ENTRIES = (
 
 
 def likely_kernels(hops: bool, weight_t) -> list[Request]:
-    """Return kernels of a certificate of a graph that is not known yet, with vertex numbers of 32
-    bits.
+    """Return the kernels of a certificate of a graph that is not known yet, so that they can be
+    compiled before it is read: those for vertex numbers of 32 bits.
+
+    ``hops``: whether distances are hops; else they have the type ``weight_t``.
     """
     if hops:
         return [Request(_MANY_HOPS.variant(CHUNK=CHUNK, KEY_BYTES=width)) for width in (1, 2)]
@@ -73,17 +75,19 @@ def likely_kernels(hops: bool, weight_t) -> list[Request]:
 
 
 def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the size of each block of sources, and its findings in the form of
-    ``batch.check_distances``.
+    """Yield the size of each block of sources, and its findings.
+
+    ``blocks`` are ``batch.Block``. Findings, int64 of shape (5, 3), NumPy, have per rule the number
+    of violations, and the position of the source and the vertex of an example.
     """
     return _Checker(graph).summaries(blocks)
 
 
 class _Checker:
-    """Checks blocks of sources of one graph.
+    """Checks blocks of sources of one graph. Its arrays are used again for each block.
 
     - ``_tiles``: keys of shape (n, 64 bytes): the distances of each vertex from all sources of a
-      block. None before the first block.
+      block, as integers in the same order. None before the first block.
     - ``_best``: minima over the edges of each hub, which several warps lower; all unreached before a
       block. ``_unreached`` is a copy in that state.
     - ``_hubs``, ``_chunks``, ``_counts``: what ``list_hubs`` returns of the reversed graph, and
@@ -99,12 +103,12 @@ class _Checker:
         self._n_hubs, self._n_chunks = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the size and the findings of each block, those of hops after all blocks are
+        """Yield the size and the findings of each of ``blocks``, those of hops after all blocks are
         checked.
 
         Findings of hops stay on the GPU meanwhile, so that the host does not wait for each block.
         """
-        pending = []
+        pending = []  # of hops: sources, lanes, and findings on the GPU
         for sources, distances, key_dtype, limits in blocks:
             if key_dtype.kind == "f":
                 yield len(distances), self._weighted(sources, distances, key_dtype, limits)
@@ -116,12 +120,16 @@ class _Checker:
                 yield sources.size, self._summary(findings.get(), sources, n_lanes)
 
     def _kernel(self, entry: Entry, dtype=np.float32, **constants):
-        """Return the compiled kernel for the graph and a type of distances."""
+        """Return the compiled kernel of an entry for the graph, a type of distances, and further
+        compile-time constants.
+        """
         return kernel(entry.variant(CHUNK=CHUNK, **constants), self._graph.targets.dtype, dtype)
 
     def _allocate_for(self, dtype: np.dtype, unreached) -> None:
-        """Allocate tiles, and the minima of hubs: per source one number, or two if edges have
-        weights.
+        """Allocate tiles, and the minima over the edges of hubs, for keys of type ``dtype``, unless
+        those of the last block fit. Reset the minima to ``unreached``.
+
+        A hub has one minimum per source, or two if edges have weights.
         """
         if self._tiles is None or self._tiles.dtype != dtype:
             self._tiles = cp.empty((int(self._n), TILE_BYTES // dtype.itemsize), dtype)
@@ -138,17 +146,22 @@ class _Checker:
         self._best = copy_array(self._unreached)
 
     def _hops(self, sources, distances, key_dtype: np.dtype, limits: list[Any]):
-        """Return the findings of a block of hop counts, in GPU memory."""
-        # Keys of hops are packed into words of 32 bits.
+        """Check a block of hop counts. Return what the kernels find (_N_FINDINGS), in GPU memory.
+
+        The arguments are the fields of ``batch.Block``. The host does not wait.
+        """
+        # Keys of hops, of 1, 2 or 4 bytes, are packed into words of 32 bits.
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         constants = {"KEY_BYTES": key_dtype.itemsize}
+        # The limits as keys, and as hop counts.
         keys = np.array([bound(limit, key_dtype) for limit in limits], np.uint32)
         max_hops = [
             MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits
         ]
 
+        # Transpose the distances into tiles, which checks C1 and C2.
         n = self._n
         shared_args = self._common(sources, findings)
         layout_args = {
@@ -160,6 +173,7 @@ class _Checker:
         }
         launch(self._kernel(_LAY_OUT_HOPS, **constants), _threads_to_lay_out(n), layout_args)
 
+        # Check C3 and C4: all vertices, and of hubs the minima that several warps have found.
         check_args = {
             **shared_args,
             **self._edges(),
@@ -172,8 +186,8 @@ class _Checker:
         return findings
 
     def _common(self, sources, findings) -> dict[str, Any]:
-        """Return the arguments of the kernels that transpose distances and of those that check
-        them.
+        """Return the arguments, by name, that all kernels of a block take: those that transpose
+        distances, and those that check them.
         """
         return {
             "n_vertices": self._n,
@@ -184,7 +198,9 @@ class _Checker:
         }
 
     def _edges(self) -> dict[str, Any]:
-        """Return the reverse graph, and its hubs, as the kernels that check edges take them."""
+        """Return the reverse graph, and its hubs, as arguments of the kernels that check edges, by
+        name.
+        """
         return {
             "offsets": self._reverse.offsets,
             "neighbors": self._reverse.targets,
@@ -194,7 +210,12 @@ class _Checker:
         }
 
     def _weighted(self, sources, distances, dtype: np.dtype, limits: list[Any]) -> np.ndarray:
-        """Return the findings of a block of weighted distances."""
+        """Check a block of weighted distances, of type ``dtype``. Return its findings in the form
+        of ``summaries``.
+
+        The arguments are the fields of ``batch.Block``.
+        """
+        # Keys are the bits of the floats, as integers.
         key_dtype = np.dtype(f"i{dtype.itemsize}")
         graph = self._graph
         self._allocate_for(key_dtype, int(np.array(np.inf, dtype).view(key_dtype)))
@@ -210,6 +231,7 @@ class _Checker:
         shared_args = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
         layout_args = {**shared_args, "distance": memory, "pitch": pitch}
 
+        # Transpose the distances into tiles, which checks C1 and C2. Then check C3 and C4.
         launch(self._kernel(_LAY_OUT_WEIGHTED, dtype), _threads_to_lay_out(n), layout_args)
         weight_args = {
             "weights": self._reverse.weights,
@@ -220,6 +242,8 @@ class _Checker:
         launch(self._kernel(_MANY_WEIGHTED, dtype), max(n, self._n_chunks) * lanes, check_args)
         launch(self._kernel(_FINALIZE_WEIGHTED, dtype), self._n_hubs * lanes, check_args)
 
+        # C5 is open only for vertices that no strictly nearer one explains, and only if an edge may
+        # lead no farther.
         numbers = findings.get()
         summary = self._summary(numbers, sources, lanes)
         if summary[[C1, C2], 0].any() or not numbers[_UNFOUNDED]:
@@ -265,7 +289,9 @@ class _Checker:
         return int(np.bitwise_count(bits).sum()), lowest_lane, int(vertices[:1].get()[0])
 
     def _summary(self, findings: np.ndarray, sources, n_lanes: int) -> np.ndarray:
-        """Return the findings of the kernels in the form of ``check_distances``."""
+        """Return what the kernels find, int64 of shape (_N_FINDINGS,), in the form of
+        ``summaries``. ``n_lanes`` is the number of sources that a tile has space for.
+        """
         summary = NOTHING.copy()
         n = int(self._n)
         # Per rule a count and a place: of a row and a vertex, or of a vertex and a lane.
@@ -293,6 +319,7 @@ def are_interleaved_valid(
     """Return whether distances from several sources obey all rules; False also if weights are no
     multiples of the unit.
 
+    ``sources`` are vertex numbers, and ``limit`` is that of all, None for none.
     Each vertex reads the lines of its in-neighbors, so that a line that the cache still holds
     serves several vertices. Nothing is transposed. Weights are positive, so that no distances
     explain each other (C5).
@@ -307,8 +334,12 @@ def are_interleaved_valid(
 
 
 def list_hubs(graph) -> tuple[Any, ...]:
-    """Return the vertices with adjacency lists of CHUNK edges or more in any order, their chunks as
-    kernels read them, and an array of both numbers, all on the GPU.
+    """Return the hubs, vertices with adjacency lists of CHUNK edges or more, in any order; the
+    chunks of their edges as kernels read them, uint64; and an int64 array with the numbers of hubs
+    and of chunks. All are on the GPU.
+
+    The first two arrays are longer than their contents, so that the host need not wait for the
+    numbers.
     """
     n = graph.n_vertices
     m = graph.n_edges
@@ -322,12 +353,16 @@ def list_hubs(graph) -> tuple[Any, ...]:
 
 
 def _threads_to_lay_out(n: np.int64) -> int:
-    """Return the threads that transpose the distances of n vertices: a block per tile."""
+    """Return how many threads transpose the distances of ``n`` vertices: a block of BLOCK threads
+    per TILE vertices.
+    """
     return -(-int(n) // TILE) * BLOCK
 
 
 def _no_findings():
-    """Return findings on the GPU before any kernel: counts of 0, and places beyond all others."""
+    """Return an array for what the kernels find, before any of them has run, on the GPU: counts of
+    0, and for the examples places beyond all others, which kernels lower.
+    """
     findings = np.zeros(_N_FINDINGS, np.int64)
     findings[1 : 2 * C4 + 2 : 2] = np.iinfo(np.int64).max
     return cp.asarray(findings)

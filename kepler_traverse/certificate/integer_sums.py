@@ -16,11 +16,12 @@ from .batch import NOTHING
 
 
 def check_distances(graph, sources, distances, limits) -> np.ndarray:
-    """Check distances without predecessors. Return the findings in the form of
-    ``batch.check_distances``.
+    """Check distances from many sources without predecessors, by the rules C1 to C5.
 
-    ``distances`` are int64 of shape (n_sources, n_vertices), on either device; ``limits`` has one
-    per source, None where there is none.
+    ``sources`` are int64 vertex numbers. ``distances`` are int64 of shape (n_sources, n_vertices),
+    on either device; ``limits`` has one per source, None where there is none. Return an int64 array
+    of shape (5, 3): per rule the number of violations, and the position of the source and the
+    vertex of an example.
     """
     host = graph.derived.sums_in("int64").to("cpu")
     edges = Edges.of(host)
@@ -37,7 +38,9 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
 
 
 def wrong_predecessors(graph, result) -> np.ndarray:
-    """Return the vertices whose predecessor is missing or has no edge that explains their distance."""
+    """Return the vertices of a ``Traversal`` whose predecessor is missing or has no edge that
+    explains their distance: vertex numbers, ascending.
+    """
     host = graph.derived.sums_in("int64").to("cpu")
     distance = to_host(result.distance)
     predecessor = to_host(result.predecessor)
@@ -55,11 +58,13 @@ def _note(findings, rule, vertex):
 def _check(edges, source, distance, limit, has_negative):
     """Return the number of violations and an example vertex for each rule, int64 of shape (5, 2).
 
-    ``distance`` is int64 of shape (n,), the largest integer where unreached. C3 to C5 are checked
-    only if C1 and C2 hold.
+    ``edges`` are ``Edges`` with int64 weights. ``distance``, from the vertex ``source``, is int64
+    of shape (n,), the largest integer where unreached, and complete up to ``limit``. With
+    ``has_negative``, a weight is negative. C3 to C5 are checked only if C1 and C2 hold.
     """
     findings = np.zeros((5, 2), np.int64)
     n = distance.size
+    # C1, and C2: the smallest distance that there may be, and the limit.
     lowest = np.int64(0)
     if has_negative:  # searches refuse graphs whose weights add up to 2^62 or more
         lowest = np.int64(-(2**62))
@@ -91,11 +96,13 @@ def _check(edges, source, distance, limit, has_negative):
 
 @njit
 def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
-    """Note each edge that allows a shorter distance, and mark the vertices that an edge explains.
+    """Note each edge that allows a shorter distance (C3) in ``findings``, and mark the vertices
+    whose distance an edge explains.
 
     ``marks``: two bool arrays of shape (n,), output. True in the first: an edge explains the
     distance of the vertex. True in the second: an edge from a strictly nearer vertex does. With
-    negative weights nearer vertices may form a cycle, so that the second stays as it is.
+    negative weights nearer vertices may form a cycle, so that the second stays as it is. The other
+    arguments are those of ``_check``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -119,8 +126,9 @@ def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
 
 @njit
 def _extend_chains(edges, distance, is_founded):
-    """Mark all vertices that a chain of edges reaches from one that is marked in ``is_founded``, if
-    each edge explains the distance of its head.
+    """Mark in ``is_founded``, bool of shape (n,), all vertices that a chain of edges reaches from
+    one that is marked, if each edge explains the distance of its head. It is a breadth-first
+    search.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -144,7 +152,11 @@ def _extend_chains(edges, distance, is_founded):
 
 @njit(cache=True)
 def _unexplained(edges, distance, predecessor, source):
-    """Return which vertices have a predecessor that is missing or unexplained, bool."""
+    """Return which vertices have a wrong predecessor, bool of shape (n,).
+
+    It is missing, or there is where the vertex is unreached, or no edge from it explains the
+    distance of the vertex. That of ``source`` must be itself.
+    """
     offsets = edges.offsets
     targets = edges.targets
     weights = edges.weights

@@ -60,6 +60,7 @@ class Run:
     counted: dict[str, int] | None = None  # counters of the strategy; this one has none
 
     def __init__(self, graph: Graph, query: Query):
+        """Allocate the state of searches of ``graph`` with the options ``query``."""
         n = graph.n_vertices
         self.graph = graph
         self.distance = np.empty(n, np.int32)
@@ -67,6 +68,7 @@ class Run:
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
+        # Compiled functions take an empty array in place of None.
         if self.predecessor is None:
             predecessor = np.empty(0, graph.targets.dtype)
         else:

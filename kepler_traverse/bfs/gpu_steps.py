@@ -61,6 +61,7 @@ class Run:
         return None
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
+        """Allocate the state of searches of ``graph`` with the options ``query``."""
         n = graph.n_vertices
         index = graph.targets.dtype
         self.graph = graph
@@ -147,6 +148,7 @@ class PushRun(Run):
     """
 
     def __init__(self, graph: Graph, query: Query):
+        """Allocate the state, and compile the kernels."""
         super().__init__(graph, query)
         self.push = {
             scope: PackedLaunches(kernel(entry, graph.targets.dtype))

@@ -61,7 +61,9 @@ def switch(push: Step, pull: Step, should_pull: Callable[[Any], bool]) -> Step:
     """
 
     def step(run: Any, level: int) -> int | None:
-        """Push or pull from the frontier at ``level``; return the levels taken, None for one."""
+        """Push or pull from the frontier at ``level``; return the number of levels, or None for
+        one.
+        """
         if should_pull(run):
             return pull(run, level)
         return push(run, level)

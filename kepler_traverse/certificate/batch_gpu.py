@@ -95,6 +95,7 @@ class _Checker:
     """
 
     def __init__(self, graph):
+        """List the hubs of the reverse graph, which is made if it is not there yet."""
         self._graph = graph
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse

@@ -252,6 +252,7 @@ def _count_hops(next_chunk, n_chunks, result, limit, has_negative, chunks):
         end = bounds[chunk + 1]
         chunk_distance = distance[begin:end]
         chunk_predecessor = predecessor[begin:end]
+        # ``v`` counts from the first vertex of the chunk, predecessors from that of the graph.
         n_roots = n_bad = n_reached = 0
         for v in range(chunk_distance.size):
             d = chunk_distance[v]
@@ -283,6 +284,7 @@ def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
         end = bounds[chunk + 1]
         chunk_distance = distance[begin:end]
         chunk_predecessor = predecessor[begin:end]
+        # ``v`` counts from the first vertex of the chunk, predecessors from that of the graph.
         n_roots = n_bad = n_reached = 0
         for v in range(chunk_distance.size):
             d = chunk_distance[v]
@@ -322,6 +324,8 @@ def _compare_edges(neighbors, values, first, begin, end, expected):
     n_left = end - begin
     edge = begin
     while True:
+        # Bit i of the masks below is edge ``window + i``. Of the sixteen, those count that begin at
+        # ``edge``, at most ``n_left``.
         if edge < neighbors.size - SIXTEEN:
             window = edge
         else:
@@ -462,7 +466,7 @@ def _name_findings(offsets, targets, distance, weights, predecessor, source, lim
     infinite where unreached, and ``limit`` is up to where they are complete.
     """
     n = distance.size
-    is_explained = np.zeros(n, np.bool_)
+    is_explained = np.zeros(n, np.bool_)  # True where an edge from the predecessor has been found
     is_explained[source] = True
     first_violated = n
     n_violated = 0
@@ -477,5 +481,6 @@ def _name_findings(offsets, targets, distance, weights, predecessor, source, lim
                 first_violated = min(first_violated, v)
             if predecessor[v] == u and distance[v] == candidate:
                 is_explained[v] = True
+    # Only vertices with a predecessor are reached, and need an edge.
     unexplained = np.flatnonzero(~is_explained & (predecessor != NO_PREDECESSOR))
     return n_violated, first_violated, unexplained.size, unexplained[0] if unexplained.size else n

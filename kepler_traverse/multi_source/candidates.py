@@ -78,12 +78,16 @@ class Candidates:
         fitting: dict[str, Fitting],
         left_out: dict[str, str],
     ) -> None:
+        """Keep what ``fit`` has found for the searches of ``work``; ``shapes`` say how far these
+        go.
+        """
         self.fitting = fitting
         self.left_out = left_out
         self._work = work
         self._shapes = shapes
 
     def __len__(self) -> int:
+        """Return the number of strategies that fit."""
         return len(self.fitting)
 
     @property
@@ -329,6 +333,7 @@ def _find_sweep(
     if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
         return None
 
+    # A hierarchy of weights takes non-negative integers.
     is_of_integers = rounded or graph.integer_weights
     has_lengths = is_of_integers and not graph.has_negative_weights
     if sweeps[0].metric == "weights" and not has_lengths:

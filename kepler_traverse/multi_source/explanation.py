@@ -121,6 +121,7 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
         f"{plan.strategy.name}, {plan.group} sources at once, {plan.nbytes / 2**20:,.0f} MiB"
     )
 
+    # Facts that not all plans have.
     if plan.query.output == "paths" and plan.strategy.finds_paths:
         facts.append(f"paths are looked up, {plan.query.targets_per_source:.3g} per source")
     about_labels = describe_labels(plan)

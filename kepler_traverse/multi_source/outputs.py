@@ -413,6 +413,7 @@ class ResultForm:
     """
 
     def __init__(self, plan: Any, question: Question, frames: FrameKind) -> None:
+        """Keep the plan, and what its results need to know of the question."""
         self.plan = plan
         self.kind = question.kind
         self._frames = frames
@@ -470,6 +471,7 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
         loads.add(group)
     frame = frames.make(columns_on_device(loads.columns(), loads.asked.graph))
 
+    # The pairs without a path, and what they would have carried.
     lost = loads.lost()
     if lost["pairs"]:
         LOG.warning(

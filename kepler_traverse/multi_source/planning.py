@@ -170,6 +170,9 @@ class MultiSourcePlan:
         return measured
 
     def __repr__(self) -> str:
+        """Return one line: the algorithm, the strategy, the size and bytes of a group, and the
+        graph.
+        """
         return (
             f"<MultiSourcePlan: {self.algorithm}, {self.strategy.name}, "
             f"{self.group:,} sources per group, {in_units(self.nbytes)}, on {self.graph!r}>"

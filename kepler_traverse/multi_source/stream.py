@@ -119,15 +119,19 @@ class ResultStream(SharedIterator):
                 self._meter.close()
 
     def __enter__(self) -> ResultStream:
+        """Return the stream, which the end of the ``with`` block closes."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the stream."""
         self.close()
 
     def __del__(self) -> None:
+        """Close the stream if it is still open, unless its constructor has failed."""
         if hasattr(self, "_form"):
             self.close()
 
     def __repr__(self) -> str:
+        """Return one line: how many sources are done, and whether the stream is closed."""
         state = ", closed" if self._form is None else ""
         return f"<ResultStream: {self.n_done:,} of {self.n_sources:,} sources{state}>"

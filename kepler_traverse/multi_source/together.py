@@ -119,6 +119,7 @@ class SearchTogether:
         nbytes: int,
         why: str,
     ):
+        """Keep the attributes, and log why the strategy was chosen."""
         self.graph = work.graph
         self.algorithm = work.algorithm
         self.group = work.n_sources
@@ -163,6 +164,10 @@ class NearestSearch(SearchTogether):
         strategies: Sequence[Strategy],
         strategy: str,
     ):
+        """Choose the strategy; ``find`` searches.
+
+        Raises InputError (there is no source) or StrategyError (no such strategy can run).
+        """
         graph, n_sources = require_sources(work)
         self._strategies = strategies
         chosen = pick(strategies, strategy, graph)
@@ -244,6 +249,9 @@ class KNearestSearch(SearchTogether):
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ):
+        """Choose between one search and searches from each source, and plan the latter; ``find``
+        searches.
+        """
         self._k = k
         self._plan_for = plan_for
         graph, n_sources = require_sources(work)
@@ -424,6 +432,7 @@ class SearchFromTargets:
         nearest: Nearest,
         query: Query,
     ):
+        """Keep what a search needs; the first call searches. ``query`` is that of the sources."""
         self._graph = graph
         self._algorithm = algorithm
         self._plan_for = plan_for

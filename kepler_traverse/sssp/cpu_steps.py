@@ -86,6 +86,7 @@ class Run:
     counted: dict[str, int] | None = None  # counters of the strategy; this one has none
 
     def __init__(self, graph: Graph, query: Query):
+        """Allocate the state of searches of ``graph`` with the options ``query``."""
         weights: Array = graph.weights
         n = graph.n_vertices
         index = graph.targets.dtype

@@ -66,6 +66,9 @@ class Run:
     def __init__(
         self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None
     ):
+        """Allocate the state of searches of ``graph`` with the options ``query``, and compile the
+        kernels.
+        """
         n = graph.n_vertices
         index = graph.targets.dtype
         real = graph.weights.dtype

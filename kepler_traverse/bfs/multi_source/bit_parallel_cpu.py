@@ -189,6 +189,7 @@ class _Run:
     """
 
     def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
+        """Allocate for up to ``group`` sources, a multiple of WORD. No bit is set."""
         self._tuning = tuning
         n = graph.n_vertices
         self._words = group // WORD

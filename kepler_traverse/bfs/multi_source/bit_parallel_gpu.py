@@ -330,6 +330,7 @@ class GroupRun:
     """
 
     def __init__(self, graph, query, group: int):
+        """Compile the kernels, and allocate for up to ``group`` sources, a multiple of WORD."""
         n = graph.n_vertices
         m = graph.n_edges
         words = group // WORD
@@ -342,6 +343,7 @@ class GroupRun:
         self.in_offsets = reverse.offsets
         self.in_targets = reverse.targets
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
+        # Bitsets, which ``_start`` clears. Hop counts need planes, counts of levels do not.
         self.seen, self.front, self.found, self.gathered = (
             cp.empty((n, words), np.uint32) for _ in range(4)
         )
@@ -355,14 +357,17 @@ class GroupRun:
         self.end_word = np.int64(bitmap)
         self.first_edge = np.int64(0)
         launch(self.kernels[_IDLE], bitmap * 32, (self.in_offsets, self.n, self.idle))
+        # Edge chunks of long adjacency lists, for pulls, and memory for those of a push.
         self.hub_chunks = graph_statistics.chunks_of_hubs(self.in_offsets, tuning.chunk)
         self.n_hub_chunks = np.int64(self.hub_chunks.size)
         self.capacity = np.int64(_push_capacity(n, m, tuning))
         self.chunks = cp.empty(int(self.capacity), np.uint64)
+        # Counters and the bitset of a level, twice, and a copy of the counters in pinned memory.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._counters_on_host = np.frombuffer(
             cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS
         )
+        # Results of the last group.
         self.target_vertices = query.copy_targets_to_gpu()
         self._distance: Array = None
         self.padded: Array = None

@@ -162,6 +162,7 @@ class StreamedRun(GroupRun):
     """
 
     def __init__(self, graph: Graph, query: Query, group: int):
+        """Cut the edges into segments, and allocate buffers and the state of ``group`` sources."""
         super().__init__(graph, query, group)
         self._streaming = query.get_tuning(StreamedTuning)
         size = segment_size(graph.n_edges, self._streaming)

@@ -47,6 +47,7 @@ class _HarmonicRun(GroupRun):
     """
 
     def __init__(self, graph: Graph, query: Query, group: int):
+        """Allocate for up to ``group`` sources, and sums of 0."""
         super().__init__(graph, query, group)
         self.sums = cp.zeros(graph.n_vertices, np.uint64)
 
@@ -69,6 +70,7 @@ class HarmonicSums:
     """
 
     def __init__(self, graph: Graph, group: int = WORD * BITSET_WORDS[-1]):
+        """Allocate sums of 0, to which no source has been added."""
         self._graph = graph
         self.group = group
         # With this output a run calls ``count_level`` after each level, and stores no distances.

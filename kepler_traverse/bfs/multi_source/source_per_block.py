@@ -317,6 +317,10 @@ class _Run:
     """
 
     def __init__(self, graph, query, group: int):
+        """Compile the kernels, and allocate for up to ``group`` sources.
+
+        Raises StrategyError: the graph has too many vertices for the words of the hash table.
+        """
         n = graph.n_vertices
         self._query = query
         self._graph = graph
@@ -339,6 +343,7 @@ class _Run:
         )
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
 
+        # What blocks need besides shared memory, and the targets.
         self.pitch = np.int64(row_pitch(n))
         self.is_per_source = np.int32(query.output == "all")
         self.spill = cp.empty(
@@ -349,6 +354,7 @@ class _Run:
         self.target_vertices = query.copy_targets_to_gpu()
         self.target_offsets = None
 
+        # Results, at first for hop counts of 16 bits.
         self.taken = cp.zeros(1, np.int64)
         self.outcome = cp.zeros(group, np.int64)
         self.columns = min(n, tuning.short_hops) + 1
@@ -416,6 +422,7 @@ class _Run:
         """
         graph = self._graph
         query = self._query
+        # Blocks take sources from number 0 on, and add to the counts.
         self.taken.data.memset_async(0, self.taken.nbytes)
         if self.counts_of_levels is not None:
             self.counts_of_levels.data.memset_async(0, self.counts_of_levels.nbytes)

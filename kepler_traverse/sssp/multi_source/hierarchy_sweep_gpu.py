@@ -238,6 +238,7 @@ class _Run:
     """
 
     def __init__(self, graph, query, group: int):
+        """Compile the kernels, and allocate for up to ``group`` sources."""
         self._graph = graph
         self._query = query
         self._group = group
@@ -247,6 +248,7 @@ class _Run:
         self._lanes = lanes = _lanes(group)
         self._bound = int(first_beyond(query.limit, hierarchy, graph.weights.dtype))
 
+        # A sweep of the whole hierarchy, or of the part above the targets.
         self._sweep = self._device.sweep
         self._columns = None
         if query.output == "targets" and query.targets is not None:
@@ -258,6 +260,8 @@ class _Run:
             entry: kernel(entry.variant(WORDS=words), np.int32, as_wide_as(sum_dtype))
             for entry in ENTRIES
         }
+        # Lines, and rows of distances unless the caller takes lines or each source has its own
+        # targets.
         self.lines = cp.empty((self._sweep.n_places, lanes), sum_dtype)
         self.is_set = cp.zeros(self._sweep.n_places, np.uint8)
         if self._columns is None:
@@ -274,6 +278,7 @@ class _Run:
             not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
         )
 
+        # What searches upward need, and launches that are the same for each group.
         self._counts = cp.zeros(3, np.int64)
         self.sources = cp.empty(group, np.int64)
         self._allocate_searches(min(_CAPACITY, graph.n_vertices))

@@ -191,6 +191,7 @@ class _Run:
     """
 
     def __init__(self, graph, query, group: int):
+        """Compile the kernel, and allocate for up to ``group`` sources."""
         n = graph.n_vertices
         index = graph.targets.dtype
         real = graph.weights.dtype
@@ -200,6 +201,7 @@ class _Run:
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
 
+        # Predecessors and overflows are found in the distances of all vertices, a row per source.
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._keeps_rows = query.output == "all" or self.single is not None
@@ -209,6 +211,7 @@ class _Run:
         self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
             self.at_target_vertices = cp.empty((group, query.targets.size), real)
+        # What each block has in global memory, and what the searches report.
         self.piles = cp.empty((self._n_blocks, 3, n), index)
         self.queued = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self.taken = cp.zeros(1, np.int64)

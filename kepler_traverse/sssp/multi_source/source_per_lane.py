@@ -157,6 +157,7 @@ class _Run:
     """
 
     def __init__(self, graph, query):
+        """Compile the kernel, and allocate for up to 32 sources."""
         n = graph.n_vertices
         self._graph = graph
         self._query = query
@@ -166,6 +167,7 @@ class _Run:
         self._kernel = kernel(
             _ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real
         )
+        # Distances and masks, which ``_start`` resets.
         self._distances = cp.empty((n, GROUP), real)
         self.keys = self._distances.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self.keys.dtype)[0])

@@ -122,7 +122,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         k = source_numbers.size
         begins = position[source_numbers]
         distance = np.empty((k, columns.size), dtype)
-        overflows = np.zeros(-(-k // LANES), np.bool_)
+        overflows = np.zeros(-(-k // LANES), np.bool_)  # one per sweep
 
         def sweep_lanes(i: int, thread: int) -> None:
             """Sweep for the i-th 16 sources, fewer at the end, and write their rows."""

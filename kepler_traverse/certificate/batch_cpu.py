@@ -167,7 +167,7 @@ def _sum_findings(findings) -> np.ndarray:
     example of a rule is from the first chunk that has one.
     """
     summary = NOTHING.copy()
-    for rule in (C2, C3, C4):
+    for rule in (C2, C3, C4):  # C1 and C5 are not checked by chunks
         chunks = np.flatnonzero(findings[:, rule, 0])
         if chunks.size:
             summary[rule] = findings[:, rule, 0].sum(), *findings[chunks[0], rule, 1:]

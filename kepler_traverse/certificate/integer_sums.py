@@ -113,7 +113,7 @@ def _look_at_edges(edges, distance, limit, has_negative, marks, findings):
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            # a sum that overflows shortens nothing and explains nothing
+            # A sum that overflows int64 shortens nothing and explains nothing.
             if weights[e] > 0 and distance[u] >= MAX_INTEGER - weights[e]:
                 continue
             candidate = distance[u] + weights[e]

@@ -188,7 +188,8 @@ def divide_vertices(offsets) -> np.ndarray:
     chunk, and n at the end, int64.
     """
     n = offsets.size - 1
-    # Chunk i + 1 begins with the first vertex that has so many vertices and edges before it.
+    # Chunk i + 1 begins with the first vertex that has ``work_before[i]`` vertices and edges, or
+    # more, before it.
     work_before = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
     low = np.zeros(work_before.size, np.int64)
     high = np.full(work_before.size, n)

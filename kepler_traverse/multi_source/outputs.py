@@ -358,7 +358,8 @@ def limits_per_source(
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
 
-    # In the type that distances of a result have, rounded down where it does not hold a limit.
+    # As int64 or float64, as distances of the result are, rounded down where the type does not
+    # hold a limit.
     if algorithm.counts_hops:
         values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
     elif graph.returns_integers:

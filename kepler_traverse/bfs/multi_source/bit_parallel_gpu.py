@@ -447,8 +447,9 @@ class GroupRun:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """Return the vertices and edges of the frontier, and the number of targets that some source
-        has not reached. The last number is 0 without targets. The host waits for the level here.
+        """Return the numbers of vertices and edges of the frontier, and of targets that some source
+        with a frontier has not reached. The last number is 0 without targets. The host waits for
+        the level here.
         """
         if self.target_vertices is not None:
             size = self.target_vertices.size

@@ -100,9 +100,11 @@ def memory(shape, query, group: int) -> int:
     blocks = _searches_at_once(group)
     sum_bytes = max(shape.weight, 4)
     hierarchy = n * (8 + 4 + _EDGES * (4 + sum_bytes)) * (2 if shape.directed else 1)
+    # Searches: per block two queues, and a sum and a bit per vertex; per source what it reaches.
     lists = blocks * 2 * 4 * _CAPACITY + group * _CAPACITY * (4 + sum_bytes)
     searches = blocks * (n * sum_bytes + n // 8) + lists
 
+    # Lines, and rows of the result.
     if query.output == "targets" and query.targets is not None:
         columns = query.targets.size
     else:
@@ -347,9 +349,9 @@ class _Run:
     def _sweep_from(self, sources: np.ndarray) -> int:
         """Search upward from all sources and sweep; return the largest sum, in units.
 
-        Where a search reaches more vertices than expected, all is done again with more capacity.
-        That is hardly ever so: the host asks only after the sweep, whose launches take it as long
-        as the device searches.
+        Where a search reaches more vertices than its arrays hold, all is done again with more
+        capacity. That is rare. So the host does not wait for the searches before it launches the
+        sweep, and asks only afterwards.
         """
         n = self._graph.n_vertices
         self.sources[: sources.size].set(sources)
@@ -369,6 +371,8 @@ class _Run:
         # A block per search, up to as many as have memory; each takes one source after another.
         n_searching = min(int(n_sources), self.sums.shape[0])
         self._searches.launch_blocks(n_searching, 0, self._arguments, n_sources=n_sources)
+        # The searches have flagged the lines that they reach. These become unreached in all lanes,
+        # and then each search writes its sums to its own lane.
         self._clear()
         n_placing = min(int(n_sources), max_grid(_SEARCH_BLOCK))
         self._places.launch_blocks(n_placing, 0, self._arguments, n_sources=n_sources)

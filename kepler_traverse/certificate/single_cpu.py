@@ -272,7 +272,8 @@ def _count_weighted(next_chunk, n_chunks, result, limit, has_negative, chunks):
     """Count per chunk of vertices the roots, those that break C2, and those reached, as
     ``_count_hops`` does, for weighted distances.
 
-    With ``has_negative``, a weight is negative, and distances may be below zero.
+    With ``has_negative``, a weight is negative, and distances may be below zero. The other
+    arguments are those of ``_count_hops``.
     """
     distance = result.distance
     predecessor = result.predecessor

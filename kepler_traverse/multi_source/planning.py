@@ -214,7 +214,9 @@ class MultiSourcePlan:
         lists : TargetLists, optional
             The targets of each source, for a plan whose query ``has_target_lists``.
         cut : bool
-            As in ``Plan.run_number``.
+            With negative weights a search passes vertices beyond its limit. True: they are
+            unreached in the result. False: they are in the result, whose limit is None, so that it
+            can be certified.
 
         Raises
         ------

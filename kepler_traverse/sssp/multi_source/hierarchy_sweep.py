@@ -132,7 +132,8 @@ def plan(graph, query, group: int):
 
         threads.for_each(sweep_line, -(-k // lanes))
 
-        # Sums that floats would round are found in the order in which a search adds them.
+        # Sums that floats would round depend on the order of addition. Then all sources are
+        # searched again, without the hierarchy, as a search adds from the source on.
         distance = rows[:k]
         if needs_check and _any_beyond(distance, EXACT_BELOW[dtype] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
@@ -212,8 +213,9 @@ def _plan_lookups(graph, query, labels):
                 routes = Routes(*sizes_and_vertices)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(dtype)
         if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[dtype]).any()):
-            # Sums that floats would round are found in the order in which a search adds them. That
-            # strategy finds no paths, but predecessors.
+            # Sums that floats would round depend on the order of addition. Then all sources are
+            # searched, as a search adds from the source on. That strategy finds no paths, but
+            # predecessors.
             query_of_search = query
             if finds_paths:
                 query_of_search = replace(query, output="all")

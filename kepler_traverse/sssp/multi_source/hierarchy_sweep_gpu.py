@@ -200,7 +200,8 @@ def _plan_labels(graph, query, labels):
         begins = cp.asarray(np.repeat(source_numbers, sizes))
         sums = device.between(begins, cp.asarray(np.asarray(ends, np.int64)))
 
-        # Sums that floats would round are found in the order in which a search adds them.
+        # Sums that floats would round depend on the order of addition. Then all sources are
+        # searched, as a search adds from the source on.
         is_reached = sums < bound
         if needs_check and bool((is_reached & (sums >= EXACT_BELOW[dtype])).any()):
             return source_per_block.plan(graph, query, k)(sources, lists)
@@ -320,7 +321,8 @@ class _Run:
         k = sources.size
         highest = self._sweep_from(sources)
         if self._needs_check and highest >= EXACT_BELOW[self._graph.weights.dtype]:
-            # Sums of floats round there as they are added, so they depend on the path.
+            # Sums that floats would round depend on the order of addition. Then all sources are
+            # searched again, without the hierarchy, as a search adds from the source on.
             search_without_hierarchy = source_per_block.plan(self._graph, query, k)
             if lists is None:
                 return search_without_hierarchy(sources)

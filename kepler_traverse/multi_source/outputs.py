@@ -397,6 +397,7 @@ def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Me
     else:
         distinct, places = np.unique(numbers, return_inverse=True)
 
+    # Not cut at the limit, as each kind of result leaves out what is beyond it.
     groups = plan.iter_groups(distinct, cut=False)
     try:
         with meter.running():

@@ -370,7 +370,7 @@ class _Run:
     def _allocate(self, dtype) -> None:
         """Allocate the arrays of results for hop counts of type ``dtype``, int16 or int32."""
         output = self._query.output
-        # frees the old arrays before new ones are allocated
+        # Frees the old arrays before new ones are allocated.
         self.distance = self.at_target_vertices = self.counts_of_levels = None
         self._dtype = dtype
         self.distance = cp.empty(
